@@ -4,7 +4,6 @@
 #include "engine/space/space.h"
 
 #include <errno.h>
-#include <sys/mman.h>
 
 #define POOL_CHUNK (64 * SPACE_PAGE)
 // What one operation may need: two cut ranges and a new one.

@@ -25,6 +25,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
 
 #define SPACE_PAGE 4096ul
 
@@ -72,6 +73,12 @@ struct space {
     size_t count; // ranges in the ledger
     uint64_t seed;
 };
+
+// The rights with which the engine maps what the target maps with prot: target code is never
+// executed in place, only read by the translator.
+static inline int space_native_prot(int prot) {
+    return prot & PROT_EXEC ? (prot & ~PROT_EXEC) | PROT_READ : prot;
+}
 
 void space_init(struct space *space);
 
