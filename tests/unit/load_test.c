@@ -1,155 +1,5 @@
-// The loader: what it maps is compared with the files, what it refuses with the kernel's own exec.
-#include "engine/layout.h"
-#include "engine/load/load.h"
-#include "unit.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <ftw.h>
-#include <string.h>
-#include <sys/auxv.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-static struct space space;
-static struct load_result result;
-static char folder[64];
-
-static char *plain_argv[] = {"zero", "one", "", "three words here", NULL};
-static char *plain_envp[] = {"A=1", "PATH=/bin", "EMPTY=", NULL};
-
-// ---- helpers
-
-static int load_with(const char *path, char **argv, char **envp, uint64_t limit) {
-    struct load_request request = {
-        .space = &space, .path = path, .argv = argv, .envp = envp, .stack_limit = limit};
-    return load_program(&request, &result);
-}
-
-static int load(const char *path) {
-    return load_with(path, plain_argv, plain_envp, 8 << 20);
-}
-
-// After a release or a failure nothing may be left: not in the ledger, not in the kernel's list.
-static void check_nothing_left(void) {
-    CHECK_EQ(space.count, 0);
-    CHECK_STR(space_check(&space) ?: "sound", "sound");
-    FILE *maps = fopen("/proc/self/maps", "r");
-    uintptr_t start;
-    bool clean = true;
-    while (fscanf(maps, "%lx-%*[^\n]", &start) == 1)
-        clean &= start >= CACHE_START && (start < HIGH_START || start >= HIGH_END);
-    fclose(maps);
-    CHECK(clean);
-}
-
-static void release(void) {
-    load_release(&space, &result);
-    check_nothing_left();
-}
-
-// A program built next to this test.
-static const char *built(const char *name) {
-    static char path[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-    path[length > 0 ? length : 0] = '\0';
-    char *slash = strrchr(path, '/');
-    snprintf(slash + 1, path + sizeof path - slash - 1, "%s", name);
-    return path;
-}
-
-static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *ftw) {
-    return remove(path);
-}
-
-static void remove_folder(void) {
-    nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-static const char *scratch(const char *name) {
-    static char paths[4][128];
-    static unsigned turn;
-    if (!folder[0]) {
-        strcpy(folder, "/tmp/quern-load-XXXXXX");
-        CHECK(mkdtemp(folder));
-        chmod(folder, 0755);
-        atexit(remove_folder);
-    }
-    char *path = paths[turn++ % 4];
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
-}
-
-static const char *write_file(const char *name, const void *bytes, size_t size, mode_t mode) {
-    const char *path = scratch(name);
-    unlink(path);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
-    CHECK(fd >= 0);
-    CHECK_EQ(write(fd, bytes, size), size);
-    fchmod(fd, mode);
-    close(fd);
-    return path;
-}
-
-static const char *write_text(const char *name, const char *text) {
-    return write_file(name, text, strlen(text), 0755);
-}
-
-struct file {
-    unsigned char *bytes;
-    size_t size;
-};
-
-static struct file read_whole(const char *path) {
-    struct file file = {0};
-    FILE *stream = fopen(path, "r");
-    CHECK(stream);
-    fseek(stream, 0, SEEK_END);
-    file.size = ftell(stream);
-    rewind(stream);
-    file.bytes = malloc(file.size + 1);
-    CHECK_EQ(fread(file.bytes, 1, file.size, stream), file.size);
-    fclose(stream);
-    return file;
-}
-
-// What exec itself says: 0 or a negative errno.
-static int native_status(const char *path) {
-    int ends[2], error = 0;
-    CHECK_EQ(pipe2(ends, O_CLOEXEC), 0);
-    pid_t child = fork();
-    if (child == 0) {
-        int null = open("/dev/null", O_RDWR);
-        dup2(null, 1);
-        dup2(null, 2);
-        execve(path, plain_argv, plain_envp);
-        error = errno;
-        _exit(write(ends[1], &error, sizeof error) < 0);
-    }
-    close(ends[1]);
-    ssize_t size = read(ends[0], &error, sizeof error);
-    close(ends[0]);
-    waitpid(child, NULL, 0);
-    return size == sizeof error ? -error : 0;
-}
-
-// The kernel's view of the page: its rights as PROT_*, -1 if it is not mapped.
-static int native_rights(uintptr_t address) {
-    FILE *maps = fopen("/proc/self/maps", "r");
-    uintptr_t start, end;
-    char rights[8];
-    int found = -1;
-    while (found < 0 && fscanf(maps, "%lx-%lx %7s%*[^\n]", &start, &end, rights) == 3)
-        if (address >= start && address < end)
-            found = (rights[0] == 'r' ? PROT_READ : 0) | (rights[1] == 'w' ? PROT_WRITE : 0) |
-                    (rights[2] == 'x' ? PROT_EXEC : 0);
-    fclose(maps);
-    return found;
-}
+// What the loader maps, compared with the files; and what it refuses.
+#include "load_common.h"
 
 // ---- what is mapped
 
@@ -219,6 +69,7 @@ static void check_place(const struct load_module *module) {
 }
 
 TEST(maps_a_dynamic_program) {
+    forget();
     CHECK_EQ(load("/bin/true"), 0);
     check_module(&result.executable, "/bin/true");
     check_place(&result.executable);
@@ -249,26 +100,32 @@ static void check_built(const char *name, bool interpreter, bool fixed) {
 }
 
 TEST(maps_a_pie) {
+    forget();
     check_built("load_target_pie", true, false);
 }
 
 TEST(maps_a_fixed_program) {
+    forget();
     check_built("load_target_fixed", true, true);
 }
 
 TEST(maps_a_static_program) {
+    forget();
     check_built("load_target_static", false, true);
 }
 
 TEST(maps_a_static_pie) {
+    forget();
     check_built("load_target_static_pie", false, false);
 }
 
 TEST(maps_with_huge_alignment) {
+    forget();
     check_built("load_target_aligned", true, false);
 }
 
 TEST(maps_a_musl_program) {
+    forget();
     if (access(built("load_target_musl"), X_OK) != 0) {
         NOTE("musl-gcc is not installed");
         return;
@@ -277,6 +134,7 @@ TEST(maps_a_musl_program) {
 }
 
 TEST(maps_without_section_headers) {
+    forget();
     struct file file = read_whole(built("load_target_pie"));
     Elf64_Ehdr *header = (Elf64_Ehdr *)file.bytes;
     header->e_shoff = header->e_shnum = header->e_shstrndx = header->e_shentsize = 0;
@@ -288,6 +146,7 @@ TEST(maps_without_section_headers) {
 }
 
 TEST(records_an_executable_stack) {
+    forget();
     struct space_range range;
     CHECK_EQ(load(built("load_target_execstack")), 0);
     CHECK(result.executable.wants_executable_stack);
@@ -299,6 +158,7 @@ TEST(records_an_executable_stack) {
 
 // Two programs at the same fixed address cannot both be loaded.
 TEST(refuses_a_taken_address) {
+    forget();
     struct load_result first;
     CHECK_EQ(load(built("load_target_static")), 0);
     first = result;
@@ -355,6 +215,7 @@ static int load_tiny(const struct tiny *tiny) {
 }
 
 TEST(maps_segments_of_unusual_form) {
+    forget();
     struct tiny tiny = make_tiny();
     struct space_range range;
     // Nothing in the file, at an odd address; and bss in the last page of a file, whose tail is
@@ -403,6 +264,15 @@ TEST(maps_segments_of_unusual_form) {
     CHECK(result.executable.start >= HIGH_START);
     CHECK_EQ(result.executable.end - result.executable.start, 0x200001000 - 0x400000);
     release();
+    // A first address that is not a multiple of the alignment: the bias still is.
+    tiny = make_tiny();
+    tiny.header.e_type = ET_DYN;
+    tiny.segments[0].p_vaddr = 0x5000;
+    tiny.segments[0].p_align = 0x200000;
+    CHECK_EQ(load_tiny(&tiny), 0);
+    CHECK_EQ(result.executable.bias % 0x200000, 0);
+    CHECK_EQ(result.executable.start, result.executable.bias + 0x5000);
+    release();
 }
 
 static void refuses(const struct tiny *tiny, enum load_fault fault, const char *message) {
@@ -415,6 +285,7 @@ static void refuses(const struct tiny *tiny, enum load_fault fault, const char *
 }
 
 TEST(refuses_bad_headers) {
+    forget();
     struct tiny tiny = make_tiny();
     CHECK_EQ(load_tiny(&tiny), 0);
     release();
@@ -441,6 +312,7 @@ TEST(refuses_bad_headers) {
 }
 
 TEST(refuses_bad_segments) {
+    forget();
     struct tiny tiny = make_tiny();
     tiny.segments[0].p_offset = 16;
     refuses(&tiny, LOAD_FORMAT, "misaligned");
@@ -468,6 +340,7 @@ TEST(refuses_bad_segments) {
 }
 
 TEST(refuses_bad_interpreters) {
+    forget();
     struct tiny tiny = make_tiny();
     tiny.segments[1] = (Elf64_Phdr){.p_type = PT_INTERP, .p_offset = 0x1000, .p_filesz = 8};
     refuses(&tiny, LOAD_FORMAT, "interpreter name");
@@ -519,6 +392,7 @@ static uint64_t random_value(void) {
 }
 
 TEST(survives_mutated_headers) {
+    forget();
     enum { ROUNDS = 20000 };
     struct file file = read_whole(built("load_target_pie"));
     Elf64_Ehdr original = *(Elf64_Ehdr *)file.bytes;
@@ -556,283 +430,6 @@ TEST(survives_mutated_headers) {
     CHECK(loaded > 0 && loaded < ROUNDS);
     free(bytes);
     free(file.bytes);
-}
-
-// ---- files and scripts
-
-static void agrees_with_exec(const char *path, int expected, enum load_fault fault) {
-    CHECK_EQ(native_status(path), expected);
-    CHECK_EQ(load(path), expected);
-    CHECK_EQ(result.fault, fault);
-    if (expected == 0)
-        load_release(&space, &result);
-    check_nothing_left();
-}
-
-TEST(refuses_what_exec_refuses) {
-    agrees_with_exec(scratch("nothing"), -ENOENT, LOAD_NOT_FOUND);
-    agrees_with_exec("/bin/true/x", -ENOTDIR, LOAD_NOT_FOUND);
-    agrees_with_exec("/tmp", -EACCES, LOAD_FORBIDDEN);
-    agrees_with_exec("/dev/null", -EACCES, LOAD_FORBIDDEN);
-    agrees_with_exec(write_file("data", "hello", 5, 0644), -EACCES, LOAD_FORBIDDEN);
-    agrees_with_exec(write_text("text", "hello\n"), -ENOEXEC, LOAD_FORMAT);
-    agrees_with_exec(write_text("empty", ""), -ENOEXEC, LOAD_FORMAT);
-    agrees_with_exec(write_text("magic", "\177ELF"), -ENOEXEC, LOAD_FORMAT);
-    agrees_with_exec(write_text("a", "#!"), -EACCES, LOAD_FORMAT);
-    agrees_with_exec(write_text("b", "#! \t \n"), -ENOEXEC, LOAD_FORMAT);
-    agrees_with_exec(write_text("c", "#!/no/such/thing -x\n"), -ENOENT, LOAD_NOT_FOUND);
-    CHECK_STR(result.culprit, "/no/such/thing");
-    agrees_with_exec(write_text("d", "#!/tmp\n"), -EACCES, LOAD_FORBIDDEN);
-    agrees_with_exec(write_text("f", "#!/bin/true"), 0, LOAD_FINE);
-    char text[400];
-    snprintf(text, sizeof text, "#!/%0300d\n", 7);
-    agrees_with_exec(write_text("g", text), -ENOEXEC, LOAD_FORMAT);
-    snprintf(text, sizeof text, "#!/bin/true %0300d\n", 7);
-    agrees_with_exec(write_text("h", text), 0, LOAD_FINE);
-}
-
-static const char *argument(size_t index) {
-    return ((char **)result.rsp)[1 + index];
-}
-
-TEST(resolves_scripts) {
-    char path[128];
-    snprintf(path, sizeof path, "%s", write_text("script", "#! /bin/true  -a b\tc \t\nrest\n"));
-    CHECK_EQ(load(path), 0);
-    CHECK_EQ(*(size_t *)result.rsp, 6);
-    CHECK_STR(argument(0), "/bin/true");
-    CHECK_STR(argument(1), "-a b\tc");
-    CHECK_STR(argument(2), path);
-    CHECK_STR(argument(3), "one");
-    CHECK_STR(argument(4), "");
-    CHECK_STR(argument(5), "three words here");
-    CHECK(!argument(6));
-    char resolved[PATH_MAX];
-    CHECK_STR(result.executable.path, realpath("/bin/true", resolved));
-    CHECK_STR(result.name, "script");
-    release();
-    // Without an argument, and started without even argv[0].
-    char *none[] = {NULL};
-    snprintf(path, sizeof path, "%s", write_text("script", "#!/bin/true\n"));
-    CHECK_EQ(load_with(path, none, none, 0), 0);
-    CHECK_EQ(*(size_t *)result.rsp, 2);
-    CHECK_STR(argument(0), "/bin/true");
-    CHECK_STR(argument(1), path);
-    release();
-    CHECK_EQ(load_with("/bin/true", none, none, 0), 0);
-    CHECK_EQ(*(size_t *)result.rsp, 1);
-    CHECK_STR(argument(0), "");
-    release();
-}
-
-TEST(resolves_nested_scripts) {
-    char text[256];
-    write_text("nest1", "#!/bin/true x\n");
-    for (int i = 2; i <= 6; i++) {
-        char name[16], inner[16];
-        snprintf(name, sizeof name, "nest%d", i);
-        snprintf(inner, sizeof inner, "nest%d", i - 1);
-        snprintf(text, sizeof text, "#!%s\n", scratch(inner));
-        write_text(name, text);
-    }
-    agrees_with_exec(scratch("nest6"), -ELOOP, LOAD_FORMAT);
-    agrees_with_exec(scratch("nest5"), 0, LOAD_FINE);
-    CHECK_EQ(load(scratch("nest3")), 0);
-    CHECK_EQ(*(size_t *)result.rsp, 8);
-    CHECK_STR(argument(0), "/bin/true");
-    CHECK_STR(argument(1), "x");
-    CHECK_STR(argument(2), scratch("nest1"));
-    CHECK_STR(argument(3), scratch("nest2"));
-    CHECK_STR(argument(4), scratch("nest3"));
-    CHECK_STR(argument(5), "one");
-    release();
-}
-
-TEST(tells_execute_only_files) {
-    struct file file = read_whole("/bin/true");
-    const char *path = write_file("secret", file.bytes, file.size, 0711);
-    free(file.bytes);
-    if (geteuid() != 0)
-        CHECK_EQ(chmod(path, 0111), 0);
-    pid_t child = fork();
-    if (child == 0) {
-        bool lowered = geteuid() != 0 || seteuid(65534) == 0;
-        _exit(lowered && load(path) == -EACCES && result.fault == LOAD_UNREADABLE ? 0 : 1);
-    }
-    int status;
-    waitpid(child, &status, 0);
-    CHECK_EQ(status, 0);
-}
-
-// ---- stack, vdso, announcement
-
-static uint64_t aux(const uint64_t *auxv, uint64_t type, bool *found) {
-    for (; auxv[0] != AT_NULL; auxv += 2)
-        if (auxv[0] == type) {
-            *found = true;
-            return auxv[1];
-        }
-    *found = false;
-    return 0;
-}
-
-static void check_auxv(const uint64_t *auxv, const char *path) {
-    static const uint64_t same[] = {AT_HWCAP, AT_HWCAP2, AT_PAGESZ,     AT_CLKTCK,
-                                    AT_FLAGS, AT_UID,    AT_EUID,       AT_GID,
-                                    AT_EGID,  AT_SECURE, AT_MINSIGSTKSZ};
-    // Not getauxval: libc puts its own value in the place of AT_HWCAP.
-    uint64_t own[128] = {0};
-    int fd = open("/proc/self/auxv", O_RDONLY);
-    CHECK(read(fd, own, sizeof own - 16) > 0);
-    close(fd);
-    bool found, expected;
-    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
-        uint64_t value = aux(own, same[i], &expected);
-        CHECK_EQ(aux(auxv, same[i], &found), value);
-        CHECK_EQ(found, expected);
-    }
-    CHECK_EQ(aux(auxv, AT_PHDR, &found), result.executable.headers);
-    CHECK_EQ(aux(auxv, AT_PHENT, &found), 56);
-    CHECK_EQ(aux(auxv, AT_PHNUM, &found), result.executable.header_count);
-    CHECK_EQ(aux(auxv, AT_BASE, &found), result.interpreter.start);
-    CHECK_EQ(aux(auxv, AT_ENTRY, &found), result.executable.entry);
-    CHECK_EQ(aux(auxv, AT_SYSINFO_EHDR, &found), result.vdso.copy);
-    CHECK_STR((char *)aux(auxv, AT_EXECFN, &found), path);
-    CHECK_STR((char *)aux(auxv, AT_PLATFORM, &found), "x86_64");
-    uintptr_t random = aux(auxv, AT_RANDOM, &found);
-    CHECK(random > result.rsp && random + 16 <= result.arg_start);
-    CHECK(memcmp((void *)random, (void *)getauxval(AT_RANDOM), 16) != 0);
-    aux(auxv, 27, &found);
-    CHECK(!found);
-    aux(auxv, 28, &found);
-    CHECK(!found);
-}
-
-TEST(lays_out_the_stack) {
-    CHECK_EQ(load("/bin/true"), 0);
-    const uint64_t *word = (const uint64_t *)result.rsp;
-    CHECK_EQ(result.rsp % 16, 0);
-    CHECK_EQ(*word++, 4);
-    uintptr_t at = result.arg_start;
-    for (int i = 0; plain_argv[i]; i++, word++) {
-        CHECK_EQ(*word, at);
-        CHECK_STR((char *)at, plain_argv[i]);
-        at += strlen(plain_argv[i]) + 1;
-    }
-    CHECK_EQ(*word++, 0);
-    CHECK_EQ(result.arg_end, at);
-    CHECK_EQ(result.env_start, at);
-    for (int i = 0; plain_envp[i]; i++, word++) {
-        CHECK_EQ(*word, at);
-        CHECK_STR((char *)at, plain_envp[i]);
-        at += strlen(plain_envp[i]) + 1;
-    }
-    CHECK_EQ(*word++, 0);
-    CHECK_EQ(result.env_end, at);
-    check_auxv(word, "/bin/true");
-    CHECK_STR((char *)at, "/bin/true");
-    CHECK_EQ(at + strlen("/bin/true") + 1 + 8, result.stack_end);
-    release();
-}
-
-TEST(sizes_the_stack) {
-    struct space_range range;
-    static const uint64_t sizes[][2] = {{8 << 20, 8 << 20},
-                                        {(3 << 20) + 1, (3 << 20) + 4096},
-                                        {4096, 1 << 20},
-                                        {RLIM_INFINITY, 1 << 30}};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        CHECK_EQ(load_with("/bin/true", plain_argv, plain_envp, sizes[i][0]), 0);
-        CHECK_EQ(result.stack_end - result.stack_start, sizes[i][1]);
-        CHECK_EQ(result.stack_end, HIGH_END);
-        CHECK(space_find(&space, result.stack_start - 1, &range));
-        CHECK_EQ(range.attributes.tag, SPACE_GUARD);
-        CHECK_EQ(native_rights(result.stack_start - 1), PROT_NONE);
-        CHECK_EQ(native_rights(result.stack_start), PROT_READ | PROT_WRITE);
-        CHECK(space_find(&space, result.stack_start, &range));
-        CHECK_EQ(range.attributes.prot, PROT_READ | PROT_WRITE);
-        CHECK_EQ(range.attributes.tag, SPACE_STACK);
-        release();
-    }
-    static char large[300000];
-    memset(large, 'x', sizeof large - 1);
-    char *argv[] = {"true", large, NULL};
-    CHECK_EQ(load_with("/bin/true", argv, plain_envp, 0), -E2BIG);
-    check_nothing_left();
-}
-
-TEST(keeps_stack_alignment_for_any_count) {
-    char *argv[16];
-    for (int count = 1; count < 16; count++) {
-        for (int i = 0; i < count; i++)
-            argv[i] = "abcdefghijklmno" + i;
-        argv[count] = NULL;
-        CHECK_EQ(load_with("/bin/true", argv, plain_envp, 0), 0);
-        CHECK_EQ(result.rsp % 16, 0);
-        CHECK_STR(argument(count - 1), argv[count - 1]);
-        load_release(&space, &result);
-    }
-    check_nothing_left();
-}
-
-TEST(copies_the_vdso) {
-    struct load_vdso vdso;
-    struct space_range range;
-    uintptr_t real = getauxval(AT_SYSINFO_EHDR);
-    CHECK_EQ(load_vdso(&space, real, &vdso), 0);
-    CHECK_EQ(vdso.real, real);
-    CHECK(vdso.copy >= LOW_START && vdso.copy + vdso.size <= LOW_END);
-    CHECK_EQ(memcmp((void *)vdso.copy, (void *)real, vdso.size), 0);
-    CHECK_EQ(native_rights(vdso.copy), PROT_READ);
-    CHECK(space_find(&space, vdso.copy, &range));
-    CHECK_EQ(range.attributes.prot, PROT_READ | PROT_EXEC);
-    CHECK_EQ(range.attributes.tag, SPACE_VDSO);
-    int (*get_time)(clockid_t, struct timespec *) = NULL;
-    for (size_t i = 0; i < vdso.symbol_count; i++)
-        if (strcmp(vdso.symbols[i].name, "__vdso_clock_gettime") == 0)
-            get_time = (int (*)(clockid_t, struct timespec *))(real + vdso.symbols[i].offset);
-    CHECK(get_time);
-    struct timespec time = {0};
-    CHECK_EQ(get_time(CLOCK_MONOTONIC, &time), 0);
-    CHECK(time.tv_sec > 0);
-    NOTE("vdso: %zu bytes, %zu functions", vdso.size, vdso.symbol_count);
-    munmap((void *)vdso.copy, vdso.size);
-    space_unmap(&space, vdso.copy, vdso.copy + vdso.size);
-    CHECK_EQ(load_vdso(&space, 0, &vdso), 0);
-    CHECK_EQ(vdso.copy, 0);
-    check_nothing_left();
-}
-
-static bool file_holds(const char *path, const char *bytes, size_t size) {
-    struct file file = {.bytes = malloc(4096)};
-    int fd = open(path, O_RDONLY);
-    file.size = read(fd, file.bytes, 4096);
-    close(fd);
-    bool same = file.size == size && memcmp(file.bytes, bytes, size) == 0;
-    free(file.bytes);
-    return same;
-}
-
-TEST(announces_the_target) {
-    pid_t child = fork();
-    if (child == 0) {
-        static const char line[] = "zero\0one\0\0three words here";
-        static const char environment[] = "A=1\0PATH=/bin\0EMPTY=";
-        const char *path = write_text("a-rather-long-name", "#!/bin/true\n");
-        bool sound = load("/bin/true") == 0;
-        snprintf(result.name, sizeof result.name, "%.15s", strrchr(path, '/') + 1);
-        load_announce(&result);
-        sound &= file_holds("/proc/self/cmdline", line, sizeof line);
-        sound &= file_holds("/proc/self/environ", environment, sizeof environment);
-        sound &= file_holds("/proc/self/comm", "a-rather-long-n\n", 16);
-        // The engine's own heap still grows.
-        void *before = sbrk(0);
-        sound &= sbrk(1 << 20) == before;
-        _exit(sound ? 0 : 1);
-    }
-    int status;
-    waitpid(child, &status, 0);
-    CHECK_EQ(status, 0);
 }
 
 UNIT_MAIN()

@@ -66,7 +66,7 @@ static char *skip_word(char *at, const char *last) {
 
 // Cuts the line after #! into the interpreter and its one optional argument, which is all the rest
 // of the line. False if the line names no interpreter, or not all of its name. The head is padded
-// with zeros; blanks at the end of a last line without newline belong to the argument.
+// with zeros; blanks at the end of a last line without newline are an argument or belong to it.
 static bool parse_head(char head[HEAD_SIZE], char **interpreter, char **argument) {
     char *last = head + HEAD_SIZE - 1, *end = memchr(head, '\n', HEAD_SIZE);
     if (!end) {
@@ -85,8 +85,6 @@ static bool parse_head(char head[HEAD_SIZE], char **interpreter, char **argument
     *end = '\0';
     if (word_end)
         *word_end = '\0';
-    if (*argument && **argument == '\0')
-        *argument = NULL;
     return true;
 }
 
