@@ -1,0 +1,193 @@
+#include "unwind/image.h"
+
+#include "unwind/cursor.h"
+
+// Where a segment's bytes are: in a file at its offset, in memory at its address.
+struct source {
+    const uint8_t *bytes; // file contents, or NULL for a mapped module
+    uint64_t size;
+    uint64_t bias;
+};
+
+static bool segment_view(const struct source *source, const Elf64_Phdr *header,
+                         struct unwind_view *view) {
+    view->address = header->p_vaddr + source->bias;
+    view->size = header->p_filesz;
+    if (!source->bytes) {
+        view->bytes = (const uint8_t *)view->address;
+        return header->p_vaddr + header->p_filesz >= header->p_vaddr;
+    }
+    if (header->p_offset > source->size || header->p_filesz > source->size - header->p_offset)
+        return false;
+    view->bytes = source->bytes + header->p_offset;
+    return true;
+}
+
+// The bytes from an address to the end of the loaded segment that holds it.
+static bool view_from(const struct source *source, const Elf64_Phdr *headers, size_t count,
+                      uint64_t address, struct unwind_view *view) {
+    for (size_t i = 0; i < count; i++) {
+        struct unwind_view segment;
+        if (headers[i].p_type != PT_LOAD || !(headers[i].p_flags & PF_R) ||
+            !segment_view(source, &headers[i], &segment))
+            continue;
+        if (address < segment.address || address - segment.address >= segment.size)
+            continue;
+        uint64_t offset = address - segment.address;
+        *view = (struct unwind_view){segment.bytes + offset, address, segment.size - offset};
+        return true;
+    }
+    return false;
+}
+
+static void read_build_id(struct unwind_image *image, const struct unwind_view *notes) {
+    struct cursor cursor = cursor_at(notes, notes->address, notes->size);
+    while (cursor_left(&cursor) >= sizeof(Elf64_Nhdr)) {
+        uint32_t name_size = cursor_u32(&cursor);
+        uint32_t size = cursor_u32(&cursor);
+        uint32_t type = cursor_u32(&cursor);
+        const uint8_t *name = cursor.at;
+        if (!cursor_skip(&cursor, ((uint64_t)name_size + 3) & ~UINT64_C(3)))
+            return;
+        const uint8_t *content = cursor.at;
+        if (!cursor_skip(&cursor, size))
+            return;
+        if (type == NT_GNU_BUILD_ID && name_size == 4 && memcmp(name, "GNU", 4) == 0 &&
+            size <= sizeof image->build_id) {
+            memcpy(image->build_id, content, size);
+            image->build_id_size = size;
+            return;
+        }
+        cursor_skip(&cursor, -(uint64_t)size & 3);
+    }
+}
+
+// .eh_frame_hdr says where .eh_frame begins, but not where it ends: the end of the segment and the
+// terminator bound it.
+static void find_frames(struct unwind_image *image, const struct source *source,
+                        const Elf64_Phdr *headers, size_t count, uint64_t header_address) {
+    if (!view_from(source, headers, count, header_address, &image->header))
+        return;
+    struct cursor cursor = cursor_at(&image->header, header_address, image->header.size);
+    uint8_t version = cursor_u8(&cursor);
+    uint8_t pointer_encoding = cursor_u8(&cursor);
+    cursor_skip(&cursor, 2);
+    uint64_t eh_frame = cursor_pointer(&cursor, pointer_encoding, header_address);
+    if (cursor.failed || version != 1 ||
+        !view_from(source, headers, count, eh_frame, &image->frames)) {
+        image->header.size = 0;
+        return;
+    }
+    image->eh_frame = eh_frame;
+}
+
+static bool describe(struct unwind_image *image, const struct source *source,
+                     const Elf64_Phdr *headers, size_t count) {
+    *image = (struct unwind_image){.start = UINT64_MAX,
+                                   .text_start = UINT64_MAX,
+                                   .bias = source->bias,
+                                   .mapped = !source->bytes};
+    for (size_t i = 0; i < count; i++) {
+        const Elf64_Phdr *header = &headers[i];
+        if (header->p_type != PT_LOAD || header->p_memsz == 0)
+            continue;
+        uint64_t start = header->p_vaddr + source->bias;
+        uint64_t end = start + header->p_memsz;
+        if (end < start)
+            return false;
+        if (start < image->start)
+            image->start = start;
+        if (end > image->end)
+            image->end = end;
+        if ((header->p_flags & PF_X) && start < image->text_start)
+            image->text_start = start;
+        if ((header->p_flags & PF_X) && end > image->text_end)
+            image->text_end = end;
+    }
+    if (image->start >= image->end)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        struct unwind_view notes;
+        if (headers[i].p_type == PT_GNU_EH_FRAME && !image->eh_frame)
+            find_frames(image, source, headers, count, headers[i].p_vaddr + source->bias);
+        else if (headers[i].p_type == PT_NOTE && !image->build_id_size &&
+                 view_from(source, headers, count, headers[i].p_vaddr + source->bias, &notes)) {
+            if (notes.size > headers[i].p_filesz)
+                notes.size = headers[i].p_filesz;
+            read_build_id(image, &notes);
+        }
+    }
+    return true;
+}
+
+static bool header_usable(const Elf64_Ehdr *header) {
+    return memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 &&
+           header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_machine == EM_X86_64 &&
+           (header->e_type == ET_EXEC || header->e_type == ET_DYN) &&
+           header->e_phentsize == sizeof(Elf64_Phdr) && header->e_phnum > 0 &&
+           header->e_phoff % _Alignof(Elf64_Phdr) == 0;
+}
+
+bool unwind_image_from_headers(struct unwind_image *image, const Elf64_Phdr *headers, size_t count,
+                               uint64_t bias) {
+    struct source source = {.bias = bias};
+    return describe(image, &source, headers, count);
+}
+
+bool unwind_image_from_memory(struct unwind_image *image, const void *elf_header) {
+    const Elf64_Ehdr *header = elf_header;
+    if (!header_usable(header))
+        return false;
+    // Linkers put the program headers right after the ELF header, on the same page.
+    if (header->e_phoff + header->e_phnum * sizeof(Elf64_Phdr) > 4096)
+        return false;
+    const Elf64_Phdr *headers = (const void *)((const uint8_t *)elf_header + header->e_phoff);
+    for (size_t i = 0; i < header->e_phnum; i++)
+        if (headers[i].p_type == PT_LOAD && headers[i].p_offset == 0)
+            return unwind_image_from_headers(image, headers, header->e_phnum,
+                                             (uint64_t)elf_header - headers[i].p_vaddr);
+    return false;
+}
+
+// A module without .eh_frame_hdr may still name .eh_frame in its section headers.
+static void find_section(struct unwind_image *image, const struct source *source,
+                         const Elf64_Ehdr *header) {
+    uint64_t table_size = (uint64_t)header->e_shnum * sizeof(Elf64_Shdr);
+    if (header->e_shentsize != sizeof(Elf64_Shdr) || header->e_shoff > source->size ||
+        table_size > source->size - header->e_shoff || header->e_shstrndx >= header->e_shnum)
+        return;
+    Elf64_Shdr names, section;
+    const uint8_t *table = source->bytes + header->e_shoff;
+    memcpy(&names, table + header->e_shstrndx * sizeof names, sizeof names);
+    if (names.sh_offset > source->size || names.sh_size > source->size - names.sh_offset)
+        return;
+    for (size_t i = 0; i < header->e_shnum; i++) {
+        static const char wanted[] = ".eh_frame";
+        memcpy(&section, table + i * sizeof section, sizeof section);
+        if (section.sh_name > names.sh_size || names.sh_size - section.sh_name < sizeof wanted ||
+            memcmp(source->bytes + names.sh_offset + section.sh_name, wanted, sizeof wanted) != 0)
+            continue;
+        if (section.sh_type == SHT_NOBITS || !(section.sh_flags & SHF_ALLOC) ||
+            section.sh_offset > source->size || section.sh_size > source->size - section.sh_offset)
+            return;
+        image->eh_frame = section.sh_addr + source->bias;
+        image->frames = (struct unwind_view){source->bytes + section.sh_offset, image->eh_frame,
+                                             section.sh_size};
+        return;
+    }
+}
+
+bool unwind_image_from_file(struct unwind_image *image, const void *bytes, size_t size,
+                            uint64_t bias) {
+    struct source source = {bytes, size, bias};
+    const Elf64_Ehdr *header = bytes;
+    if (size < sizeof *header || !header_usable(header) || header->e_phoff > size ||
+        header->e_phnum * sizeof(Elf64_Phdr) > size - header->e_phoff)
+        return false;
+    const Elf64_Phdr *headers = (const void *)(source.bytes + header->e_phoff);
+    if (!describe(image, &source, headers, header->e_phnum))
+        return false;
+    if (!image->eh_frame)
+        find_section(image, &source, header);
+    return true;
+}

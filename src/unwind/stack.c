@@ -1,0 +1,371 @@
+#include "unwind/unwind.h"
+
+#include "unwind/expression.h"
+#include "unwind/space.h"
+
+#define STEP_DONE UNWIND_END_COUNT
+
+// What the kernel calls bad for certain: nothing is ever mapped there.
+#define LOWEST_CODE 4096
+
+const char *unwind_end_text(enum unwind_end end) {
+    static const char *const texts[] = {
+#define X(name, text) text,
+        UNWIND_ENDS(X)
+#undef X
+    };
+    return end < UNWIND_END_COUNT ? texts[end] : "unknown";
+}
+
+// A rule with the table that it may refer to; no table: no module there.
+struct found {
+    struct unwind_rule rule;
+    const struct unwind_table *table;
+};
+
+struct walk {
+    struct unwind_space *space;
+    const struct unwind_memory *memory;
+    struct unwind_registers registers;
+    bool exact;
+    uint64_t guessed;
+};
+
+static uint64_t lookup_address(const struct walk *walk) {
+    return walk->registers.value[UNWIND_PC] - !walk->exact;
+}
+
+static __attribute__((noinline)) struct found find_rule(struct unwind_space *space,
+                                                        uint64_t address) {
+    struct found found = {0};
+    struct module *module = unwind_space_find(space, address);
+    if (!module)
+        return found;
+    found.table = unwind_space_table(space, module);
+    if (found.table)
+        found.rule = *unwind_table_find(found.table, address - module->image.start);
+    return found;
+}
+
+// ---- wide rules ----
+
+static enum unwind_end read_word(const struct walk *walk, uint64_t address, uint64_t *value) {
+    return memory_read(walk->memory, address, value) ? STEP_DONE : UNWIND_END_UNREADABLE;
+}
+
+static enum unwind_end evaluate(const struct walk *walk, const struct unwind_table *table,
+                                const struct unwind_column *column, const uint64_t *cfa,
+                                uint64_t *value) {
+    switch (unwind_expression_evaluate(table_expression(table, column), column->length,
+                                       &walk->registers, walk->memory, cfa, value)) {
+    case EXPRESSION_OK:
+        return STEP_DONE;
+    case EXPRESSION_UNREADABLE:
+        return UNWIND_END_UNREADABLE;
+    default:
+        return UNWIND_END_BAD_RULE;
+    }
+}
+
+// The value that a column stands for. cfa is NULL while the CFA itself is sought.
+static enum unwind_end column_value(const struct walk *walk, const struct unwind_table *table,
+                                    const struct unwind_column *column, const uint64_t *cfa,
+                                    uint64_t *value) {
+    uint64_t place = walk->registers.value[column->reg] + (uint64_t)(int64_t)column->value;
+    enum unwind_end end;
+    switch ((enum column_kind)column->kind) {
+    case COLUMN_AT_CFA:
+        return read_word(walk, *cfa + (uint64_t)(int64_t)column->value, value);
+    case COLUMN_CFA:
+        *value = *cfa + (uint64_t)(int64_t)column->value;
+        return STEP_DONE;
+    case COLUMN_AT_REGISTER:
+        return read_word(walk, place, value);
+    case COLUMN_REGISTER:
+        *value = place;
+        return STEP_DONE;
+    case COLUMN_AT_EXPRESSION:
+        end = evaluate(walk, table, column, cfa, &place);
+        return end == STEP_DONE ? read_word(walk, place, value) : end;
+    case COLUMN_EXPRESSION:
+        return evaluate(walk, table, column, cfa, value);
+    case COLUMN_SAME:
+    case COLUMN_UNDEFINED:
+        break;
+    }
+    return UNWIND_END_BAD_RULE;
+}
+
+static enum unwind_end step_wide(struct walk *walk, const struct found *found) {
+    const struct unwind_wide_rule *wide = table_wide(found->table, &found->rule);
+    struct unwind_registers next = walk->registers;
+    uint64_t cfa;
+    enum unwind_end end = column_value(walk, found->table, &wide->cfa, NULL, &cfa);
+    if (end != STEP_DONE)
+        return end;
+    next.value[UNWIND_RSP] = cfa;
+    for (uint32_t left = wide->used; left; left &= left - 1) {
+        int column = __builtin_ctz(left);
+        if (wide->columns[column].kind == COLUMN_UNDEFINED)
+            continue;
+        end = column_value(walk, found->table, &wide->columns[column], &cfa, &next.value[column]);
+        if (end != STEP_DONE)
+            return end;
+    }
+    // A signal may have come on another stack; otherwise callers lie above.
+    if (!found->rule.signal && next.value[UNWIND_RSP] <= walk->registers.value[UNWIND_RSP])
+        return UNWIND_END_NO_PROGRESS;
+    walk->registers = next;
+    return STEP_DONE;
+}
+
+// ---- the common rules, one read at a time ----
+
+static enum unwind_end step_fast(struct walk *walk, const struct unwind_rule *rule) {
+    static const uint8_t slot_register[6] = {UNWIND_RBX, UNWIND_RBP, UNWIND_R12,
+                                             UNWIND_R13, UNWIND_R14, UNWIND_R15};
+    struct unwind_registers next = walk->registers;
+    uint64_t cfa = next.value[rule->base] + (uint64_t)(int64_t)rule->offset;
+    if (cfa <= next.value[UNWIND_RSP])
+        return UNWIND_END_NO_PROGRESS;
+    if (!memory_read(walk->memory, cfa - 8, &next.value[UNWIND_PC]))
+        return UNWIND_END_UNREADABLE;
+    for (size_t i = 0; i < sizeof slot_register; i++)
+        if (rule->slots[i] && !memory_read(walk->memory, cfa - 8 * (uint64_t)rule->slots[i],
+                                           &next.value[slot_register[i]]))
+            return UNWIND_END_UNREADABLE;
+    next.value[UNWIND_RSP] = cfa;
+    walk->registers = next;
+    return STEP_DONE;
+}
+
+// ---- code without unwind information ----
+
+// The instructions to which a signal handler returns: mov $15, %rax; syscall. Not every libc
+// describes them. The kernel has put the interrupted registers where rsp points then.
+static bool is_sigreturn(struct walk *walk, const struct module *module) {
+    static const uint8_t code[9] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+    uint64_t pc = walk->registers.value[UNWIND_PC];
+    return module && module->image.mapped && module_is_text(module, pc, sizeof code) &&
+           memcmp((const void *)pc, code, sizeof code) == 0;
+}
+
+static enum unwind_end step_sigreturn(struct walk *walk) {
+    static const uint8_t order[] = {UNWIND_R8,  UNWIND_R9,  UNWIND_R10, UNWIND_R11, UNWIND_R12,
+                                    UNWIND_R13, UNWIND_R14, UNWIND_R15, UNWIND_RDI, UNWIND_RSI,
+                                    UNWIND_RBP, UNWIND_RBX, UNWIND_RDX, UNWIND_RAX, UNWIND_RCX,
+                                    UNWIND_RSP, UNWIND_PC};
+    enum { FIRST_REGISTER = 40 };
+    struct unwind_registers next = walk->registers;
+    uint64_t place = next.value[UNWIND_RSP] + FIRST_REGISTER;
+    for (size_t i = 0; i < sizeof order; i++)
+        if (!memory_read(walk->memory, place + 8 * i, &next.value[order[i]]))
+            return UNWIND_END_UNREADABLE;
+    walk->registers = next;
+    walk->exact = true;
+    return STEP_DONE;
+}
+
+static bool is_text(struct walk *walk, uint64_t address) {
+    struct module *module = unwind_space_find(walk->space, address);
+    return module && module_is_text(module, address, 1);
+}
+
+// A call of something that is no code at all: the return address is still on top of the stack.
+static bool step_wild_call(struct walk *walk) {
+    const struct unwind_memory *memory = walk->memory;
+    uint64_t pc = walk->registers.value[UNWIND_PC], sp = walk->registers.value[UNWIND_RSP], caller;
+    bool wild = pc < LOWEST_CODE || (memory->is_code && !memory->is_code(memory->context, pc));
+    if (!walk->exact || !wild || !memory_read(memory, sp, &caller) || !is_text(walk, caller - 1))
+        return false;
+    walk->registers.value[UNWIND_PC] = caller;
+    walk->registers.value[UNWIND_RSP] = sp + 8;
+    walk->exact = false;
+    return true;
+}
+
+// Follows the frame pointer if what it points to looks like a frame: it lies above the stack
+// pointer, the saved frame pointer rises or is the last, and the return address is code. Code that
+// was generated at run time calls more of its kind, so that code outside all modules is believed
+// when the callee is outside, too.
+static enum unwind_end step_frame_pointer(struct walk *walk, bool in_module) {
+    const struct unwind_memory *memory = walk->memory;
+    enum unwind_end end = in_module ? UNWIND_END_NO_RULE : UNWIND_END_NO_MODULE;
+    uint64_t *value = walk->registers.value;
+    uint64_t bp = value[UNWIND_RBP], saved, caller;
+    if (bp == 0 && !walk->exact)
+        return UNWIND_END_BOTTOM;
+    if (bp < value[UNWIND_RSP] || bp % 8 != 0 || !memory_read(memory, bp, &saved) ||
+        !memory_read(memory, bp + 8, &caller))
+        return end;
+    if (saved == 0 && caller == 0)
+        return UNWIND_END_BOTTOM;
+    if (caller < LOWEST_CODE || caller >> 47 || (saved != 0 && saved <= bp))
+        return end;
+    if (!is_text(walk, caller - 1)) {
+        bool code = memory->is_code ? memory->is_code(memory->context, caller - 1) : !in_module;
+        if (!code)
+            return end;
+    }
+    value[UNWIND_PC] = caller;
+    value[UNWIND_RSP] = bp + 16;
+    value[UNWIND_RBP] = saved;
+    walk->exact = false;
+    walk->guessed++;
+    return STEP_DONE;
+}
+
+static enum unwind_end step_unknown(struct walk *walk) {
+    struct module *module = unwind_space_find(walk->space, walk->registers.value[UNWIND_PC]);
+    if (is_sigreturn(walk, module))
+        return step_sigreturn(walk);
+    if (!module && step_wild_call(walk))
+        return STEP_DONE;
+    return step_frame_pointer(walk, module != NULL);
+}
+
+static __attribute__((noinline)) enum unwind_end step(struct walk *walk,
+                                                      const struct found *found) {
+    enum unwind_end end;
+    switch ((enum unwind_rule_kind)found->rule.kind) {
+    case RULE_FAST:
+        end = step_fast(walk, &found->rule);
+        break;
+    case RULE_WIDE:
+        end = step_wide(walk, found);
+        break;
+    case RULE_END:
+        return UNWIND_END_BOTTOM;
+    default:
+        return step_unknown(walk);
+    }
+    if (end == STEP_DONE)
+        walk->exact = found->rule.signal;
+    return end;
+}
+
+enum unwind_end unwind_step(struct unwind_space *space, struct unwind_frame *frame,
+                            const struct unwind_memory *memory) {
+    struct walk walk = {space, memory, frame->registers, frame->exact, 0};
+    struct found found = find_rule(space, lookup_address(&walk));
+    enum unwind_end end = step(&walk, &found);
+    if (end == STEP_DONE && walk.registers.value[UNWIND_PC] == 0)
+        end = UNWIND_END_BOTTOM;
+    if (end == STEP_DONE)
+        *frame = (struct unwind_frame){walk.registers, walk.exact};
+    return end;
+}
+
+bool unwind_is_signal_frame(struct unwind_space *space, uint64_t pc) {
+    struct walk walk = {.space = space, .registers.value[UNWIND_PC] = pc};
+    return find_rule(space, lookup_address(&walk)).rule.signal ||
+           is_sigreturn(&walk, unwind_space_find(space, pc));
+}
+
+// ---- whole walks ----
+
+static inline size_t cache_slot(uint64_t pc) {
+    return pc * UINT64_C(0x9e3779b97f4a7c15) >> (64 - UNWIND_CACHE_BITS);
+}
+
+// The fast path of a step: everything it reads is known to lie within the bounds of the stack.
+// Reading a register's own place when it was not saved avoids six branches that cannot be
+// predicted.
+static inline bool step_within(struct walk *walk, const struct unwind_rule *rule) {
+    uint64_t *value = walk->registers.value;
+    uint64_t cfa = value[rule->base] + (uint64_t)(int64_t)rule->offset;
+    uint64_t low = walk->memory->low;
+    if (rule->kind != RULE_FAST || cfa <= value[UNWIND_RSP] || cfa > walk->memory->high ||
+        cfa < low || cfa - low < 8 * (uint64_t)rule->deepest)
+        return false;
+    const uint64_t *top = (const uint64_t *)cfa;
+#define RESTORE(index, reg)                                                                        \
+    do {                                                                                           \
+        const uint64_t *saved = top - rule->slots[index];                                          \
+        value[reg] = *(rule->slots[index] ? saved : &value[reg]);                                  \
+    } while (0)
+    RESTORE(0, UNWIND_RBX);
+    RESTORE(1, UNWIND_RBP);
+    RESTORE(2, UNWIND_R12);
+    RESTORE(3, UNWIND_R13);
+    RESTORE(4, UNWIND_R14);
+    RESTORE(5, UNWIND_R15);
+#undef RESTORE
+    value[UNWIND_PC] = top[-1];
+    value[UNWIND_RSP] = cfa;
+    walk->exact = rule->signal;
+    return true;
+}
+
+static bool open_cache(struct unwind_space *space, struct unwind_thread *thread) {
+    if (atomic_load_explicit(&thread->walking, memory_order_relaxed))
+        return false;
+    atomic_store_explicit(&thread->walking, true, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    uint64_t generation = unwind_space_generation(space);
+    if (thread->generation != generation) {
+        for (size_t i = 0; i < UNWIND_CACHE_SIZE; i++)
+            thread->cache[i].pc = 0;
+        thread->generation = generation;
+    }
+    return true;
+}
+
+static void close_cache(struct unwind_thread *thread) {
+    atomic_signal_fence(memory_order_seq_cst);
+    atomic_store_explicit(&thread->walking, false, memory_order_relaxed);
+}
+
+// One step with the rule looked up in the cache, or put there. Code outside all modules is not
+// cached: a module may be added there later, and additions do not empty caches.
+static inline enum unwind_end step_cached(struct walk *walk, struct unwind_thread *thread) {
+    uint64_t address = lookup_address(walk);
+    struct unwind_cache_entry *entry = &thread->cache[cache_slot(address)];
+    if (__builtin_expect(entry->pc != address, 0)) {
+        struct found found = find_rule(walk->space, address);
+        thread->counts.missed++;
+        if (!found.table)
+            return step(walk, &found);
+        *entry = (struct unwind_cache_entry){address, found.rule, found.table};
+    }
+    if (__builtin_expect(step_within(walk, &entry->rule), 1))
+        return STEP_DONE;
+    struct found found = {entry->rule, entry->table};
+    return step(walk, &found);
+}
+
+static enum unwind_end step_uncached(struct walk *walk) {
+    struct found found = find_rule(walk->space, lookup_address(walk));
+    return step(walk, &found);
+}
+
+size_t unwind_stack(struct unwind_space *space, struct unwind_thread *thread,
+                    const struct unwind_registers *registers, const struct unwind_memory *memory,
+                    uint64_t *pcs, size_t max, enum unwind_end *end) {
+    struct walk walk = {space, memory, *registers, true, 0};
+    bool cached = open_cache(space, thread);
+    enum unwind_end why = UNWIND_END_LIMIT;
+    size_t count = 0;
+    while (count < max) {
+        uint64_t pc = walk.registers.value[UNWIND_PC];
+        if (pc == 0 && count > 0) {
+            why = UNWIND_END_BOTTOM;
+            break;
+        }
+        pcs[count++] = pc;
+        enum unwind_end result = cached ? step_cached(&walk, thread) : step_uncached(&walk);
+        if (result != STEP_DONE) {
+            why = result;
+            break;
+        }
+    }
+    thread->counts.walks++;
+    thread->counts.frames += count;
+    thread->counts.guessed += walk.guessed;
+    thread->counts.ends[why]++;
+    if (cached)
+        close_cache(thread);
+    if (end)
+        *end = why;
+    return count;
+}

@@ -1,0 +1,219 @@
+// Stack walking without frame pointers, fast enough for every malloc and safe in signal handlers.
+//
+// Call frame information (.eh_frame) of each module is compiled once into sorted rows; a walk looks
+// up one row per frame, through a cache that each thread has for itself.
+//
+// Words:
+//   module    an ELF image at a place in memory (image.h describes one).
+//   table     the compiled rows of a module. Holds no addresses, only offsets from the module's
+//             start, and lives for ever once made.
+//   rule      what a row says: where the frame's CFA is and which registers are saved where.
+//   CFA       canonical frame address: the stack pointer as it was before the call.
+//   space     the modules of one address space.
+//   thread    what one thread needs for walking: its cache and its counts.
+//   exact     of a pc: where execution really is (the first frame, and the frame that a signal
+//             interrupted), as opposed to a return address, for which the call lies before it.
+//
+// Who may call what from where:
+//   - unwind_space_add and unwind_space_remove take a lock: not from signal handlers.
+//   - Everything else is lock-free and async-signal-safe, also when the signal interrupted one of
+//     the former. The first walk through a module compiles its table (milliseconds, raw mmap);
+//     unwind_space_prepare does so beforehand.
+//   - A thread structure serves one thread. A walk in a signal handler that interrupted another
+//     walk of the same thread finds the cache in use and does without.
+//   - A module's unwind data must stay readable until it is removed.
+#ifndef QUERN_UNWIND_UNWIND_H
+#define QUERN_UNWIND_UNWIND_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "unwind/image.h"
+
+// ---- registers, numbered as in DWARF ----
+
+enum unwind_register {
+    UNWIND_RAX,
+    UNWIND_RDX,
+    UNWIND_RCX,
+    UNWIND_RBX,
+    UNWIND_RSI,
+    UNWIND_RDI,
+    UNWIND_RBP,
+    UNWIND_RSP,
+    UNWIND_R8,
+    UNWIND_R9,
+    UNWIND_R10,
+    UNWIND_R11,
+    UNWIND_R12,
+    UNWIND_R13,
+    UNWIND_R14,
+    UNWIND_R15,
+    UNWIND_PC,
+    UNWIND_REGISTERS
+};
+
+struct unwind_registers {
+    uint64_t value[UNWIND_REGISTERS];
+};
+
+// The registers at this very place, as far as a walk that starts with a call needs them.
+static inline __attribute__((always_inline)) void
+unwind_registers_here(struct unwind_registers *registers) {
+    uint64_t *value = registers->value;
+    for (int i = 0; i < UNWIND_REGISTERS; i++)
+        value[i] = 0;
+    __asm__ volatile("movq %%rbx, %0\n\tmovq %%rbp, %1\n\tmovq %%rsp, %2"
+                     : "=m"(value[UNWIND_RBX]), "=m"(value[UNWIND_RBP]), "=m"(value[UNWIND_RSP]));
+    __asm__ volatile("movq %%r10, %0\n\tmovq %%r12, %1\n\tmovq %%r13, %2"
+                     : "=m"(value[UNWIND_R10]), "=m"(value[UNWIND_R12]), "=m"(value[UNWIND_R13]));
+    uint64_t pc;
+    __asm__ volatile("movq %%r14, %1\n\tmovq %%r15, %2\n\tleaq (%%rip), %0"
+                     : "=&r"(pc), "=m"(value[UNWIND_R14]), "=m"(value[UNWIND_R15]));
+    value[UNWIND_PC] = pc;
+}
+
+// ---- memory of the stack that is walked ----
+
+struct unwind_memory {
+    // [low, high) is read directly: a stack, or the part of it that is known to be mapped.
+    uint64_t low, high;
+    // Reads a word elsewhere (alternate signal stacks, coroutines). False: not readable.
+    // NULL: nothing else is read, and a walk that leaves the bounds ends.
+    bool (*read)(void *context, uint64_t address, uint64_t *word);
+    // Whether an address outside all modules may be code (a JIT compiler's). NULL: unknown.
+    bool (*is_code)(void *context, uint64_t address);
+    void *context;
+};
+
+// ---- modules ----
+
+struct unwind_table;
+struct unwind_space_state;
+
+struct unwind_space {
+    struct unwind_space_state *state;
+};
+
+// What can go wrong with a module, as far as a caller can do something about it.
+enum unwind_status { UNWIND_OK, UNWIND_NO_MEMORY, UNWIND_TOO_MANY, UNWIND_OVERLAP, UNWIND_NOT_ELF };
+
+enum unwind_status unwind_space_open(struct unwind_space *space);
+
+// Only when no thread uses the space any more.
+void unwind_space_close(struct unwind_space *space);
+
+// Adds a mapped module; its table is compiled when first needed. Adding a module that overlaps
+// another one is refused: remove what was unmapped first.
+enum unwind_status unwind_space_add(struct unwind_space *space, const struct unwind_image *image);
+
+// Adds a module by the contents of its file, which are not needed any more when this returns.
+enum unwind_status unwind_space_add_file(struct unwind_space *space, const void *bytes, size_t size,
+                                         uint64_t bias);
+
+// Removes every module that overlaps [start, end). Returns how many.
+size_t unwind_space_remove(struct unwind_space *space, uint64_t start, uint64_t end);
+
+// Compiles the table of the module at an address now. False: no module, or no usable table.
+bool unwind_space_prepare(struct unwind_space *space, uint64_t address);
+
+// The child of a fork calls this before anything else: another thread may have held the lock.
+void unwind_space_after_fork(struct unwind_space *space);
+
+// Whether pc is in a signal trampoline: the next frame's pc is then exact.
+bool unwind_is_signal_frame(struct unwind_space *space, uint64_t pc);
+
+struct unwind_sizes {
+    size_t bytes;      // of memory, all included
+    size_t rows;       // in the table
+    size_t rules;      // distinct ones that most rows share
+    size_t wide_rules; // distinct ones that need the long form
+    size_t functions;  // FDEs compiled
+    size_t bad;        // FDEs that could not be used, in whole or in part
+};
+
+// Sizes of the table of the module at an address, compiled if need be.
+bool unwind_space_sizes(struct unwind_space *space, uint64_t address, struct unwind_sizes *sizes);
+
+// ---- walking ----
+
+// Why a walk ended. All but the first two mean that the stack was cut short.
+#define UNWIND_ENDS(X)                                                                             \
+    X(BOTTOM, "bottom of the stack")                                                               \
+    X(LIMIT, "frame limit reached")                                                                \
+    X(NO_MODULE, "code outside all modules")                                                       \
+    X(NO_RULE, "code without unwind information")                                                  \
+    X(UNREADABLE, "stack memory not readable")                                                     \
+    X(NO_PROGRESS, "frames do not rise")                                                           \
+    X(BAD_RULE, "unwind information not usable")
+
+enum unwind_end {
+#define X(name, text) UNWIND_END_##name,
+    UNWIND_ENDS(X)
+#undef X
+        UNWIND_END_COUNT
+};
+
+const char *unwind_end_text(enum unwind_end end);
+
+static inline bool unwind_end_is_truncated(enum unwind_end end) {
+    return end != UNWIND_END_BOTTOM && end != UNWIND_END_LIMIT;
+}
+
+struct unwind_counts {
+    uint64_t walks;
+    uint64_t frames;
+    uint64_t guessed; // frames found by the frame pointer, for want of unwind information
+    uint64_t missed;  // frames whose rule was not in the cache
+    uint64_t ends[UNWIND_END_COUNT];
+};
+
+// A rule in the form that nearly all rows need: the return address is at CFA - 8 and each saved
+// register at CFA - 8 * slot.
+struct unwind_rule {
+    int32_t offset;   // CFA is base + offset; for a wide rule: its index
+    uint8_t kind;     // enum unwind_rule_kind
+    uint8_t base;     // register number
+    uint8_t signal;   // 1: a signal frame
+    uint8_t deepest;  // the largest slot, at least 1
+    uint8_t slots[6]; // rbx, rbp, r12 to r15; 0: not saved
+    uint16_t reserved;
+};
+
+#define UNWIND_CACHE_BITS 10
+#define UNWIND_CACHE_SIZE (1u << UNWIND_CACHE_BITS)
+
+struct unwind_cache_entry {
+    uint64_t pc; // as looked up; 0: empty
+    struct unwind_rule rule;
+    const struct unwind_table *table;
+};
+
+// All zero is a valid first state. Large (32 KiB): not for the stack of a signal handler.
+struct unwind_thread {
+    struct unwind_counts counts;
+    uint64_t generation; // of the space, when the cache was last emptied
+    atomic_bool walking;
+    _Alignas(64) struct unwind_cache_entry cache[UNWIND_CACHE_SIZE];
+};
+
+// Walks a stack. Writes at most max pcs, the first being the one in registers and the others return
+// addresses as they stand on the stack, and returns how many. end, if not NULL, says why it ended.
+size_t unwind_stack(struct unwind_space *space, struct unwind_thread *thread,
+                    const struct unwind_registers *registers, const struct unwind_memory *memory,
+                    uint64_t *pcs, size_t max, enum unwind_end *end);
+
+// A walk by single steps, for callers that want the registers of each frame.
+struct unwind_frame {
+    struct unwind_registers registers;
+    bool exact;
+};
+
+// Turns a frame into its caller's. Returns UNWIND_END_COUNT if that worked; any other value says
+// why there is no caller, and the frame is unchanged. Does not use or count in a thread structure.
+enum unwind_end unwind_step(struct unwind_space *space, struct unwind_frame *frame,
+                            const struct unwind_memory *memory);
+
+#endif
