@@ -220,13 +220,14 @@ enum unwind_status unwind_space_add(struct unwind_space *space, const struct unw
 }
 
 enum unwind_status unwind_space_add_file(struct unwind_space *space, const void *bytes, size_t size,
-                                         uint64_t bias) {
+                                         uint64_t bias, bool mapped) {
     struct unwind_image image;
     if (!unwind_image_from_file(&image, bytes, size, bias))
         return UNWIND_NOT_ELF;
     struct unwind_table *table = unwind_table_compile(&image);
     if (!table)
         return UNWIND_NO_MEMORY;
+    image.mapped = mapped;
     image.header = image.frames = (struct unwind_view){0};
     table = keep_table(space->state, table);
     lock(space->state);

@@ -35,15 +35,29 @@ static uint64_t lookup_address(const struct walk *walk) {
     return walk->registers.value[UNWIND_PC] - !walk->exact;
 }
 
+// The rule for the frame whose pc is address, or address + 1 unless it is exact. No call lies
+// before a return address that is the start of a function: somebody put it on the stack. Signal
+// trampolines are entered that way and say so in their rule; with anything else, such as what ends
+// a coroutine, the stack begins.
 static __attribute__((noinline)) struct found find_rule(struct unwind_space *space,
-                                                        uint64_t address) {
+                                                        uint64_t address, bool exact) {
     struct found found = {0};
     struct module *module = unwind_space_find(space, address);
     if (!module)
         return found;
     found.table = unwind_space_table(space, module);
-    if (found.table)
-        found.rule = *unwind_table_find(found.table, address - module->image.start);
+    if (!found.table)
+        return found;
+    uint64_t offset = address - module->image.start;
+    const struct unwind_rule *rule = unwind_table_find(found.table, offset);
+    found.rule = *rule;
+    if (rule->kind != RULE_NONE || exact)
+        return found;
+    rule = unwind_table_find(found.table, offset + 1);
+    if (rule->signal)
+        found.rule = *rule;
+    else if (rule->kind != RULE_NONE)
+        found.rule.kind = RULE_END;
     return found;
 }
 
@@ -112,8 +126,10 @@ static enum unwind_end step_wide(struct walk *walk, const struct found *found) {
         if (end != STEP_DONE)
             return end;
     }
-    // A signal may have come on another stack; otherwise callers lie above.
-    if (!found->rule.signal && next.value[UNWIND_RSP] <= walk->registers.value[UNWIND_RSP])
+    // A signal may have come on another stack; otherwise callers lie above. Code that has popped
+    // its return address is level with its caller.
+    uint64_t sp = walk->registers.value[UNWIND_RSP];
+    if (!found->rule.signal && next.value[UNWIND_RSP] < sp + !walk->exact)
         return UNWIND_END_NO_PROGRESS;
     walk->registers = next;
     return STEP_DONE;
@@ -166,17 +182,46 @@ static enum unwind_end step_sigreturn(struct walk *walk) {
     return STEP_DONE;
 }
 
-static bool is_text(struct walk *walk, uint64_t address) {
-    struct module *module = unwind_space_find(walk->space, address);
-    return module && module_is_text(module, address, 1);
+// Whether an address lies in the code of a module, behind a call as far as that can be seen.
+static bool is_return_address(struct walk *walk, uint64_t address) {
+    enum { CALL_MAX = 7 };
+    struct module *module = unwind_space_find(walk->space, address - 1);
+    if (!module || !module_is_text(module, address - 1, 1))
+        return false;
+    if (!module->image.mapped || !module_is_text(module, address - CALL_MAX, CALL_MAX))
+        return true;
+    const uint8_t *code = (const uint8_t *)address;
+    if (code[-5] == 0xe8)
+        return true;
+    for (int size = 2; size <= CALL_MAX; size++)
+        if (code[-size] == 0xff && (code[1 - size] >> 3 & 7) == 2)
+            return true;
+    return false;
 }
 
-// A call of something that is no code at all: the return address is still on top of the stack.
-static bool step_wild_call(struct walk *walk) {
+// A jump through memory, as in the linkage stubs that linkers make without describing them.
+static bool is_stub(const struct walk *walk, const struct module *module) {
+    static const uint8_t landing[] = {0xf3, 0x0f, 0x1e, 0xfa};
+    uint64_t pc = walk->registers.value[UNWIND_PC];
+    if (!module || !module->image.mapped || !module_is_text(module, pc, 8))
+        return false;
+    const uint8_t *code = (const uint8_t *)pc;
+    if (memcmp(code, landing, sizeof landing) == 0)
+        code += sizeof landing;
+    if (*code == 0xf2)
+        code++;
+    return code[0] == 0xff && code[1] == 0x25;
+}
+
+// Where nothing has been pushed yet, the return address is on top of the stack: in a linkage stub,
+// and after a call of something that is no code at all.
+static bool step_top_of_stack(struct walk *walk, const struct module *module) {
     const struct unwind_memory *memory = walk->memory;
     uint64_t pc = walk->registers.value[UNWIND_PC], sp = walk->registers.value[UNWIND_RSP], caller;
-    bool wild = pc < LOWEST_CODE || (memory->is_code && !memory->is_code(memory->context, pc));
-    if (!walk->exact || !wild || !memory_read(memory, sp, &caller) || !is_text(walk, caller - 1))
+    bool wild =
+        pc < LOWEST_CODE || (!module && memory->is_code && !memory->is_code(memory->context, pc));
+    if (!walk->exact || !(wild || is_stub(walk, module)) || !memory_read(memory, sp, &caller) ||
+        !is_return_address(walk, caller))
         return false;
     walk->registers.value[UNWIND_PC] = caller;
     walk->registers.value[UNWIND_RSP] = sp + 8;
@@ -185,9 +230,9 @@ static bool step_wild_call(struct walk *walk) {
 }
 
 // Follows the frame pointer if what it points to looks like a frame: it lies above the stack
-// pointer, the saved frame pointer rises or is the last, and the return address is code. Code that
-// was generated at run time calls more of its kind, so that code outside all modules is believed
-// when the callee is outside, too.
+// pointer, and a return address is there. Of addresses outside all modules that can only be
+// guessed: code that was generated at run time calls more of its kind, so they are believed if the
+// callee is outside, too, and the saved frame pointer rises or is the last.
 static enum unwind_end step_frame_pointer(struct walk *walk, bool in_module) {
     const struct unwind_memory *memory = walk->memory;
     enum unwind_end end = in_module ? UNWIND_END_NO_RULE : UNWIND_END_NO_MODULE;
@@ -200,11 +245,11 @@ static enum unwind_end step_frame_pointer(struct walk *walk, bool in_module) {
         return end;
     if (saved == 0 && caller == 0)
         return UNWIND_END_BOTTOM;
-    if (caller < LOWEST_CODE || caller >> 47 || (saved != 0 && saved <= bp))
+    if (caller < LOWEST_CODE || caller >> 47)
         return end;
-    if (!is_text(walk, caller - 1)) {
+    if (!is_return_address(walk, caller)) {
         bool code = memory->is_code ? memory->is_code(memory->context, caller - 1) : !in_module;
-        if (!code)
+        if (!code || (saved != 0 && saved <= bp))
             return end;
     }
     value[UNWIND_PC] = caller;
@@ -219,7 +264,7 @@ static enum unwind_end step_unknown(struct walk *walk) {
     struct module *module = unwind_space_find(walk->space, walk->registers.value[UNWIND_PC]);
     if (is_sigreturn(walk, module))
         return step_sigreturn(walk);
-    if (!module && step_wild_call(walk))
+    if (step_top_of_stack(walk, module))
         return STEP_DONE;
     return step_frame_pointer(walk, module != NULL);
 }
@@ -247,7 +292,7 @@ static __attribute__((noinline)) enum unwind_end step(struct walk *walk,
 enum unwind_end unwind_step(struct unwind_space *space, struct unwind_frame *frame,
                             const struct unwind_memory *memory) {
     struct walk walk = {space, memory, frame->registers, frame->exact, 0};
-    struct found found = find_rule(space, lookup_address(&walk));
+    struct found found = find_rule(space, lookup_address(&walk), walk.exact);
     enum unwind_end end = step(&walk, &found);
     if (end == STEP_DONE && walk.registers.value[UNWIND_PC] == 0)
         end = UNWIND_END_BOTTOM;
@@ -258,7 +303,7 @@ enum unwind_end unwind_step(struct unwind_space *space, struct unwind_frame *fra
 
 bool unwind_is_signal_frame(struct unwind_space *space, uint64_t pc) {
     struct walk walk = {.space = space, .registers.value[UNWIND_PC] = pc};
-    return find_rule(space, lookup_address(&walk)).rule.signal ||
+    return find_rule(space, lookup_address(&walk), walk.exact).rule.signal ||
            is_sigreturn(&walk, unwind_space_find(space, pc));
 }
 
@@ -322,7 +367,7 @@ static inline enum unwind_end step_cached(struct walk *walk, struct unwind_threa
     uint64_t address = lookup_address(walk);
     struct unwind_cache_entry *entry = &thread->cache[cache_slot(address)];
     if (__builtin_expect(entry->pc != address, 0)) {
-        struct found found = find_rule(walk->space, address);
+        struct found found = find_rule(walk->space, address, walk->exact);
         thread->counts.missed++;
         if (!found.table)
             return step(walk, &found);
@@ -335,7 +380,7 @@ static inline enum unwind_end step_cached(struct walk *walk, struct unwind_threa
 }
 
 static enum unwind_end step_uncached(struct walk *walk) {
-    struct found found = find_rule(walk->space, lookup_address(walk));
+    struct found found = find_rule(walk->space, lookup_address(walk), walk->exact);
     return step(walk, &found);
 }
 

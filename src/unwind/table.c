@@ -2,10 +2,6 @@
 
 #include "unwind/pages.h"
 
-// Code between functions is padding unless there is room for a function that the linker aligned:
-// shorter gaps are bridged by the row before them, which saves a row for most functions.
-#define GAP_MIN 16
-
 #define RULES_MAX       65535u
 #define RULE_SLOTS      131072u
 #define WIDE_MAX        4096u
@@ -191,7 +187,9 @@ static void add_function(struct builder *builder, const struct cfi_fde *fde) {
     if (fde->start == fde->end)
         return;
     uint64_t offset = fde->start - image->start;
-    if (offset >= builder->covered + GAP_MIN)
+    // What lies between functions is unknown, be it padding: a return address that was put on the
+    // stack by hand may be the start of a function, and must not be taken for the one before it.
+    if (offset > builder->covered)
         add_row(builder, builder->covered, 0);
     builder->signal = fde->cie->signal;
     builder->covered = offset;

@@ -59,20 +59,24 @@ struct unwind_registers {
     uint64_t value[UNWIND_REGISTERS];
 };
 
-// The registers at this very place, as far as a walk that starts with a call needs them.
+// The registers at this very place, as far as a walk that starts with a call needs them. One block
+// of code, so that the stack pointer cannot move between the reading of it and of the pc.
 static inline __attribute__((always_inline)) void
 unwind_registers_here(struct unwind_registers *registers) {
-    uint64_t *value = registers->value;
-    for (int i = 0; i < UNWIND_REGISTERS; i++)
-        value[i] = 0;
-    __asm__ volatile("movq %%rbx, %0\n\tmovq %%rbp, %1\n\tmovq %%rsp, %2"
-                     : "=m"(value[UNWIND_RBX]), "=m"(value[UNWIND_RBP]), "=m"(value[UNWIND_RSP]));
-    __asm__ volatile("movq %%r10, %0\n\tmovq %%r12, %1\n\tmovq %%r13, %2"
-                     : "=m"(value[UNWIND_R10]), "=m"(value[UNWIND_R12]), "=m"(value[UNWIND_R13]));
-    uint64_t pc;
-    __asm__ volatile("movq %%r14, %1\n\tmovq %%r15, %2\n\tleaq (%%rip), %0"
-                     : "=&r"(pc), "=m"(value[UNWIND_R14]), "=m"(value[UNWIND_R15]));
-    value[UNWIND_PC] = pc;
+    *registers = (struct unwind_registers){0};
+    __asm__ volatile("movq %%rbx, 24(%0)\n\t"
+                     "movq %%rbp, 48(%0)\n\t"
+                     "movq %%rsp, 56(%0)\n\t"
+                     "movq %%r10, 80(%0)\n\t"
+                     "movq %%r12, 96(%0)\n\t"
+                     "movq %%r13, 104(%0)\n\t"
+                     "movq %%r14, 112(%0)\n\t"
+                     "movq %%r15, 120(%0)\n\t"
+                     "leaq (%%rip), %%rax\n\t"
+                     "movq %%rax, 128(%0)"
+                     :
+                     : "r"(registers->value)
+                     : "rax", "memory");
 }
 
 // ---- memory of the stack that is walked ----
@@ -106,12 +110,14 @@ enum unwind_status unwind_space_open(struct unwind_space *space);
 void unwind_space_close(struct unwind_space *space);
 
 // Adds a mapped module; its table is compiled when first needed. Adding a module that overlaps
-// another one is refused: remove what was unmapped first.
+// another one is refused: remove what was unmapped first. Static executables may have no
+// .eh_frame_hdr, which leaves image->eh_frame 0: only their file says where the unwind data is.
 enum unwind_status unwind_space_add(struct unwind_space *space, const struct unwind_image *image);
 
 // Adds a module by the contents of its file, which are not needed any more when this returns.
+// mapped says that its code is in this process, at the addresses that it has with that bias.
 enum unwind_status unwind_space_add_file(struct unwind_space *space, const void *bytes, size_t size,
-                                         uint64_t bias);
+                                         uint64_t bias, bool mapped);
 
 // Removes every module that overlaps [start, end). Returns how many.
 size_t unwind_space_remove(struct unwind_space *space, uint64_t start, uint64_t end);
