@@ -1,0 +1,50 @@
+#include "symbols/guard.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+static const int guarded_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGABRT};
+enum { GUARDED = sizeof guarded_signals / sizeof *guarded_signals };
+
+static _Thread_local sigjmp_buf *way_out;
+static struct sigaction before[GUARDED];
+
+/*
+ * A signal on another thread is not ours: the handler of before takes over, and a fault that was
+ * not sent by another process happens again as soon as this one returns.
+ */
+static void on_signal(int number, siginfo_t *info, void *context) {
+    (void)info;
+    (void)context;
+    if (way_out)
+        siglongjmp(*way_out, 1);
+    for (size_t i = 0; i < GUARDED; i++)
+        if (guarded_signals[i] == number)
+            sigaction(number, &before[i], NULL);
+}
+
+bool guard_run(void (*work)(void *context), void *context) {
+    sigjmp_buf here;
+    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < GUARDED; i++)
+        sigaction(guarded_signals[i], &action, &before[i]);
+    bool whole = false;
+    if (!sigsetjmp(here, 1)) {
+        way_out = &here;
+        work(context);
+        whole = true;
+    }
+    way_out = NULL;
+    for (size_t i = 0; i < GUARDED; i++)
+        sigaction(guarded_signals[i], &before[i], NULL);
+    return whole;
+}
+
+_Noreturn void guard_give_up(void) {
+    if (way_out)
+        siglongjmp(*way_out, 1);
+    abort();
+}

@@ -1,0 +1,83 @@
+/*
+ * image: one ELF file, opened with whatever debug information can be found for it.
+ *
+ * Everything here works with the file's own virtual addresses ("vaddr"); who maps it where is the
+ * business of symbols.c. All functions but image_new and image_discard may raise signals on a
+ * damaged file: they are called inside guard_run only. After a fault the image is abandoned, not
+ * freed.
+ *
+ * Found through libdwfl: .symtab, .dynsym, .gnu_debugdata, build-id and .gnu_debuglink files, dwz
+ * files, compressed sections, and split DWARF in .dwo files. Packages of split units (.dwp) are
+ * not read by elfutils 0.188: there, lines and symbols remain, inlined functions do not.
+ *
+ * Supervisor only.
+ */
+#ifndef QUERN_SYMBOLS_IMAGE_H
+#define QUERN_SYMBOLS_IMAGE_H
+
+#include "symbols/ranges.h"
+
+#include <elfutils/libdwfl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct image_options {
+    const char *extra_debug_path; /* or NULL */
+    bool debuginfod;
+};
+
+struct image_segment {
+    uint64_t vaddr, offset, file_size, memory_size;
+    bool executable;
+};
+
+/* A symbol of the best name at its address. name belongs to the file. */
+struct image_symbol {
+    uint64_t low, size;
+    const char *name;
+};
+
+struct image_symbols {
+    struct image_symbol *items;
+    size_t count;
+    struct ranges ranges;
+};
+
+struct units;
+
+struct image {
+    Dwfl *dwfl;
+    Dwfl_Module *module;
+    Dwfl_Callbacks callbacks;
+    char *debug_path; /* what libdwfl searches */
+    char *extra_debug_path;
+    bool debuginfod;
+    bool fixed; /* ET_EXEC: wants to lie at its own addresses */
+    struct image_segment *segments;
+    size_t segment_count;
+    struct image_symbols functions, variables;
+    bool symbols_read;
+    struct units *units; /* NULL until asked for */
+    bool units_read;
+    size_t bytes; /* estimate of what the tables take, libdw's included */
+};
+
+struct image *image_new(const struct image_options *options);
+/* Reads the ELF header and the segments; takes fd over in any case. False: no ELF file. */
+bool image_open(struct image *image, const char *path, int fd);
+/* Frees everything; inside guard_run. */
+void image_close(struct image *image);
+/* Frees only what is not libdw's, after a fault. */
+void image_discard(struct image *image);
+
+/* The build-id, or 0 bytes. */
+size_t image_build_id(const struct image *image, const uint8_t **bytes);
+
+const struct image_symbol *image_function(struct image *image, uint64_t vaddr);
+const struct image_symbol *image_variable(struct image *image, uint64_t vaddr);
+
+/* The compilation units, or NULL if there is no DWARF (units.h). */
+struct units *image_units(struct image *image);
+
+#endif

@@ -1,0 +1,24 @@
+/*
+ * names: strings kept once, for as long as their owner lives.
+ *
+ * What is handed out of the symbol tables must outlive the files it was read from, and the same
+ * few names are shown again and again. Supervisor only.
+ */
+#ifndef QUERN_SYMBOLS_NAMES_H
+#define QUERN_SYMBOLS_NAMES_H
+
+#include <stddef.h>
+
+struct names;
+
+struct names *names_new(void);
+void names_free(struct names *names);
+
+/* The kept copy of text[0, length). NULL if memory is out. */
+const char *names_keep_part(struct names *names, const char *text, size_t length);
+/* The same for a whole string, cut at NAMES_LONGEST bytes; NULL gives NULL. */
+const char *names_keep(struct names *names, const char *text);
+
+#define NAMES_LONGEST 65536
+
+#endif

@@ -1,0 +1,58 @@
+/*
+ * processes: which file lies where, in each target process.
+ *
+ * Invariant: the mappings of a process are sorted by start and do not overlap. Each holds a
+ * reference to its file. Supervisor only; part of symbols.
+ */
+#ifndef QUERN_SYMBOLS_PROCESSES_H
+#define QUERN_SYMBOLS_PROCESSES_H
+
+#include "symbols/files.h"
+
+struct mapping {
+    uint64_t start, end, offset;
+    struct file *file;
+    uint64_t bias;       /* address - bias is the address in the file's own terms */
+    uint64_t bias_valid; /* the process's changes count for which bias was worked out; 0: none */
+};
+
+struct process {
+    struct process *next; /* in the same bucket */
+    pid_t pid;
+    struct mapping *mappings;
+    size_t count, capacity;
+    struct mapping *unmapped; /* kept if so wished, oldest first */
+    size_t unmapped_count;
+    uint64_t changes; /* counts every change of the mappings, from 1 */
+};
+
+struct processes;
+
+struct processes *processes_new(struct files *files, bool keep_unmapped);
+void processes_free(struct processes *processes);
+
+/* NULL if it has no mappings. */
+struct process *processes_find(struct processes *processes, pid_t pid);
+
+void processes_map(struct processes *processes, pid_t pid, uint64_t start, uint64_t end,
+                   uint64_t offset, const char *path, const struct symbols_identity *identity);
+void processes_unmap(struct processes *processes, pid_t pid, uint64_t start, uint64_t end);
+void processes_fork(struct processes *processes, pid_t parent, pid_t child);
+void processes_end(struct processes *processes, pid_t pid);
+
+/* The mapping that holds address, among the live ones, then among those kept; or NULL. */
+struct mapping *process_mapping(struct process *process, uint64_t address);
+/* The last mapping that starts at or below address, live ones only; or NULL. */
+struct mapping *process_mapping_below(struct process *process, uint64_t address);
+
+/*
+ * Works out the mapping's bias from the segments of its file. False if no segment fits. Files are
+ * laid out without regard to pages by some linkers, so that one page of the file is mapped twice
+ * and its offset alone does not tell which segment is meant: the bias that explains most of the
+ * process's mappings of this file is taken.
+ */
+bool process_bias(struct process *process, struct mapping *mapping, const struct image *image);
+
+void processes_check(const struct processes *processes);
+
+#endif

@@ -1,0 +1,229 @@
+#include "symbols/symbols.h"
+
+#include "symbols/demangle.h"
+#include "symbols/files.h"
+#include "symbols/names.h"
+#include "symbols/processes.h"
+#include "symbols/units.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Deeper inlining than this is cut. */
+enum { MOST_INLINED = 256 };
+
+struct symbols {
+    struct symbols_options options;
+    char *extra_debug_path;
+    struct names *names;
+    struct files *files;
+    struct processes *processes;
+    struct units_frame found[MOST_INLINED]; /* of the current question */
+    char demangled[NAMES_LONGEST];
+};
+
+struct symbols *symbols_new(const struct symbols_options *options) {
+    struct symbols *symbols = calloc(1, sizeof *symbols);
+    if (!symbols)
+        return NULL;
+    if (options)
+        symbols->options = *options;
+    if (symbols->options.extra_debug_path) {
+        symbols->extra_debug_path = strdup(symbols->options.extra_debug_path);
+        symbols->options.extra_debug_path = symbols->extra_debug_path;
+    }
+    symbols->names = names_new();
+    symbols->files = symbols->names ? files_new(&symbols->options, symbols->names) : NULL;
+    if (symbols->files)
+        symbols->processes = processes_new(symbols->files, symbols->options.keep_unmapped);
+    if (!symbols->processes) {
+        symbols_free(symbols);
+        return NULL;
+    }
+    return symbols;
+}
+
+void symbols_free(struct symbols *symbols) {
+    if (!symbols)
+        return;
+    processes_free(symbols->processes);
+    files_free(symbols->files);
+    names_free(symbols->names);
+    free(symbols->extra_debug_path);
+    free(symbols);
+}
+
+void symbols_map(struct symbols *symbols, pid_t pid, uint64_t start, uint64_t end, uint64_t offset,
+                 const char *path, const struct symbols_identity *identity) {
+    processes_map(symbols->processes, pid, start, end, offset, path, identity);
+}
+
+void symbols_unmap(struct symbols *symbols, pid_t pid, uint64_t start, uint64_t end) {
+    processes_unmap(symbols->processes, pid, start, end);
+}
+
+void symbols_fork(struct symbols *symbols, pid_t parent, pid_t child) {
+    processes_fork(symbols->processes, parent, child);
+}
+
+void symbols_end(struct symbols *symbols, pid_t pid) {
+    processes_end(symbols->processes, pid);
+}
+
+/* ------------------------------------------------------------------ functions */
+
+static const char *shown_name(struct symbols *symbols, const char *linkage) {
+    if (!symbols->options.no_demangle &&
+        demangle(linkage, symbols->demangled, sizeof symbols->demangled))
+        return names_keep(symbols->names, symbols->demangled);
+    return names_keep(symbols->names, linkage);
+}
+
+static void place(struct symbols *symbols, struct symbol_frame *frame, const char *path,
+                  uint32_t line) {
+    if (!path || !path[0])
+        return;
+    const char *slash = strrchr(path, '/');
+    frame->file = names_keep(symbols->names, slash ? slash + 1 : path);
+    frame->line = line;
+    if (slash)
+        frame->directory = names_keep_part(symbols->names, path, (size_t)(slash - path));
+}
+
+/*
+ * An inlined function goes by its plain name, as Valgrind shows it and suppressions expect it; the
+ * function around by its symbol, which tells clones and parts apart (f.part.0).
+ */
+static void name_frame(struct symbols *symbols, struct symbol_frame *frame,
+                       const struct units_frame *from, const struct image_symbol *symbol,
+                       uint64_t vaddr) {
+    if (from)
+        place(symbols, frame, from->path, from->line);
+    if (symbol && !(from && from->inlined)) {
+        frame->linkage = names_keep(symbols->names, symbol->name);
+        frame->name = shown_name(symbols, symbol->name);
+        frame->offset = vaddr - symbol->low;
+        return;
+    }
+    if (!from)
+        return;
+    frame->inlined = from->inlined;
+    frame->linkage = names_keep(symbols->names, from->linkage);
+    if (from->linkage && !from->inlined)
+        frame->name = shown_name(symbols, from->linkage);
+    else
+        frame->name = names_keep(symbols->names, from->name ? from->name : from->linkage);
+    if (!from->inlined && from->low && from->low <= vaddr)
+        frame->offset = vaddr - from->low;
+}
+
+struct question {
+    struct symbols *symbols;
+    struct process *process;
+    struct mapping *mapping;
+    uint64_t address;
+    struct symbol_frame *frames;
+    size_t max, count;
+    struct symbol_data *data;
+    bool found;
+};
+
+static void resolve(struct image *image, void *context) {
+    struct question *question = context;
+    struct symbols *symbols = question->symbols;
+    if (!process_bias(question->process, question->mapping, image))
+        return;
+    uint64_t vaddr = question->address - question->mapping->bias;
+    struct units *units = image_units(image);
+    size_t count = 0;
+    if (units)
+        count =
+            units_find(units, vaddr, !symbols->options.no_inlined, symbols->found, MOST_INLINED);
+    const struct image_symbol *symbol = image_function(image, vaddr);
+    const char *object = question->frames[0].object;
+    if (!count) {
+        name_frame(symbols, &question->frames[0], NULL, symbol, vaddr);
+        return;
+    }
+    for (size_t i = 0; i < count && i < question->max; i++) {
+        question->frames[i] = (struct symbol_frame){.object = object};
+        name_frame(symbols, &question->frames[i], &symbols->found[i], symbol, vaddr);
+        question->count = i + 1;
+    }
+}
+
+size_t symbols_resolve(struct symbols *symbols, pid_t pid, uint64_t address, bool return_address,
+                       struct symbol_frame *frames, size_t max) {
+    struct process *process = processes_find(symbols->processes, pid);
+    address -= return_address;
+    struct mapping *mapping = process ? process_mapping(process, address) : NULL;
+    if (!mapping || !max)
+        return 0;
+    const char *object = mapping->file->path;
+    frames[0] = (struct symbol_frame){.object = object};
+    struct question question = {.symbols = symbols,
+                                .process = process,
+                                .mapping = mapping,
+                                .address = address,
+                                .frames = frames,
+                                .max = max,
+                                .count = 1};
+    if (!files_use(symbols->files, mapping->file, resolve, &question)) {
+        frames[0] = (struct symbol_frame){.object = object};
+        return 1;
+    }
+    return question.count;
+}
+
+/* ------------------------------------------------------------------ variables */
+
+/* bss lies behind the last mapping of its file, in memory that has no file. */
+static bool in_segment(const struct image *image, uint64_t vaddr) {
+    for (size_t i = 0; i < image->segment_count; i++)
+        if (vaddr >= image->segments[i].vaddr &&
+            vaddr - image->segments[i].vaddr < image->segments[i].memory_size)
+            return true;
+    return false;
+}
+
+static void resolve_data(struct image *image, void *context) {
+    struct question *question = context;
+    struct symbols *symbols = question->symbols;
+    if (!process_bias(question->process, question->mapping, image))
+        return;
+    uint64_t vaddr = question->address - question->mapping->bias;
+    const struct image_symbol *symbol =
+        in_segment(image, vaddr) ? image_variable(image, vaddr) : NULL;
+    if (!symbol)
+        return;
+    *question->data = (struct symbol_data){.name = shown_name(symbols, symbol->name),
+                                           .object = question->mapping->file->path,
+                                           .offset = vaddr - symbol->low,
+                                           .size = symbol->size};
+    question->found = true;
+}
+
+bool symbols_resolve_data(struct symbols *symbols, pid_t pid, uint64_t address,
+                          struct symbol_data *data) {
+    struct process *process = processes_find(symbols->processes, pid);
+    struct mapping *mapping = process ? process_mapping(process, address) : NULL;
+    if (!mapping && process)
+        mapping = process_mapping_below(process, address);
+    if (!mapping)
+        return false;
+    struct question question = {.symbols = symbols,
+                                .process = process,
+                                .mapping = mapping,
+                                .address = address,
+                                .data = data};
+    return files_use(symbols->files, mapping->file, resolve_data, &question) && question.found;
+}
+
+struct symbols_statistics symbols_statistics(const struct symbols *symbols) {
+    return files_statistics(symbols->files);
+}
+
+void symbols_check(const struct symbols *symbols) {
+    files_check(symbols->files);
+    processes_check(symbols->processes);
+}

@@ -1,0 +1,125 @@
+/*
+ * symbols: from an address in a target process to the names its author knows.
+ *
+ * The target sends addresses and says which files it has mapped where; nothing is resolved until
+ * it is shown. Files are opened when the first address in them is asked for, once for all
+ * processes that map them, and closed again, the least recently used first, when too many are open
+ * or their tables have grown beyond a limit.
+ *
+ * Words
+ *   mapping   a part of a file in a process: [start, end), the file offset of start, the path
+ *   object    the file behind a mapping (executable or shared library)
+ *   frame     a function at an address. One address has several frames where functions are
+ *             inlined: the innermost comes first, the function that holds them all comes last
+ *   identity  what tells whether the file at a path is still the one that was mapped
+ *
+ * Invariants
+ *   - Mappings of a process do not overlap; a new one replaces what it covers.
+ *   - Every string handed out lives as long as the struct symbols, even after its file is closed.
+ *   - Files, and the names in them, come from a hostile target: a missing, truncated or damaged
+ *     file means fewer names and never a crash; names are data and may hold any byte but NUL
+ *     (src/report/stack_text.h escapes them).
+ *   - A file that has been replaced since it was mapped gives no names at all.
+ *
+ * Supervisor only, and one thread at a time for each struct symbols.
+ */
+#ifndef QUERN_SYMBOLS_SYMBOLS_H
+#define QUERN_SYMBOLS_SYMBOLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct symbols;
+
+struct symbols_options {
+    /* A further root searched for separate debug files, or NULL (--extra-debuginfo-path). */
+    const char *extra_debug_path;
+    /* Ask the debuginfod servers of DEBUGINFOD_URLS for what is not on this machine. */
+    bool debuginfod;
+    /* Go on naming addresses of objects that were unmapped (--keep-debuginfo). */
+    bool keep_unmapped;
+    /* Leave inlined functions out (--read-inline-info=no). */
+    bool no_inlined;
+    /* Leave names as the compiler wrote them (--demangle=no). */
+    bool no_demangle;
+    /* Bounds on what is open at once; 0 stands for the default. */
+    unsigned max_open_files;
+    size_t max_table_bytes;
+    /* Told once for each file whose names are withheld, and why. May be NULL. */
+    void (*note)(void *context, const char *text);
+    void *note_context;
+};
+
+/* What the target knows of a file it maps. Fields that are not known are 0. */
+struct symbols_identity {
+    uint64_t device, inode;
+    uint64_t size;
+    int64_t changed_seconds; /* st_mtim */
+    uint32_t changed_nanoseconds;
+    uint32_t build_id_size;
+    uint8_t build_id[32];
+};
+
+struct symbol_frame {
+    const char *name;      /* to be shown: demangled if so wished; NULL if not known */
+    const char *linkage;   /* as in the symbol table or DW_AT_linkage_name; NULL if not known */
+    const char *file;      /* last component of the source path; NULL if not known */
+    const char *directory; /* the rest of it, without the final slash; may be NULL */
+    const char *object;    /* path of the mapped file; NULL if the address is in none */
+    uint64_t offset;       /* from the start of the function; 0 for inlined frames */
+    uint32_t line;         /* 0 if not known */
+    bool inlined;
+};
+
+struct symbol_data {
+    const char *name;   /* demangled if so wished */
+    const char *object; /* path of the mapped file */
+    uint64_t offset;    /* of the address in the symbol */
+    uint64_t size;      /* of the symbol */
+};
+
+/* What the files opened so far have cost. */
+struct symbols_statistics {
+    unsigned open_files;   /* now */
+    uint64_t opened_files; /* so far, counting a file again when it was reopened */
+    uint64_t closed_files; /* to keep within the bounds */
+    uint64_t faults;       /* files given up because reading them raised a signal */
+    size_t table_bytes;    /* estimate for what is open now */
+};
+
+/* options may be NULL: all defaults. Its strings are copied. */
+struct symbols *symbols_new(const struct symbols_options *options);
+void symbols_free(struct symbols *symbols);
+
+/*
+ * Process pid has mapped [start, end) of the file at path, from offset on. Without an identity
+ * (NULL) the file is looked at now, by stat only. Processes are made by their first mapping.
+ */
+void symbols_map(struct symbols *symbols, pid_t pid, uint64_t start, uint64_t end, uint64_t offset,
+                 const char *path, const struct symbols_identity *identity);
+void symbols_unmap(struct symbols *symbols, pid_t pid, uint64_t start, uint64_t end);
+/* child has, from now on, what parent has mapped. */
+void symbols_fork(struct symbols *symbols, pid_t parent, pid_t child);
+/* pid has ended, or has called exec and starts with nothing mapped. */
+void symbols_end(struct symbols *symbols, pid_t pid);
+
+/*
+ * The frames at address, innermost first; the number written, at most max. A return address names
+ * the call before it. 0: no file is mapped there. Where the file has no name for the address there
+ * is one frame with nothing but its object. If max is too small, outer frames are left out.
+ */
+size_t symbols_resolve(struct symbols *symbols, pid_t pid, uint64_t address, bool return_address,
+                       struct symbol_frame *frames, size_t max);
+
+/* The variable at address, in data, bss or read-only data; false if there is none. */
+bool symbols_resolve_data(struct symbols *symbols, pid_t pid, uint64_t address,
+                          struct symbol_data *data);
+
+struct symbols_statistics symbols_statistics(const struct symbols *symbols);
+
+/* Aborts if an invariant does not hold. For tests. */
+void symbols_check(const struct symbols *symbols);
+
+#endif

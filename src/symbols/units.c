@@ -1,0 +1,280 @@
+#include "symbols/units.h"
+
+#include "symbols/guard.h"
+#include "symbols/ranges.h"
+
+#include <dwarf.h>
+#include <stdlib.h>
+
+/* Bounds that no compiler reaches; damaged files do. */
+#define MOST_UNIT_RANGES  (8u << 20)
+#define MOST_SCOPES       (4u << 20)
+#define MOST_SCOPE_RANGES (8u << 20)
+#define DEEPEST_TREE      400
+
+struct scope {
+    Dwarf_Die die;
+    uint32_t parent; /* index, or RANGES_NONE for a function */
+    bool inlined;
+};
+
+struct unit {
+    Dwarf_Die skeleton; /* has the lines */
+    Dwarf_Die die;      /* has the tree: the same, or the split unit */
+    struct scope *scopes;
+    uint32_t scope_count, scope_capacity;
+    struct ranges ranges; /* address → scope */
+    bool read;
+};
+
+struct units {
+    Dwarf *dwarf;
+    uint64_t bias;
+    size_t *bytes;
+    struct unit *items;
+    uint32_t count, capacity;
+    struct ranges ranges; /* address → unit */
+};
+
+/* Section garbage collection leaves functions behind at address 0 (or 1, or -1 for lld). */
+static bool is_real(uint64_t low, uint64_t high) {
+    return low > 1 && low < high && high < UINT64_MAX - 1;
+}
+
+static void index_unit(struct units *units, struct range_list *list, const Dwarf_Die *die) {
+    if (units->count == units->capacity) {
+        uint32_t wider = units->capacity ? units->capacity * 2 : 64;
+        struct unit *items = realloc(units->items, wider * sizeof *items);
+        if (!items)
+            return;
+        units->items = items;
+        units->capacity = wider;
+    }
+    Dwarf_Die copy = *die;
+    Dwarf_Addr base, low, high;
+    ptrdiff_t next = 0;
+    size_t before = list->count;
+    while (list->count < MOST_UNIT_RANGES &&
+           (next = dwarf_ranges(&copy, next, &base, &low, &high)) > 0)
+        if (is_real(low, high))
+            range_list_add(list, low, high, units->count, 0);
+    if (list->count > before)
+        units->items[units->count++] = (struct unit){.skeleton = *die};
+}
+
+struct units *units_new(Dwarf *dwarf, uint64_t bias, size_t *bytes) {
+    struct units *units = calloc(1, sizeof *units);
+    if (!units)
+        return NULL;
+    units->dwarf = dwarf;
+    units->bias = bias;
+    units->bytes = bytes;
+    dwarf_new_oom_handler(dwarf, guard_give_up);
+    struct range_list list = {0};
+    Dwarf_CU *cu = NULL;
+    Dwarf_Die die;
+    while (dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &die, NULL) == 0) {
+        int tag = dwarf_tag(&die);
+        if (tag == DW_TAG_compile_unit || tag == DW_TAG_skeleton_unit)
+            index_unit(units, &list, &die);
+    }
+    ranges_build(&units->ranges, &list);
+    range_list_free(&list);
+    /* libdw keeps about as much for each unit as we do. */
+    *bytes += 2 * units->capacity * sizeof *units->items + ranges_bytes(&units->ranges);
+    return units;
+}
+
+void units_free(struct units *units) {
+    if (!units)
+        return;
+    for (uint32_t i = 0; i < units->count; i++) {
+        free(units->items[i].scopes);
+        ranges_free(&units->items[i].ranges);
+    }
+    free(units->items);
+    ranges_free(&units->ranges);
+    free(units);
+}
+
+/* ------------------------------------------------------------------ the tree of one unit */
+
+struct walk {
+    struct unit *unit;
+    struct range_list list;
+};
+
+static bool may_hold_code(int tag) {
+    switch (tag) {
+    case DW_TAG_namespace:
+    case DW_TAG_module:
+    case DW_TAG_class_type:
+    case DW_TAG_structure_type:
+    case DW_TAG_union_type:
+    case DW_TAG_interface_type:
+    case DW_TAG_subprogram:
+    case DW_TAG_inlined_subroutine:
+    case DW_TAG_lexical_block:
+    case DW_TAG_try_block:
+    case DW_TAG_catch_block:
+    case DW_TAG_with_stmt:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The new scope, or the one around it if the entry has no code of its own. */
+static uint32_t add_scope(struct walk *walk, const Dwarf_Die *die, bool inlined, uint32_t around,
+                          uint32_t depth) {
+    struct unit *unit = walk->unit;
+    if (unit->scope_count == unit->scope_capacity) {
+        if (unit->scope_capacity >= MOST_SCOPES)
+            return around;
+        uint32_t wider = unit->scope_capacity ? unit->scope_capacity * 2 : 64;
+        struct scope *scopes = realloc(unit->scopes, wider * sizeof *scopes);
+        if (!scopes)
+            return around;
+        unit->scopes = scopes;
+        unit->scope_capacity = wider;
+    }
+    Dwarf_Die copy = *die;
+    Dwarf_Addr base, low, high;
+    ptrdiff_t next = 0;
+    size_t before = walk->list.count;
+    while (walk->list.count < MOST_SCOPE_RANGES &&
+           (next = dwarf_ranges(&copy, next, &base, &low, &high)) > 0)
+        if (is_real(low, high))
+            range_list_add(&walk->list, low, high, unit->scope_count, depth);
+    if (walk->list.count == before)
+        return around;
+    unit->scopes[unit->scope_count] =
+        (struct scope){.die = *die, .parent = inlined ? around : RANGES_NONE, .inlined = inlined};
+    return unit->scope_count++;
+}
+
+static void walk_children(struct walk *walk, Dwarf_Die *parent, uint32_t around, uint32_t depth) {
+    Dwarf_Die die;
+    if (depth > DEEPEST_TREE || dwarf_child(parent, &die) != 0)
+        return;
+    for (;;) {
+        int tag = dwarf_tag(&die);
+        if (may_hold_code(tag)) {
+            uint32_t inner = around;
+            if (tag == DW_TAG_subprogram)
+                inner = add_scope(walk, &die, false, RANGES_NONE, depth);
+            else if (tag == DW_TAG_inlined_subroutine)
+                inner = add_scope(walk, &die, true, around, depth);
+            walk_children(walk, &die, inner, depth + 1);
+        }
+        /* A damaged DW_AT_sibling may lead back. */
+        const char *before = die.addr;
+        if (dwarf_siblingof(&die, &die) != 0 || (const char *)die.addr <= before)
+            return;
+    }
+}
+
+static void read_unit(struct units *units, struct unit *unit) {
+    unit->read = true;
+    unit->die = unit->skeleton;
+    Dwarf_Die split = {0};
+    uint8_t type;
+    if (dwarf_cu_info(unit->skeleton.cu, NULL, &type, NULL, &split, NULL, NULL, NULL) == 0 &&
+        type == DW_UT_skeleton && split.addr)
+        unit->die = split;
+    struct walk walk = {.unit = unit};
+    walk_children(&walk, &unit->die, RANGES_NONE, 0);
+    ranges_build(&unit->ranges, &walk.list);
+    range_list_free(&walk.list);
+    *units->bytes += unit->scope_capacity * sizeof *unit->scopes + ranges_bytes(&unit->ranges);
+    Dwarf_Lines *lines;
+    size_t line_count;
+    if (dwarf_getsrclines(&unit->skeleton, &lines, &line_count) == 0)
+        *units->bytes += line_count * 48;
+}
+
+/* ------------------------------------------------------------------ answers */
+
+static const char *text_of(Dwarf_Die *die, unsigned attribute) {
+    Dwarf_Attribute found;
+    return dwarf_formstring(dwarf_attr_integrate(die, attribute, &found));
+}
+
+static void name_scope(const struct scope *scope, struct units_frame *frame) {
+    Dwarf_Die die = scope->die;
+    frame->name = text_of(&die, DW_AT_name);
+    frame->linkage = text_of(&die, DW_AT_linkage_name);
+    if (!frame->linkage)
+        frame->linkage = text_of(&die, DW_AT_MIPS_linkage_name);
+    frame->inlined = scope->inlined;
+}
+
+/* Where the call that was inlined as scope stands in the source. */
+static void place_of_call(const struct unit *unit, const struct scope *scope, const char **path,
+                          uint32_t *line) {
+    Dwarf_Die die = scope->die, unit_die = unit->die;
+    Dwarf_Attribute found;
+    Dwarf_Word number;
+    *path = NULL;
+    *line = 0;
+    Dwarf_Files *files;
+    size_t count;
+    if (dwarf_formudata(dwarf_attr(&die, DW_AT_call_file, &found), &number) == 0 &&
+        dwarf_getsrcfiles(&unit_die, &files, &count) == 0 && number < count)
+        *path = dwarf_filesrc(files, number, NULL, NULL);
+    if (dwarf_formudata(dwarf_attr(&die, DW_AT_call_line, &found), &number) == 0)
+        *line = (uint32_t)number;
+}
+
+static void place_of_address(struct unit *unit, uint64_t address, const char **path,
+                             uint32_t *line) {
+    *path = NULL;
+    *line = 0;
+    Dwarf_Line *row = dwarf_getsrc_die(&unit->skeleton, address);
+    int number;
+    if (!row || dwarf_lineno(row, &number) != 0)
+        return;
+    *path = dwarf_linesrc(row, NULL, NULL);
+    *line = number > 0 ? (uint32_t)number : 0;
+}
+
+static uint64_t lowest_address(const struct scope *scope, uint64_t bias) {
+    Dwarf_Die die = scope->die;
+    Dwarf_Addr low;
+    return dwarf_lowpc(&die, &low) == 0 ? low + bias : 0;
+}
+
+size_t units_find(struct units *units, uint64_t vaddr, bool inlined, struct units_frame *frames,
+                  size_t max) {
+    uint64_t address = vaddr - units->bias;
+    uint32_t index = ranges_find(&units->ranges, address);
+    if (index == RANGES_NONE || !max)
+        return 0;
+    struct unit *unit = &units->items[index];
+    if (!unit->read)
+        read_unit(units, unit);
+
+    const char *path;
+    uint32_t line;
+    place_of_address(unit, address, &path, &line);
+    uint32_t at = ranges_find(&unit->ranges, address);
+    size_t count = 0;
+    for (; at != RANGES_NONE && unit->scopes[at].inlined; at = unit->scopes[at].parent) {
+        if (!inlined)
+            continue;
+        if (count == max)
+            return count;
+        frames[count] = (struct units_frame){.path = path, .line = line};
+        name_scope(&unit->scopes[at], &frames[count]);
+        count++;
+        place_of_call(unit, &unit->scopes[at], &path, &line);
+    }
+    if (count == max)
+        return count;
+    frames[count] = (struct units_frame){.path = path, .line = line};
+    if (at != RANGES_NONE) {
+        name_scope(&unit->scopes[at], &frames[count]);
+        frames[count].low = lowest_address(&unit->scopes[at], units->bias);
+    }
+    return count + 1;
+}

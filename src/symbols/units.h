@@ -1,0 +1,42 @@
+/*
+ * units: compilation units, the functions inlined in them, and their lines, from DWARF.
+ *
+ * An index of the address ranges of all units is made once; a unit's own tree is read when the
+ * first address in it is asked for. Addresses are vaddrs of the image. Inside guard_run only.
+ *
+ * Words
+ *   scope  a function with code of its own, or an inlined call; its parent is the scope it was
+ *          inlined into
+ */
+#ifndef QUERN_SYMBOLS_UNITS_H
+#define QUERN_SYMBOLS_UNITS_H
+
+#include <elfutils/libdw.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct units;
+
+/* Strings belong to the DWARF data. */
+struct units_frame {
+    const char *name;    /* DW_AT_name */
+    const char *linkage; /* or NULL */
+    const char *path;    /* of the source file, or NULL */
+    uint32_t line;       /* or 0 */
+    bool inlined;
+    uint64_t low; /* lowest address of the function; 0 for inlined frames */
+};
+
+/* bias is what libdwfl adds to the addresses of dwarf; *bytes grows with what is read. */
+struct units *units_new(Dwarf *dwarf, uint64_t bias, size_t *bytes);
+void units_free(struct units *units);
+
+/*
+ * Frames at vaddr, innermost first; at most max. With inlined off, one frame with the line at
+ * vaddr. A frame may come without a name where only lines are known.
+ */
+size_t units_find(struct units *units, uint64_t vaddr, bool inlined, struct units_frame *frames,
+                  size_t max);
+
+#endif
