@@ -6,6 +6,8 @@
 
 enum { MOST_FRAMES_AT_ADDRESS = 64 };
 
+static const char unknown_name[] = "???";
+
 /* The length of the printable UTF-8 character at text, or 0. */
 static size_t printable(const unsigned char *text) {
     unsigned char first = text[0];
@@ -71,7 +73,7 @@ void stack_text_frame(FILE *out, const struct symbol_frame *frame,
     if (!frame)
         frame = &unknown;
     if (!frame->name) {
-        fputs("???", out);
+        fputs(unknown_name, out);
     } else if (!options->show_below_main && !frame->inlined && is_below_main(frame->name)) {
         fputs("(below main)", out);
     } else {
@@ -92,10 +94,7 @@ void stack_text_frame(FILE *out, const struct symbol_frame *frame,
         stack_text_escaped(out, frame->object);
         fputc(')', out);
     } else if (frame->name) {
-        fputs(" (in ?"
-              "?"
-              "?)",
-              out);
+        fprintf(out, " (in %s)", unknown_name);
     }
 }
 

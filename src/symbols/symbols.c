@@ -6,6 +6,7 @@
 #include "symbols/processes.h"
 #include "symbols/units.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,15 +80,22 @@ static const char *shown_name(struct symbols *symbols, const char *linkage) {
     return names_keep(symbols->names, linkage);
 }
 
-static void place(struct symbols *symbols, struct symbol_frame *frame, const char *path,
-                  uint32_t line) {
-    if (!path || !path[0])
+static void place(struct symbols *symbols, struct symbol_frame *frame,
+                  const struct units_frame *from) {
+    if (!from->path || !from->path[0])
         return;
-    const char *slash = strrchr(path, '/');
-    frame->file = names_keep(symbols->names, slash ? slash + 1 : path);
-    frame->line = line;
-    if (slash)
-        frame->directory = names_keep_part(symbols->names, path, (size_t)(slash - path));
+    const char *slash = strrchr(from->path, '/');
+    frame->file = names_keep(symbols->names, slash ? slash + 1 : from->path);
+    frame->line = from->line;
+    int length = slash ? (int)(slash - from->path) : 0;
+    char *directory = NULL;
+    if (from->path[0] == '/' || !from->folder) {
+        frame->directory = names_keep_part(symbols->names, from->path, (size_t)length);
+    } else if (asprintf(&directory, "%s%s%.*s", from->folder, length ? "/" : "", length,
+                        from->path) >= 0) {
+        frame->directory = names_keep(symbols->names, directory);
+        free(directory);
+    }
 }
 
 /*
@@ -98,7 +106,7 @@ static void name_frame(struct symbols *symbols, struct symbol_frame *frame,
                        const struct units_frame *from, const struct image_symbol *symbol,
                        uint64_t vaddr) {
     if (from)
-        place(symbols, frame, from->path, from->line);
+        place(symbols, frame, from);
     if (symbol && !(from && from->inlined)) {
         frame->linkage = names_keep(symbols->names, symbol->name);
         frame->name = shown_name(symbols, symbol->name);

@@ -24,6 +24,7 @@ struct unit {
     struct scope *scopes;
     uint32_t scope_count, scope_capacity;
     struct ranges ranges; /* address → scope */
+    const char *folder;   /* where the compiler ran */
     bool read;
 };
 
@@ -182,6 +183,8 @@ static void read_unit(struct units *units, struct unit *unit) {
     if (dwarf_cu_info(unit->skeleton.cu, NULL, &type, NULL, &split, NULL, NULL, NULL) == 0 &&
         type == DW_UT_skeleton && split.addr)
         unit->die = split;
+    Dwarf_Attribute found;
+    unit->folder = dwarf_formstring(dwarf_attr(&unit->skeleton, DW_AT_comp_dir, &found));
     struct walk walk = {.unit = unit};
     walk_children(&walk, &unit->die, RANGES_NONE, 0);
     ranges_build(&unit->ranges, &walk.list);
@@ -264,14 +267,14 @@ size_t units_find(struct units *units, uint64_t vaddr, bool inlined, struct unit
             continue;
         if (count == max)
             return count;
-        frames[count] = (struct units_frame){.path = path, .line = line};
+        frames[count] = (struct units_frame){.path = path, .folder = unit->folder, .line = line};
         name_scope(&unit->scopes[at], &frames[count]);
         count++;
         place_of_call(unit, &unit->scopes[at], &path, &line);
     }
     if (count == max)
         return count;
-    frames[count] = (struct units_frame){.path = path, .line = line};
+    frames[count] = (struct units_frame){.path = path, .folder = unit->folder, .line = line};
     if (at != RANGES_NONE) {
         name_scope(&unit->scopes[at], &frames[count]);
         frames[count].low = lowest_address(&unit->scopes[at], units->bias);
