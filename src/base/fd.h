@@ -1,0 +1,13 @@
+// File descriptors of the supervisor: kept out of the low numbers, so that the target finds the
+// numbers free that it would find free natively (also when 0, 1 or 2 are closed).
+#ifndef QUERN_BASE_FD_H
+#define QUERN_BASE_FD_H
+
+#include <stddef.h>
+
+// Moves a descriptor to a high number, close-on-exec set; closes the old one. Passes -1 through.
+int fd_move_high(int fd);
+// Writes everything. Waits where the descriptor is non-blocking. 0, or the error number.
+int fd_write_all(int fd, const char *bytes, size_t size);
+
+#endif

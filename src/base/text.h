@@ -1,0 +1,34 @@
+// Growable text for the supervisor's side: messages, log lines, generated documents.
+//
+// A text is always NUL-terminated once anything was added; `bytes` is NULL before that. Running
+// out of memory ends the program with one line and status 1: there is nothing to report with.
+// Not for the target's side: it allocates.
+#ifndef QUERN_BASE_TEXT_H
+#define QUERN_BASE_TEXT_H
+
+#include <stdarg.h>
+#include <stddef.h>
+
+struct text {
+    char *bytes;
+    size_t size; // without the terminating NUL
+    size_t room;
+};
+
+void text_add(struct text *text, const char *bytes, size_t size);
+void text_string(struct text *text, const char *string);
+void text_char(struct text *text, char c);
+void text_format(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void text_vformat(struct text *text, const char *format, va_list arguments);
+// Empties the text and keeps its memory.
+void text_clear(struct text *text);
+void text_free(struct text *text);
+// The collected string, now owned by the caller; the text is empty again. Never NULL.
+char *text_take(struct text *text);
+
+// malloc family that does not return NULL.
+void *base_allocate(size_t size);
+void *base_reallocate(void *block, size_t size);
+char *base_copy(const char *string);
+
+#endif

@@ -1,0 +1,151 @@
+// The quern program: finds out which options apply, and to what.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/options.h"
+#include "cli/sources.h"
+#include "cli/verbs.h"
+
+#define STATUS_FAILED 1
+
+// The command line, taken apart.
+struct command {
+    char **options; // the option words; NULL-terminated
+    size_t option_count;
+    char **target;    // the program and its arguments; NULL-terminated
+    const char *tool; // named by --tool or by a word of its own
+};
+
+static const char *tool_of_word(const char *word) {
+    return strncmp(word, "--tool=", 7) == 0 ? word + 7 : NULL;
+}
+
+// Options reach to the first word that is none. If that names a tool and no --tool does, it is
+// short for it: `quern none ls`, `quern -q none ls`. A program of such a name is run by its path or
+// after --.
+static void take_apart(struct command *command, size_t count, char **argv) {
+    char **word = argv + 1;
+    command->options = base_allocate((count + 1) * sizeof *command->options);
+    for (; *word; word++) {
+        if (strcmp(*word, "--") == 0) {
+            word++;
+            break;
+        }
+        if ((*word)[0] == '-') {
+            command->options[command->option_count++] = *word;
+            if (tool_of_word(*word))
+                command->tool = tool_of_word(*word);
+        } else if (!command->tool && tool_find(*word)) {
+            command->tool = *word;
+        } else {
+            break;
+        }
+    }
+    command->target = word;
+}
+
+// The tool decides which options are for somebody else, so it is looked for first. Valgrind does
+// not take --tool from its own rc files either.
+static const char *choose_tool(const struct command *command, const struct source_words *words) {
+    const char *tool = NULL;
+    for (size_t i = 0; i < words->count; i++)
+        if (words->words[i].source == SOURCE_QUERN && tool_of_word(words->words[i].text))
+            tool = tool_of_word(words->words[i].text);
+    if (command->tool)
+        tool = command->tool;
+    return tool ? tool : "memcheck";
+}
+
+static bool has_word(const struct command *command, const char *wanted) {
+    for (char **word = command->options; *word; word++)
+        if (strcmp(*word, wanted) == 0)
+            return true;
+    return false;
+}
+
+static int fail(char *message) {
+    fprintf(stderr, "quern: %s\n", message);
+    free(message);
+    return STATUS_FAILED;
+}
+
+// Applies all words in order. NULL, or a message.
+static char *apply_all(struct option_values *values, const struct tool *tool,
+                       const struct command *command, const struct source_words *words) {
+    char *error = NULL;
+    for (size_t i = 0; i < words->count && !error; i++) {
+        const struct source_word *word = &words->words[i];
+        if (word->source == SOURCE_VALGRIND && tool_of_word(word->text))
+            continue;
+        error = options_apply(values, tool, word->text, word->source, word->origin);
+    }
+    for (char **word = command->options; *word && !error; word++)
+        error = options_apply(values, tool, *word, SOURCE_COMMAND_LINE, NULL);
+    return error;
+}
+
+// The verbs that only print; -1 when it is none of them.
+static int print_verb(const struct command *command) {
+    const struct tool *tool = command->tool ? tool_find(command->tool) : NULL;
+    if (has_word(command, "--help") || has_word(command, "-h"))
+        return verb_help(tool, false);
+    if (has_word(command, "--help-debug"))
+        return verb_help(tool, true);
+    if (has_word(command, "--help-dyn-options"))
+        return verb_help_dynamic();
+    if (has_word(command, "--version"))
+        return verb_version();
+    if (has_word(command, "--generate=man"))
+        return verb_manual();
+    if (has_word(command, "--generate=bash"))
+        return verb_completion_bash();
+    if (has_word(command, "--generate=zsh"))
+        return verb_completion_zsh();
+    return -1;
+}
+
+static int run(const struct command *command, const struct source_words *words) {
+    struct option_values values;
+    const char *name = choose_tool(command, words);
+    const struct tool *tool = tool_find(name);
+    struct text message = {0};
+    options_init(&values);
+    char *error = NULL;
+    if (!tool) {
+        text_format(&message, "unknown tool '%s'; use --tool=none", name);
+        error = text_take(&message);
+    } else if (!tool->works) {
+        text_format(&message, "tool '%s' is not supported yet; use --tool=none", name);
+        error = text_take(&message);
+    } else {
+        error = apply_all(&values, tool, command, words);
+    }
+    if (!error && !*command->target)
+        error = base_copy("no program specified; usage: quern [options] program [arguments]");
+    if (error) {
+        options_free(&values);
+        return fail(error);
+    }
+    int status = verb_run(tool, &values, command->target);
+    options_free(&values);
+    return status;
+}
+
+int main(int argc, char **argv) {
+    struct command command = {0};
+    struct source_words words = {0};
+    if (argc < 1)
+        return STATUS_FAILED;
+    take_apart(&command, (size_t)argc, argv);
+    int status = print_verb(&command);
+    if (status < 0) {
+        if (!has_word(&command, "--command-line-only=yes"))
+            sources_read(&words);
+        status = run(&command, &words);
+        sources_free(&words);
+    }
+    free(command.options);
+    return status;
+}

@@ -1,0 +1,12 @@
+// Finding the program to run, and saying clearly why one cannot be run.
+#ifndef QUERN_CLI_PROGRAM_H
+#define QUERN_CLI_PROGRAM_H
+
+#define STATUS_NOT_RUNNABLE 126
+#define STATUS_NOT_FOUND    127
+
+// Resolves `name` as execvp would and checks the file. The path, to be freed; or NULL with *status
+// set to 126 or 127 and *reason to a message, to be freed.
+char *program_find(const char *name, int *status, char **reason);
+
+#endif

@@ -1,0 +1,24 @@
+// What the quern program can do, one file per verb. Each prints to stdout and returns the exit
+// status, but for verb_run, which runs the target.
+#ifndef QUERN_CLI_VERBS_H
+#define QUERN_CLI_VERBS_H
+
+#include <stdbool.h>
+
+#include "cli/options.h"
+
+// Runs `argv` (the target's words) with these values.
+int verb_run(const struct tool *tool, const struct option_values *values, char **argv);
+// Help by topic; with a tool, that tool's options too; with `debugging`, everything.
+int verb_help(const struct tool *tool, bool debugging);
+int verb_help_dynamic(void);
+int verb_version(void);
+// The manual page quern(1), in man macros.
+int verb_manual(void);
+int verb_completion_bash(void);
+int verb_completion_zsh(void);
+
+// "Basic options" and the like; NULL for a topic without options.
+const char *topic_title(enum option_topic topic);
+
+#endif

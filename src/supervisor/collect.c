@@ -1,0 +1,284 @@
+#include "supervisor/collect.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "supervisor/job.h"
+#include "supervisor/log.h"
+#include "supervisor/present.h"
+#include "supervisor/processes.h"
+#include "supervisor/stop.h"
+#include "wire/wire_supervisor.h"
+
+// What an epoll event is about: these two, or else the pid of a process that has ended.
+#define EVENT_SIGNAL 0
+#define EVENT_WIRE   (1ull << 32)
+
+struct loop {
+    const struct supervisor_request *request;
+    pid_t main_pid;
+    int wire;
+    int signals;
+    int events;
+    bool main_ended;
+    bool wire_closed;
+    bool background; // this is the collector
+    bool complained; // about malformed packets
+    int status;      // of the main process, once ended
+};
+
+static void watch(struct loop *loop, int fd, uint64_t about) {
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = about};
+    if (fd >= 0)
+        epoll_ctl(loop->events, EPOLL_CTL_ADD, fd, &event);
+}
+
+static struct process *known(struct loop *loop, int pid) {
+    bool made;
+    struct process *process = processes_add(pid, &made);
+    if (made)
+        watch(loop, process->pidfd, (uint64_t)(uint32_t)pid);
+    return process;
+}
+
+static void forget(struct loop *loop, int pid) {
+    struct process *process = processes_find(pid);
+    if (process && process->pidfd >= 0)
+        epoll_ctl(loop->events, EPOLL_CTL_DEL, process->pidfd, NULL);
+    processes_remove(pid);
+    if (pid != loop->main_pid)
+        log_drop_process(pid);
+}
+
+// ---- messages ----
+
+static void greet(struct loop *loop, struct process *process, const struct wire_message *message) {
+    process_forget_mappings(process);
+    process->muted = false;
+    // The first program's banner was printed before it started.
+    bool first = process->pid == loop->main_pid && !process->greeted;
+    process->greeted = true;
+    if (first)
+        return;
+    const char *words[64];
+    size_t count = 0;
+    const char *end = (const char *)message->payload + message->size;
+    const char *word = message->hello->path;
+    for (word += strlen(word) + 1; word < end && count < 64; word += strlen(word) + 1)
+        words[count++] = word;
+    if (!count)
+        words[count++] = message->hello->path;
+    log_add_process(process->pid);
+    present_banner(loop->request, process->pid, message->hello->ppid, words, count);
+}
+
+// Sent by the child, before anything else, or by the parent: then the child may be known already.
+static void note_fork(struct loop *loop, const struct wire_message *message) {
+    int child_pid = message->forked->child;
+    bool by_child = message->pid != message->forked->parent;
+    if (by_child)
+        child_pid = message->pid; // right even across pid namespaces
+    if (child_pid <= 0 || child_pid == loop->main_pid || processes_find(child_pid))
+        return;
+    struct process *parent = processes_find(message->forked->parent);
+    struct process *child = known(loop, child_pid);
+    if (parent)
+        process_inherit(child, parent);
+    child->greeted = true;
+    child->muted = loop->request->silent_after_fork;
+    if (!child->muted)
+        log_add_process(child_pid);
+}
+
+static void show_text(struct process *process, const struct wire_message *message) {
+    bool debug = message->type == WIRE_DEBUG;
+    if (process->muted || (!debug && !log_shows(message->text->level)))
+        return;
+    log_print(process->pid, debug ? LOG_DEBUGGING : LOG_USER, message->text->text);
+}
+
+static void take_message(struct loop *loop, const struct wire_message *message) {
+    if (message->type == WIRE_FORKED) {
+        note_fork(loop, message);
+        return;
+    }
+    struct process *process = known(loop, message->pid);
+    process->away = false;
+    switch (message->type) {
+    case WIRE_HELLO:
+        greet(loop, process, message);
+        break;
+    case WIRE_EXEC_AWAY:
+        // The exec may still fail, so its mappings are kept.
+        process->away = true;
+        break;
+    case WIRE_FATAL_SIGNAL:
+        process->fatal_shown = true;
+        if (!process->muted)
+            present_fatal_signal(process, message->fatal_signal);
+        break;
+    case WIRE_MODULE_MAP:
+        process_map(process, message->module_map->start, message->module_map->end,
+                    message->module_map->offset, message->module_map->prot,
+                    message->module_map->path);
+        break;
+    case WIRE_MODULE_UNMAP:
+        process_unmap(process, message->module_unmap->start, message->module_unmap->end);
+        break;
+    case WIRE_NOTICE:
+    case WIRE_DEBUG:
+        show_text(process, message);
+        break;
+    case WIRE_EXITING:
+    case WIRE_FORKED:
+        break;
+    }
+}
+
+static void complain_once(struct loop *loop, enum wire_result result) {
+    if (loop->complained)
+        return;
+    loop->complained = true;
+    if (result == WIRE_OTHER)
+        log_complain("quern and quern-engine are of different versions; install both from one "
+                     "build");
+    else
+        log_complain("the target sent a malformed message; its reports may be incomplete");
+}
+
+// Takes what is waiting; the limit lets signals and deadlines have their turn in a flood.
+static void drain_wire(struct loop *loop, int limit) {
+    static _Alignas(16) char buffer[WIRE_MESSAGE_MAX];
+    struct wire_message message;
+    for (int i = 0; i != limit && !loop->wire_closed; i++) {
+        enum wire_result result = wire_receive(loop->wire, buffer, &message);
+        switch (result) {
+        case WIRE_GOT:
+            take_message(loop, &message);
+            break;
+        case WIRE_NOTHING:
+            return;
+        case WIRE_CLOSED:
+            loop->wire_closed = true;
+            epoll_ctl(loop->events, EPOLL_CTL_DEL, loop->wire, NULL);
+            break;
+        case WIRE_BAD:
+        case WIRE_OTHER:
+            complain_once(loop, result);
+            break;
+        }
+    }
+}
+
+// ---- events ----
+
+static void wait_for_main(struct loop *loop) {
+    int status;
+    while (!loop->main_ended &&
+           waitpid(loop->main_pid, &status, WNOHANG | WUNTRACED) == loop->main_pid) {
+        if (WIFSTOPPED(status)) {
+            job_stopped(loop->main_pid, WSTOPSIG(status));
+            continue;
+        }
+        loop->main_ended = true;
+        loop->status = status;
+    }
+}
+
+static void take_signals(struct loop *loop) {
+    struct signalfd_siginfo info;
+    while (read(loop->signals, &info, sizeof info) == sizeof info) {
+        if (!loop->background)
+            job_signal(loop->main_pid, &info);
+        else if (info.ssi_signo == SIGTERM)
+            _exit(0);
+    }
+}
+
+static void one_round(struct loop *loop) {
+    struct epoll_event events[64];
+    int count = epoll_wait(loop->events, events, 64, stop_timeout());
+    for (int i = 0; i < count; i++) {
+        if (events[i].data.u64 == EVENT_SIGNAL) {
+            take_signals(loop);
+        } else if (events[i].data.u64 == EVENT_WIRE) {
+            drain_wire(loop, 256);
+        } else {
+            // What the process said before it ended comes first.
+            drain_wire(loop, -1);
+            forget(loop, (int)events[i].data.u64);
+        }
+    }
+    stop_tick(loop->main_pid);
+    if (!loop->background)
+        wait_for_main(loop);
+}
+
+// ---- the collector ----
+
+static void detach(struct loop *loop) {
+    setsid();
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null >= 0) {
+        dup2(null, 0);
+        dup2(null, 1);
+        if (null > 2)
+            close(null);
+    }
+    loop->background = true;
+}
+
+// The main process has ended, but somebody still holds the wire: a server that went into the
+// background, say. The prompt must come back all the same.
+static void leave_to_collector(struct loop *loop) {
+    if (fork() != 0)
+        return;
+    detach(loop);
+    // A signalfd reports to the process that reads it, but its readiness belongs to the one that
+    // added it to the epoll set; both are made anew.
+    close(loop->events);
+    loop->events = fd_move_high(epoll_create1(EPOLL_CLOEXEC));
+    watch(loop, loop->signals, EVENT_SIGNAL);
+    watch(loop, loop->wire, EVENT_WIRE);
+    for (size_t i = 0; i < processes_count(); i++)
+        watch(loop, processes_at(i)->pidfd, (uint64_t)(uint32_t)processes_at(i)->pid);
+    while (!loop->wire_closed)
+        one_round(loop);
+    _exit(0);
+}
+
+int collect_until_end(const struct supervisor_request *request, const struct launch *launch) {
+    sigset_t all;
+    sigfillset(&all);
+    struct loop loop = {
+        .request = request,
+        .main_pid = launch->pid,
+        .wire = launch->wire,
+        .signals = fd_move_high(signalfd(-1, &all, SFD_NONBLOCK | SFD_CLOEXEC)),
+        .events = fd_move_high(epoll_create1(EPOLL_CLOEXEC)),
+    };
+    watch(&loop, loop.signals, EVENT_SIGNAL);
+    watch(&loop, loop.wire, EVENT_WIRE);
+    bool made;
+    processes_add(loop.main_pid, &made);
+    stop_after(request->duration);
+    wait_for_main(&loop);
+    while (!loop.main_ended)
+        one_round(&loop);
+    drain_wire(&loop, -1);
+    struct process *process = processes_find(loop.main_pid);
+    if (WIFSIGNALED(loop.status) && process && !process->fatal_shown)
+        present_killed(loop.main_pid, WTERMSIG(loop.status));
+    forget(&loop, loop.main_pid);
+    if (!loop.wire_closed)
+        leave_to_collector(&loop);
+    return loop.status;
+}

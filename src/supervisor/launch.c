@@ -1,0 +1,177 @@
+#include "supervisor/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "supervisor/log.h"
+#include "wire/wire_supervisor.h"
+
+// With an unlimited stack the kernel lays mappings out from the bottom up, where the target's own
+// addresses are. The engine then could not keep its distance.
+#define STACK_LIMIT (8ul << 20)
+
+static sigset_t given_mask;
+static struct sigaction given_child_action;
+static struct rlimit given_files;
+static struct rlimit given_stack;
+
+void launch_prepare(void) {
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &given_mask);
+    // An ignored SIGCHLD would throw the target's exit status away.
+    struct sigaction plain = {.sa_handler = SIG_DFL};
+    sigaction(SIGCHLD, &plain, &given_child_action);
+    getrlimit(RLIMIT_STACK, &given_stack);
+    getrlimit(RLIMIT_NOFILE, &given_files);
+    struct rlimit files = {given_files.rlim_max, given_files.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &files);
+}
+
+static bool pipe_high(int ends[2]) {
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return false;
+    ends[0] = fd_move_high(ends[0]);
+    ends[1] = fd_move_high(ends[1]);
+    return ends[0] >= 0 && ends[1] >= 0;
+}
+
+static bool stack_was_unlimited(void) {
+    return given_stack.rlim_cur == RLIM_INFINITY;
+}
+
+static int write_config(const struct supervisor_request *request) {
+    size_t count = request->option_count;
+    struct text engine = {0};
+    struct text parent = {0};
+    const char **options = base_allocate((count + 3) * sizeof *options);
+    if (count)
+        memcpy(options, request->options, count * sizeof *options);
+    text_format(&engine, "engine-path=%s", request->engine);
+    options[count++] = engine.bytes;
+    // Natively the target's parent would be ours.
+    text_format(&parent, "parent-pid=%d", getppid());
+    options[count++] = parent.bytes;
+    if (stack_was_unlimited())
+        options[count++] = "stack-limit=unlimited";
+    int fd = wire_config_write(options, count);
+    free(options);
+    text_free(&engine);
+    text_free(&parent);
+    return fd;
+}
+
+static void keep_over_exec(int fd) {
+    fcntl(fd, F_SETFD, 0);
+}
+
+static void put_back_what_was_given(void) {
+    sigaction(SIGCHLD, &given_child_action, NULL);
+    setrlimit(RLIMIT_NOFILE, &given_files);
+    if (stack_was_unlimited()) {
+        struct rlimit stack = {STACK_LIMIT, given_stack.rlim_max};
+        setrlimit(RLIMIT_STACK, &stack);
+    }
+    sigprocmask(SIG_SETMASK, &given_mask, NULL);
+}
+
+// The child, up to the exec. `gate` opens with one byte once the banner is out; without one the
+// supervisor is gone.
+static void become_engine(const struct supervisor_request *request, pid_t supervisor, int gate,
+                          int failure, int wire, int config) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != supervisor)
+        _exit(1);
+    char byte;
+    ssize_t got;
+    do
+        got = read(gate, &byte, 1);
+    while (got < 0 && errno == EINTR);
+    if (got != 1)
+        _exit(1);
+
+    size_t count = 0;
+    while (request->argv[count])
+        count++;
+    char wire_text[16];
+    char config_text[16];
+    snprintf(wire_text, sizeof wire_text, "%d", wire);
+    snprintf(config_text, sizeof config_text, "%d", config);
+    char **argv = base_allocate((count + 5) * sizeof *argv);
+    argv[0] = (char *)request->engine;
+    argv[1] = wire_text;
+    argv[2] = config_text;
+    argv[3] = (char *)request->program;
+    memcpy(argv + 4, request->argv, count * sizeof *argv);
+    keep_over_exec(wire);
+    keep_over_exec(config);
+    put_back_what_was_given();
+    execv(request->engine, argv);
+    int error = errno;
+    if (write(failure, &error, sizeof error) < 0)
+        _exit(1);
+    _exit(1);
+}
+
+bool launch_start(struct launch *launch, const struct supervisor_request *request) {
+    int wire[2];
+    int gate[2];
+    int failure[2];
+    int error = wire_open(wire);
+    launch->config = error ? -1 : write_config(request);
+    if (error || launch->config < 0 || !pipe_high(gate) || !pipe_high(failure)) {
+        log_complain("cannot set up the run: %s", strerror(error ? error : errno));
+        return false;
+    }
+    pid_t supervisor = getpid();
+    launch->pid = fork();
+    if (launch->pid == 0) {
+        close(gate[1]);
+        become_engine(request, supervisor, gate[0], failure[1], wire[1], launch->config);
+    }
+    error = errno;
+    close(gate[0]);
+    close(failure[1]);
+    launch->wire = wire[0];
+    launch->wire_other = wire[1];
+    launch->gate = gate[1];
+    launch->failure = failure[0];
+    if (launch->pid < 0)
+        log_complain("cannot start a process: %s", strerror(error));
+    return launch->pid > 0;
+}
+
+bool launch_release(struct launch *launch, const struct supervisor_request *request) {
+    close(launch->wire_other);
+    close(launch->config);
+    launch->wire_other = launch->config = -1;
+    fd_write_all(launch->gate, "", 1);
+    close(launch->gate);
+    int error = 0;
+    ssize_t got;
+    do
+        got = read(launch->failure, &error, sizeof error);
+    while (got < 0 && errno == EINTR);
+    close(launch->failure);
+    if (got != sizeof error)
+        return true;
+    waitpid(launch->pid, NULL, 0);
+    log_complain("cannot start the engine '%s': %s; reinstall or rebuild Quern", request->engine,
+                 strerror(error));
+    return false;
+}
+
+void launch_abandon(struct launch *launch) {
+    kill(launch->pid, SIGKILL);
+    waitpid(launch->pid, NULL, 0);
+}

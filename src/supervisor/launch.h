@@ -1,0 +1,34 @@
+// Starting the target: the child of the supervisor that becomes quern-engine.
+//
+// The target must find what it would find natively: signal mask and dispositions, limits, open
+// descriptors, environment, process group, terminal. launch_prepare() therefore notes what the
+// supervisor is about to change in itself, and the child puts it back before the exec. The one
+// thing left changed is the stack limit when it was unlimited (see launch.c); the engine restores
+// it from the option stack-limit=unlimited.
+#ifndef QUERN_SUPERVISOR_LAUNCH_H
+#define QUERN_SUPERVISOR_LAUNCH_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "supervisor/supervisor.h"
+
+struct launch {
+    pid_t pid;      // the main process
+    int wire;       // the supervisor's end
+    int wire_other; // the target's end, -1 once released
+    int config;
+    int gate;    // written to let the child go on
+    int failure; // read: the error number when the engine could not be started
+};
+
+// Blocks all signals in the supervisor and raises its descriptor limit. Call once, first.
+void launch_prepare(void);
+// Forks the child, which waits. False after a message.
+bool launch_start(struct launch *launch, const struct supervisor_request *request);
+// Lets the child exec the engine. False after a message when that failed.
+bool launch_release(struct launch *launch, const struct supervisor_request *request);
+// Ends the waiting child: the run does not take place.
+void launch_abandon(struct launch *launch);
+
+#endif

@@ -1,0 +1,18 @@
+// What the supervisor itself says in the log: the banner, fatal signals, the end.
+// The layout is Valgrind's, so that what reads its logs goes on working; the wording is ours.
+#ifndef QUERN_SUPERVISOR_PRESENT_H
+#define QUERN_SUPERVISOR_PRESENT_H
+
+#include "supervisor/processes.h"
+#include "supervisor/supervisor.h"
+#include "wire/wire.h"
+
+// The banner of a process. `words` are the command's `count` words.
+void present_banner(const struct supervisor_request *request, int pid, int parent,
+                    const char *const *words, size_t count);
+void present_remarks(const struct supervisor_request *request, int pid);
+void present_fatal_signal(const struct process *process, const struct wire_fatal_signal *fatal);
+// The main process ended by a signal that it could not announce.
+void present_killed(int pid, int signal);
+
+#endif

@@ -1,0 +1,112 @@
+#include "supervisor/stop.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "supervisor/log.h"
+#include "supervisor/processes.h"
+
+#define GRACE_MS            5000
+#define SECOND_INTERRUPT_MS 5000
+
+enum step { STEP_NONE, STEP_INTERRUPT, STEP_TERMINATE, STEP_KILL, STEP_DONE };
+
+static enum step next_step; // what happens at the deadline
+static int64_t deadline;
+static int64_t last_interrupt = -SECOND_INTERRUPT_MS;
+static bool planned;
+
+static int64_t now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void stop_after(long seconds) {
+    if (seconds <= 0)
+        return;
+    planned = true;
+    next_step = STEP_INTERRUPT;
+    deadline = now_ms() + (int64_t)seconds * 1000;
+}
+
+int stop_timeout(void) {
+    if (next_step == STEP_NONE || next_step == STEP_DONE)
+        return -1;
+    int64_t left = deadline - now_ms();
+    // Longer waits are cut short; waking up early does no harm.
+    return left < 0 ? 0 : left > 3600000 ? 3600000 : (int)left + 1;
+}
+
+static void signal_main(int main_pid, int signal) {
+    struct process *process = processes_find(main_pid);
+    if (process) {
+        process_signal(process, signal);
+        // A stopped process would only act on it when continued.
+        process_signal(process, SIGCONT);
+        return;
+    }
+    for (size_t i = 0; i < processes_count(); i++)
+        process_signal(processes_at(i), signal);
+}
+
+static void take_step(int main_pid) {
+    switch (next_step) {
+    case STEP_INTERRUPT:
+        signal_main(main_pid, SIGINT);
+        next_step = STEP_TERMINATE;
+        break;
+    case STEP_TERMINATE:
+        signal_main(main_pid, SIGTERM);
+        next_step = STEP_KILL;
+        break;
+    case STEP_KILL:
+        for (size_t i = 0; i < processes_count(); i++)
+            if (!processes_at(i)->away || processes_at(i)->pid == main_pid)
+                process_signal(processes_at(i), SIGKILL);
+        next_step = STEP_DONE;
+        break;
+    case STEP_NONE:
+    case STEP_DONE:
+        break;
+    }
+    deadline = now_ms() + GRACE_MS;
+}
+
+void stop_tick(int main_pid) {
+    if (stop_timeout() == 0)
+        take_step(main_pid);
+}
+
+// Programs that talk to a terminal character by character (editors, pagers, shells) take Ctrl+C as
+// a command, often and in quick succession. It ends nothing there.
+static bool terminal_is_interactive(void) {
+    int fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    struct termios mode;
+    bool raw = tcgetattr(fd, &mode) == 0 && !(mode.c_lflag & ICANON);
+    close(fd);
+    return raw;
+}
+
+void stop_interrupted(int main_pid) {
+    int64_t now = now_ms();
+    bool again = now - last_interrupt < SECOND_INTERRUPT_MS;
+    last_interrupt = now;
+    if (!again || terminal_is_interactive())
+        return;
+    planned = false;
+    if (next_step < STEP_TERMINATE)
+        next_step = STEP_TERMINATE;
+    take_step(main_pid);
+}
+
+bool stop_was_planned(int signal) {
+    return planned && ((signal == SIGINT && next_step > STEP_INTERRUPT) ||
+                       (signal == SIGTERM && next_step > STEP_TERMINATE));
+}

@@ -1,0 +1,40 @@
+#include "supervisor/supervisor.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "supervisor/collect.h"
+#include "supervisor/job.h"
+#include "supervisor/launch.h"
+#include "supervisor/log.h"
+#include "supervisor/present.h"
+#include "supervisor/stop.h"
+
+#define STATUS_FAILED 1
+
+int supervisor_run(const struct supervisor_request *request) {
+    struct launch launch;
+    launch_prepare();
+    if (!launch_start(&launch, request))
+        return STATUS_FAILED;
+    if (!log_open(&request->log, launch.pid)) {
+        launch_abandon(&launch);
+        return STATUS_FAILED;
+    }
+    size_t count = 0;
+    while (request->argv[count])
+        count++;
+    present_banner(request, launch.pid, getppid(), (const char *const *)request->argv, count);
+    present_remarks(request, launch.pid);
+    if (!launch_release(&launch, request))
+        return STATUS_FAILED;
+    int status = collect_until_end(request, &launch);
+    if (log_shows(0))
+        log_print(launch.pid, LOG_USER, "");
+    if (!WIFSIGNALED(status))
+        return WEXITSTATUS(status);
+    // Stopped as asked is a success, not a failure.
+    if (stop_was_planned(WTERMSIG(status)))
+        return 0;
+    job_die_by(WTERMSIG(status));
+}

@@ -1,0 +1,45 @@
+// The supervisor: launches the target, collects what its processes say, writes the log, and ends
+// as the target ended.
+//
+// Words: the *main process* is the one launched; *followed* processes are its descendants that run
+// translated. The *collector* is what is left of the supervisor in the background when the main
+// process has ended and followed ones live on.
+//
+// Only src/cli calls in here, once per run. The supervisor is single-threaded; all signals are
+// blocked while it runs and are read as events.
+#ifndef QUERN_SUPERVISOR_SUPERVISOR_H
+#define QUERN_SUPERVISOR_SUPERVISOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum log_kind { LOG_TO_FD, LOG_TO_FILE, LOG_TO_SOCKET };
+
+struct log_settings {
+    enum log_kind kind;
+    int fd;
+    const char *place; // file template, or address:port
+    int verbosity;     // 0; -1 with -q; +1 for each -v
+    bool time_stamp;
+};
+
+struct supervisor_request {
+    const char *tool;
+    const char *tool_help;      // what the banner says of it
+    const char *program;        // the file to run
+    char *const *argv;          // the target's, argv[0] as the user typed it
+    const char *engine;         // path of quern-engine
+    const char *const *options; // "name=value" for the engine, in order
+    size_t option_count;
+    struct log_settings log;
+    long duration;              // seconds after which the target is stopped; 0: never
+    bool silent_after_fork;     // mute a forked child until it execs
+    const char *const *remarks; // lines for -v: where options came from, what has no effect
+    size_t remark_count;
+};
+
+// Runs the target to its end. The exit status for the supervisor; does not return when the target
+// ended by a signal (the supervisor ends by the same one).
+int supervisor_run(const struct supervisor_request *request);
+
+#endif

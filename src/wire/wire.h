@@ -1,0 +1,107 @@
+// The protocol between the processes of a target and the supervisor.
+//
+// Two channels exist. The *wire* is one end of a SOCK_SEQPACKET socket pair that all processes of
+// the tree share: one message is one packet, so packets of many processes and threads never mix.
+// The *configuration* is a sealed memory file with the effective options, written once by the
+// supervisor before the target starts.
+//
+// Both sides are built from this header. Whoever changes a structure, a type's number or a rule
+// raises WIRE_VERSION and adds a line to the history. The supervisor refuses other versions and
+// says that quern and quern-engine must come from one build.
+//
+// History
+//   1  first version
+#ifndef QUERN_WIRE_WIRE_H
+#define QUERN_WIRE_WIRE_H
+
+#include <stdint.h>
+
+#define WIRE_MAGIC       0x4e525551u // "QURN" in memory
+#define WIRE_VERSION     1
+#define WIRE_MESSAGE_MAX 65536 // header and payload together
+
+enum wire_type {
+    WIRE_HELLO = 1,        // struct wire_hello: the process runs translated from now on
+    WIRE_FORKED = 2,       // struct wire_forked: best sent by the child, before anything else
+    WIRE_EXEC_AWAY = 3,    // struct wire_exec_away: the process becomes a program not followed
+    WIRE_EXITING = 4,      // struct wire_exiting: the process ends by exit
+    WIRE_FATAL_SIGNAL = 5, // struct wire_fatal_signal: a signal is about to end the process
+    WIRE_MODULE_MAP = 6,   // struct wire_module_map: part of a file was mapped
+    WIRE_MODULE_UNMAP = 7, // struct wire_module_unmap: a range is no longer mapped
+    WIRE_NOTICE = 8,       // struct wire_text: for the user, shown after ==PID==
+    WIRE_DEBUG = 9,        // struct wire_text: debugging output, shown after --PID--
+};
+
+struct wire_header {
+    uint32_t magic;
+    uint16_t version;
+    uint16_t type;
+    uint32_t size; // of the payload that follows
+    int32_t pid;   // of the sender, in its own pid namespace
+    int32_t tid;
+    uint32_t reserved; // 0
+};
+
+#define WIRE_PAYLOAD_MAX (WIRE_MESSAGE_MAX - sizeof(struct wire_header))
+
+// A string that ends a payload takes up the rest of it and is NUL-terminated.
+
+struct wire_hello {
+    int32_t pid;
+    int32_t ppid;
+    char path[]; // of the program; then its arguments from argv[0] on, each terminated
+};
+
+struct wire_forked {
+    int32_t parent;
+    int32_t child;
+};
+
+struct wire_exec_away {
+    uint32_t reserved;
+    char path[];
+};
+
+struct wire_exiting {
+    int32_t status; // as given to exit_group
+};
+
+struct wire_fatal_signal {
+    int32_t signal;
+    int32_t code; // si_code
+    uint64_t address;
+    int32_t tid;
+    uint32_t pc_count; // exactly this many pcs follow
+    uint64_t pcs[];    // innermost first; those after the first are return addresses
+};
+
+struct wire_module_map {
+    uint64_t start;
+    uint64_t end;
+    uint64_t offset; // in the file
+    uint32_t prot;   // PROT_*
+    uint32_t reserved;
+    char path[];
+};
+
+struct wire_module_unmap {
+    uint64_t start;
+    uint64_t end;
+};
+
+struct wire_text {
+    int32_t level; // shown when the verbosity is at least this: 0 always unless -q, 1 with -v
+    char text[];   // may hold several lines
+};
+
+// The configuration: this header, then `count` NUL-terminated strings "name=value" in `size` bytes.
+// An option that may be repeated appears several times.
+struct wire_config {
+    uint32_t magic;
+    uint32_t version;
+    uint32_t size;
+    uint32_t count;
+    char options[];
+};
+
+#endif

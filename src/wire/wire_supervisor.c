@@ -1,0 +1,157 @@
+#include "wire/wire_supervisor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/text.h"
+
+// Whether a payload of `size` bytes is a fixed part of `fixed` bytes and one terminated string.
+static bool ends_with_string(const char *payload, size_t size, size_t fixed) {
+    return size > fixed && memchr(payload + fixed, 0, size - fixed) == payload + size - 1;
+}
+
+static bool payload_sound(enum wire_type type, const void *payload, size_t size) {
+    const struct wire_fatal_signal *fatal = payload;
+    const struct wire_module_map *map = payload;
+    const struct wire_module_unmap *unmap = payload;
+    switch (type) {
+    case WIRE_HELLO:
+        return size > sizeof(struct wire_hello) && ((const char *)payload)[size - 1] == 0;
+    case WIRE_FORKED:
+        return size == sizeof(struct wire_forked);
+    case WIRE_EXEC_AWAY:
+        return ends_with_string(payload, size, sizeof(struct wire_exec_away));
+    case WIRE_EXITING:
+        return size == sizeof(struct wire_exiting);
+    case WIRE_FATAL_SIGNAL:
+        return size >= sizeof *fatal && (size - sizeof *fatal) % sizeof fatal->pcs[0] == 0 &&
+               fatal->pc_count == (size - sizeof *fatal) / sizeof fatal->pcs[0];
+    case WIRE_MODULE_MAP:
+        return ends_with_string(payload, size, sizeof *map) && map->start < map->end;
+    case WIRE_MODULE_UNMAP:
+        return size == sizeof *unmap && unmap->start < unmap->end;
+    case WIRE_NOTICE:
+    case WIRE_DEBUG:
+        return ends_with_string(payload, size, sizeof(struct wire_text));
+    }
+    return false;
+}
+
+enum wire_result wire_decode(const void *bytes, size_t size, struct wire_message *message) {
+    const struct wire_header *header = bytes;
+    if (size < sizeof *header || header->magic != WIRE_MAGIC)
+        return WIRE_BAD;
+    if (header->version != WIRE_VERSION)
+        return WIRE_OTHER;
+    const void *payload = header + 1;
+    if (size > WIRE_MESSAGE_MAX || header->size != size - sizeof *header ||
+        !payload_sound(header->type, payload, header->size))
+        return WIRE_BAD;
+    *message = (struct wire_message){
+        .type = header->type,
+        .pid = header->pid,
+        .tid = header->tid,
+        .size = header->size,
+        .payload = payload,
+    };
+    return WIRE_GOT;
+}
+
+int wire_open(int ends[2]) {
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return errno;
+    int yes = 1;
+    ends[0] = fd_move_high(ends[0]);
+    ends[1] = fd_move_high(ends[1]);
+    if (ends[0] < 0 || ends[1] < 0 ||
+        setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) < 0 ||
+        fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0)
+        return errno;
+    return 0;
+}
+
+// The kernel says who sent the packet; a pid in the header may be of another pid namespace.
+static int sender_of(struct msghdr *packet) {
+    for (struct cmsghdr *part = CMSG_FIRSTHDR(packet); part; part = CMSG_NXTHDR(packet, part)) {
+        if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_CREDENTIALS &&
+            part->cmsg_len >= CMSG_LEN(sizeof(struct ucred))) {
+            struct ucred credentials;
+            memcpy(&credentials, CMSG_DATA(part), sizeof credentials);
+            return credentials.pid;
+        }
+    }
+    return 0;
+}
+
+// Descriptors that a hostile sender slipped into a packet would otherwise pile up here.
+static void close_gifts(struct msghdr *packet) {
+    for (struct cmsghdr *part = CMSG_FIRSTHDR(packet); part; part = CMSG_NXTHDR(packet, part)) {
+        if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
+            continue;
+        size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < count; i++) {
+            int fd;
+            memcpy(&fd, CMSG_DATA(part) + i * sizeof fd, sizeof fd);
+            close(fd);
+        }
+    }
+}
+
+enum wire_result wire_receive(int fd, void *buffer, struct wire_message *message) {
+    _Alignas(struct cmsghdr) char control[512];
+    struct iovec part = {buffer, WIRE_MESSAGE_MAX};
+    struct msghdr packet = {
+        .msg_iov = &part,
+        .msg_iovlen = 1,
+        .msg_control = control,
+        .msg_controllen = sizeof control,
+    };
+    ssize_t size;
+    do
+        size = recvmsg(fd, &packet, MSG_CMSG_CLOEXEC);
+    while (size < 0 && errno == EINTR);
+    if (size < 0)
+        return errno == EAGAIN ? WIRE_NOTHING : WIRE_CLOSED;
+    close_gifts(&packet);
+    int sender = sender_of(&packet);
+    // An empty packet can be sent; the end of the stream has no sender.
+    if (size == 0)
+        return sender ? WIRE_BAD : WIRE_CLOSED;
+    if (packet.msg_flags & MSG_TRUNC)
+        return WIRE_BAD;
+    enum wire_result result = wire_decode(buffer, (size_t)size, message);
+    if (result == WIRE_GOT && sender > 0)
+        message->pid = sender;
+    return result;
+}
+
+int wire_config_write(const char *const *options, size_t count) {
+    struct text strings = {0};
+    for (size_t i = 0; i < count; i++)
+        text_add(&strings, options[i], strlen(options[i]) + 1);
+    struct wire_config header = {
+        .magic = WIRE_MAGIC,
+        .version = WIRE_VERSION,
+        .size = (uint32_t)strings.size,
+        .count = (uint32_t)count,
+    };
+    int fd = fd_move_high(memfd_create("quern-options", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    int error = fd < 0 ? errno : fd_write_all(fd, (const char *)&header, sizeof header);
+    if (!error && strings.size)
+        error = fd_write_all(fd, strings.bytes, strings.size);
+    if (!error &&
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+        error = errno;
+    text_free(&strings);
+    if (error && fd >= 0) {
+        close(fd);
+        fd = -1;
+    }
+    errno = error;
+    return fd;
+}

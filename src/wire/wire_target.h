@@ -1,0 +1,50 @@
+// The target's side of the wire: sending messages, reading options.
+//
+// Lives inside the target's process. Rules: raw system calls only, no allocation, no stdio, no
+// locks, no errno; every function may be called from any thread and any signal handler. Sending
+// never raises a signal and never waits for ever: a dead supervisor makes messages vanish at once,
+// one that does not read for a minute makes them vanish until it reads again.
+#ifndef QUERN_WIRE_WIRE_TARGET_H
+#define QUERN_WIRE_WIRE_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire/wire.h"
+
+// Names the socket; call it again after moving the descriptor. Nothing is sent before.
+void wire_init(int fd);
+// The descriptor in use, -1 before wire_init.
+int wire_fd(void);
+
+void wire_send(enum wire_type type, const void *payload, size_t size);
+
+// At the start of every program (also after a followed exec, not after a fork). `argv` is shown in
+// the banner and may be NULL; what does not fit in a few kilobytes is left out.
+void wire_send_hello(int pid, int ppid, const char *path, char *const *argv);
+void wire_send_forked(int parent, int child);
+void wire_send_exec_away(const char *path);
+void wire_send_exiting(int status);
+// At most as many pcs as fit in a message are sent (about 8,000).
+void wire_send_fatal_signal(int signal, int code, uint64_t address, int tid, const uint64_t *pcs,
+                            size_t count);
+void wire_send_module_map(uint64_t start, uint64_t end, uint64_t offset, unsigned prot,
+                          const char *path);
+void wire_send_module_unmap(uint64_t start, uint64_t end);
+// Longer text is cut at the size of a message.
+void wire_send_notice(int level, const char *text);
+void wire_send_debug(const char *text);
+
+// Maps the configuration; the descriptor may be closed afterwards. 0, or a negative error number
+// (-EPROTO: made by another version).
+int wire_config_load(int fd);
+// The option's value, NULL when absent. The string lives as long as the process.
+const char *wire_option(const char *name);
+// The next value of a repeated option after `previous` (NULL: the first).
+const char *wire_option_next(const char *name, const char *previous);
+bool wire_option_yes(const char *name);
+// Decimal, or hexadecimal with 0x.
+long wire_option_number(const char *name, long otherwise);
+
+#endif

@@ -1,0 +1,115 @@
+#include "unit.h"
+
+#include <string.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/glob.h"
+#include "base/signal_name.h"
+#include "base/template.h"
+#include "base/text.h"
+
+TEST(text_grows_and_is_taken) {
+    struct text text = {0};
+    for (int i = 0; i < 1000; i++)
+        text_format(&text, "%d,", i);
+    CHECK_EQ(text.size, 3890);
+    char *taken = text_take(&text);
+    CHECK_EQ(strlen(taken), 3890);
+    CHECK(text.bytes == NULL);
+    free(taken);
+    taken = text_take(&text);
+    CHECK_STR(taken, "");
+    free(taken);
+}
+
+TEST(glob_matches) {
+    CHECK(glob_match("*", ""));
+    CHECK(glob_match("/usr/*/gcc", "/usr/local/bin/gcc"));
+    CHECK(glob_match("a*b*c", "aXbXbc"));
+    CHECK(glob_match("?at", "cat"));
+    CHECK(!glob_match("?at", "at"));
+    CHECK(!glob_match("a*b", "ac"));
+    CHECK(!glob_match("", "a"));
+    CHECK(!glob_match("[a]", "a"));
+}
+
+TEST(glob_lists) {
+    CHECK(glob_match_any("a,b*,c", "bcd"));
+    CHECK(!glob_match_any("a,b,c", "bcd"));
+    CHECK(!glob_match_any("", ""));
+    CHECK(!glob_match_any(",,", ""));
+    CHECK(glob_match_any(",*", "x"));
+}
+
+static char *expand(const char *pattern) {
+    char *error = NULL;
+    char *name = template_expand(pattern, 42, 7, &error);
+    free(error);
+    return name;
+}
+
+TEST(template_expands) {
+    setenv("QUERN_UNIT", "value", 1);
+    unsetenv("QUERN_UNSET");
+    static const char *const cases[][2] = {
+        {"log", "log"},
+        {"log.%p", "log.42"},
+        {"%p%p.%n", "4242.7"},
+        {"a%%p", "a%p"},
+        {"%q{QUERN_UNIT}x", "valuex"},
+        {"~/x", NULL},
+        {"", NULL},
+        {"a%", NULL},
+        {"a%z", NULL},
+        {"%q{QUERN_UNSET}", NULL},
+        {"%qX", NULL},
+        {"%q{", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *name = expand(cases[i][0]);
+        if (cases[i][1])
+            CHECK_STR(name, cases[i][1]);
+        else if (name)
+            unit_fail(__FILE__, __LINE__, "%s was accepted", cases[i][0]);
+        free(name);
+    }
+}
+
+TEST(template_has_pid_sees_only_p) {
+    CHECK(template_has_pid("a.%p"));
+    CHECK(!template_has_pid("a.%%p"));
+    CHECK(!template_has_pid("a.%q{p}"));
+    CHECK(!template_has_pid("%"));
+}
+
+TEST(signal_names) {
+    for (int i = 1; i < 32; i++)
+        CHECK(signal_name(i) && strncmp(signal_name(i), "SIG", 3) == 0);
+    CHECK_STR(signal_name(SIGSEGV), "SIGSEGV");
+    CHECK_STR(signal_name(99), "signal 99");
+    CHECK_STR(signal_cause(SIGSEGV, SEGV_MAPERR), "Access not within mapped region");
+    CHECK(signal_cause(SIGTERM, SI_USER) == NULL);
+}
+
+TEST(fd_moves_out_of_the_way) {
+    int fd = fd_move_high(open("/dev/null", O_RDWR));
+    CHECK(fd > 100);
+    CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+    CHECK_EQ(fd_write_all(fd, "abc", 3), 0);
+    close(fd);
+    CHECK_EQ(fd_write_all(fd, "abc", 3), EBADF);
+    CHECK_EQ(fd_move_high(-1), -1);
+}
+
+TEST(fd_full_device_is_an_error) {
+    int fd = open("/dev/full", O_WRONLY);
+    CHECK_EQ(fd_write_all(fd, "abc", 3), ENOSPC);
+    close(fd);
+}
+
+UNIT_MAIN()
