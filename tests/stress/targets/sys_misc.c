@@ -98,16 +98,18 @@ static void seccomp(void) {
 
 static void interface(void) {
     // All registers but rax, rcx and r11 survive a system call, and so do the vector registers.
-    uint64_t in[8] = {1, 2, 3, 4, 5, 6, 7, 8}, out[8], rbx, r12, rdi, r9, flags;
-    __asm__ volatile("movdqu %5, %%xmm0; movdqu %5, %%xmm15; mov $0x77, %%ebx; mov $0x88, %%r12d\n"
-                     "mov $0x99, %%edi; mov $0xaa, %%r9d; stc; mov $39, %%eax; syscall\n"
-                     "pushf; pop %4; mov %%rbx, %0; mov %%r12, %1; mov %%rdi, %2; mov %%r9, %3\n"
-                     "movdqu %%xmm15, (%6); movdqu %%xmm0, 16(%6)"
-                     : "=&r"(rbx), "=&r"(r12), "=&r"(rdi), "=&r"(r9), "=&r"(flags)
-                     : "m"(in), "r"(out)
-                     : "rax", "rcx", "r11", "rdx", "memory", "cc", "xmm0", "xmm15");
-    printf("kept %lx %lx %lx %lx carry %d vector %d\n", (long)rbx, (long)r12, (long)rdi, (long)r9,
-           (int)flags & 1, memcmp(out, in, 16) == 0 && memcmp(out + 2, in, 16) == 0);
+    uint64_t in[8] = {1, 2, 3, 4, 5, 6, 7, 8}, out[10];
+    __asm__ volatile(
+        "movdqu (%0), %%xmm0; movdqu (%0), %%xmm15; mov $0x77, %%ebx\n"
+        "mov $0x88, %%r12d; mov $0x99, %%edi; mov $0xaa, %%r9d; stc\n"
+        "mov $39, %%eax; syscall; mov %%rbx, (%1); mov %%r12, 8(%1); mov %%rdi, 16(%1)\n"
+        "mov %%r9, 24(%1); setc 32(%1); movdqu %%xmm15, 40(%1); movdqu %%xmm0, 56(%1)"
+        :
+        : "r"(in), "S"(out)
+        : "rax", "rcx", "r11", "rbx", "r12", "rdi", "r9", "memory", "cc", "xmm0", "xmm15");
+    printf("kept %lx %lx %lx %lx carry %d vector %d\n", (long)out[0], (long)out[1], (long)out[2],
+           (long)out[3], (int)(out[4] & 1),
+           memcmp(out + 5, in, 16) == 0 && memcmp(out + 7, in, 16) == 0);
     uint64_t rcx, r11, next;
     __asm__ volatile("mov $39, %%eax; lea 1f(%%rip), %2; syscall\n1: mov %%rcx, %0; mov %%r11, %1"
                      : "=&r"(rcx), "=&r"(r11), "=&r"(next)
