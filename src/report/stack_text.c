@@ -72,15 +72,14 @@ void stack_text_frame(FILE *out, const struct symbol_frame *frame,
     static const struct symbol_frame unknown;
     if (!frame)
         frame = &unknown;
-    if (!frame->name) {
+    if (!frame->name)
         fputs(unknown_name, out);
-    } else if (!options->show_below_main && !frame->inlined && is_below_main(frame->name)) {
+    else if (!options->show_below_main && !frame->inlined && is_below_main(frame->name))
         fputs("(below main)", out);
-    } else {
+    else
         stack_text_escaped(out, frame->name);
-        if (options->symbol_offsets && !frame->inlined && frame->offset)
-            fprintf(out, "+%" PRIu64, frame->offset);
-    }
+    if (options->symbol_offsets && frame->name && !frame->inlined && frame->offset)
+        fprintf(out, "+%" PRIu64, frame->offset);
     if (frame->file && frame->line) {
         const char *directory = shown_directory(frame, options);
         fputs(" (", out);
