@@ -309,19 +309,50 @@ bool unwind_is_signal_frame(struct unwind_space *space, uint64_t pc) {
 
 // ---- whole walks ----
 
+// What a walk without a cache looks at: a rule of no kind, which sends it to the slow path.
+static const struct unwind_cache_entry no_entry;
+
+// The first of the two entries that an address may be in. They share a line of the processor's
+// cache.
 static inline size_t cache_slot(uint64_t pc) {
-    return pc * UINT64_C(0x9e3779b97f4a7c15) >> (64 - UNWIND_CACHE_BITS);
+    return (pc * UINT64_C(0x9e3779b97f4a7c15) >> (64 - UNWIND_CACHE_BITS)) & ~UINT64_C(1);
 }
+
+static inline const struct unwind_cache_entry *find_entry(const struct unwind_thread *cached,
+                                                          uint64_t address) {
+    if (!cached)
+        return &no_entry;
+    const struct unwind_cache_entry *entry = &cached->cache[cache_slot(address)];
+    return entry->pc == address ? entry : entry + 1;
+}
+
+// The newest goes first, the one before it second.
+static void keep_entry(struct unwind_thread *cached, uint64_t address, const struct found *found) {
+    struct unwind_cache_entry *entry = &cached->cache[cache_slot(address)];
+    entry[1] = entry[0];
+    *entry = (struct unwind_cache_entry){address, found->rule, found->table};
+    cached->counts.missed++;
+}
+
+// The pc and the stack pointer of a walk, apart from its other registers: each step depends on
+// those of the step before, and the way through memory would double its time.
+struct place {
+    uint64_t pc, sp;
+    bool exact;
+};
 
 // The fast path of a step: everything it reads is known to lie within the bounds of the stack.
 // Reading a register's own place when it was not saved avoids six branches that cannot be
 // predicted.
-static inline bool step_within(struct walk *walk, const struct unwind_rule *rule) {
+static inline bool step_within(struct walk *walk, const struct unwind_rule *rule,
+                               struct place *place) {
     uint64_t *value = walk->registers.value;
-    uint64_t cfa = value[rule->base] + (uint64_t)(int64_t)rule->offset;
-    uint64_t low = walk->memory->low;
-    if (rule->kind != RULE_FAST || cfa <= value[UNWIND_RSP] || cfa > walk->memory->high ||
-        cfa < low || cfa - low < 8 * (uint64_t)rule->deepest)
+    uint64_t low = walk->memory->low, cfa = place->sp;
+    if (rule->base != UNWIND_RSP)
+        cfa = value[rule->base];
+    cfa += (uint64_t)(int64_t)rule->offset;
+    if (rule->kind != RULE_FAST || cfa <= place->sp || cfa > walk->memory->high || cfa < low ||
+        cfa - low < 8 * (uint64_t)rule->deepest)
         return false;
     const uint64_t *top = (const uint64_t *)cfa;
 #define RESTORE(index, reg)                                                                        \
@@ -336,9 +367,7 @@ static inline bool step_within(struct walk *walk, const struct unwind_rule *rule
     RESTORE(4, UNWIND_R14);
     RESTORE(5, UNWIND_R15);
 #undef RESTORE
-    value[UNWIND_PC] = top[-1];
-    value[UNWIND_RSP] = cfa;
-    walk->exact = rule->signal;
+    *place = (struct place){top[-1], cfa, rule->signal};
     return true;
 }
 
@@ -361,26 +390,18 @@ static void close_cache(struct unwind_thread *thread) {
     atomic_store_explicit(&thread->walking, false, memory_order_relaxed);
 }
 
-// One step with the rule looked up in the cache, or put there. Code outside all modules is not
-// cached: a module may be added there later, and additions do not empty caches.
-static inline enum unwind_end step_cached(struct walk *walk, struct unwind_thread *thread) {
+// A step off the fast path. Puts the rule into the cache, if there is one. Code outside all modules
+// is not cached: a module may be added there later, and additions do not empty caches.
+static __attribute__((noinline)) enum unwind_end step_slowly(struct walk *walk,
+                                                             struct unwind_thread *cached) {
     uint64_t address = lookup_address(walk);
-    struct unwind_cache_entry *entry = &thread->cache[cache_slot(address)];
-    if (__builtin_expect(entry->pc != address, 0)) {
-        struct found found = find_rule(walk->space, address, walk->exact);
-        thread->counts.missed++;
-        if (!found.table)
-            return step(walk, &found);
-        *entry = (struct unwind_cache_entry){address, found.rule, found.table};
-    }
-    if (__builtin_expect(step_within(walk, &entry->rule), 1))
-        return STEP_DONE;
+    const struct unwind_cache_entry *entry = find_entry(cached, address);
     struct found found = {entry->rule, entry->table};
-    return step(walk, &found);
-}
-
-static enum unwind_end step_uncached(struct walk *walk) {
-    struct found found = find_rule(walk->space, lookup_address(walk), walk->exact);
+    if (entry->pc != address) {
+        found = find_rule(walk->space, address, walk->exact);
+        if (cached && found.table)
+            keep_entry(cached, address, &found);
+    }
     return step(walk, &found);
 }
 
@@ -388,17 +409,26 @@ size_t unwind_stack(struct unwind_space *space, struct unwind_thread *thread,
                     const struct unwind_registers *registers, const struct unwind_memory *memory,
                     uint64_t *pcs, size_t max, enum unwind_end *end) {
     struct walk walk = {space, memory, *registers, true, 0};
-    bool cached = open_cache(space, thread);
+    struct place place = {registers->value[UNWIND_PC], registers->value[UNWIND_RSP], true};
+    struct unwind_thread *cached = open_cache(space, thread) ? thread : NULL;
     enum unwind_end why = UNWIND_END_LIMIT;
     size_t count = 0;
     while (count < max) {
-        uint64_t pc = walk.registers.value[UNWIND_PC];
-        if (pc == 0 && count > 0) {
-            why = UNWIND_END_BOTTOM;
-            break;
+        pcs[count++] = place.pc;
+        uint64_t address = place.pc - !place.exact;
+        const struct unwind_cache_entry *entry = find_entry(cached, address);
+        enum unwind_end result = STEP_DONE;
+        if (__builtin_expect(entry->pc != address, 0) ||
+            __builtin_expect(!step_within(&walk, &entry->rule, &place), 0)) {
+            walk.registers.value[UNWIND_PC] = place.pc;
+            walk.registers.value[UNWIND_RSP] = place.sp;
+            walk.exact = place.exact;
+            result = step_slowly(&walk, cached);
+            place = (struct place){walk.registers.value[UNWIND_PC],
+                                   walk.registers.value[UNWIND_RSP], walk.exact};
         }
-        pcs[count++] = pc;
-        enum unwind_end result = cached ? step_cached(&walk, thread) : step_uncached(&walk);
+        if (result == STEP_DONE && place.pc == 0)
+            result = UNWIND_END_BOTTOM;
         if (result != STEP_DONE) {
             why = result;
             break;
