@@ -238,7 +238,8 @@ static enum unwind_end step_frame_pointer(struct walk *walk, bool in_module) {
     enum unwind_end end = in_module ? UNWIND_END_NO_RULE : UNWIND_END_NO_MODULE;
     uint64_t *value = walk->registers.value;
     uint64_t bp = value[UNWIND_RBP], saved, caller;
-    if (bp == 0 && !walk->exact)
+    // Program entry points clear rbp to mark the outermost frame.
+    if (bp == 0 && in_module && !walk->exact)
         return UNWIND_END_BOTTOM;
     if (bp < value[UNWIND_RSP] || bp % 8 != 0 || !memory_read(memory, bp, &saved) ||
         !memory_read(memory, bp + 8, &caller))

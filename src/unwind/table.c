@@ -47,7 +47,11 @@ struct builder {
 
 // ---- rules ----
 
-// Finds or adds an element in an array with a hash table beside it. Returns capacity when full.
+_Static_assert(sizeof(struct unwind_rule) == 16, "no padding: compared as bytes");
+_Static_assert(sizeof(struct unwind_wide_rule) == 152, "no padding: compared as bytes");
+
+// Finds or adds an element, of whole words, in an array with a hash table beside it. Returns
+// capacity when full.
 static size_t intern(void *array, size_t *count, size_t capacity, uint32_t *slots,
                      size_t slot_count, const void *element, size_t size) {
     uint64_t hash = 0;

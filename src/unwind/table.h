@@ -27,6 +27,7 @@ struct unwind_wide_rule {
     struct unwind_column cfa;
     struct unwind_column columns[UNWIND_REGISTERS];
     uint32_t used; // as in struct cfi_state
+    uint32_t reserved;
 };
 
 // Invariant: row offsets rise strictly, the first is 0; every rule index is below rule_count; every
