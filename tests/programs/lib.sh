@@ -1,0 +1,40 @@
+# Sourced before every setup and command of the table.
+
+# text N: N lines of words that are always the same.
+text() {
+    awk -v n="$1" 'BEGIN {
+        split("the quick brown fox jumps over a lazy dog while seven silver ships sail slowly " \
+              "around northern islands carrying copper amber salt and stories of winter", w, " ")
+        x = 42
+        for (i = 1; i <= n; i++) {
+            line = i
+            for (k = 0; k < 9; k++) {
+                x = (x * 1103515245 + 12345) % 2147483648
+                line = line " " w[int(x / 65536) % 25 + 1]
+            }
+            print line
+        }
+    }'
+}
+
+# free_port: a TCP port nobody listens on.
+free_port() {
+    python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+# await SECONDS COMMAND...: repeats the command until it succeeds.
+await() {
+    local tries=$(($1 * 20))
+    shift
+    until "$@" >/dev/null 2>&1; do
+        tries=$((tries - 1))
+        if [ "$tries" -le 0 ]; then
+            echo "gave up waiting for: $*"
+            return 1
+        fi
+        sleep 0.05
+    done
+}
+
+# The status of every failing command of an entry is part of what is compared, not only the last.
+[ -z "$IN_COMMAND" ] || trap 'echo "status $?"' ERR
