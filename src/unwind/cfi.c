@@ -282,8 +282,8 @@ static bool run_program(struct run *run) {
     return !run->failed && !run->cursor.failed;
 }
 
-bool unwind_cfi_run(struct cfi_machine *machine, const struct cfi_fde *fde, cfi_row *row,
-                    void *context) {
+uint64_t unwind_cfi_run(struct cfi_machine *machine, const struct cfi_fde *fde, cfi_row *row,
+                        void *context) {
     struct run run = {.machine = machine,
                       .cie = fde->cie,
                       .cursor = fde->program,
@@ -293,10 +293,10 @@ bool unwind_cfi_run(struct cfi_machine *machine, const struct cfi_fde *fde, cfi_
                       .context = context};
     machine->state = fde->cie->initial;
     if (!run_program(&run))
-        return false;
+        return run.pc;
     if (run.pc < run.end)
         row(context, run.pc, &machine->state);
-    return true;
+    return run.end;
 }
 
 // ---- entries ----

@@ -79,9 +79,9 @@ enum cfi_entry unwind_cfi_read_entry(struct cfi_machine *machine, const struct u
 // Called for each place from which a state holds, in rising order of pc.
 typedef void cfi_row(void *context, uint64_t pc, const struct cfi_state *state);
 
-// Runs the program of an FDE. False: it is malformed, and no state is known from the last reported
-// place on.
-bool unwind_cfi_run(struct cfi_machine *machine, const struct cfi_fde *fde, cfi_row *row,
-                    void *context);
+// Runs the program of an FDE. Returns the address up to which states are known: the function's end,
+// or less if the program is malformed.
+uint64_t unwind_cfi_run(struct cfi_machine *machine, const struct cfi_fde *fde, cfi_row *row,
+                        void *context);
 
 #endif

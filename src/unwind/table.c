@@ -176,9 +176,7 @@ static void add_row(struct builder *builder, uint64_t offset, size_t rule) {
 
 static void add_state(void *context, uint64_t pc, const struct cfi_state *state) {
     struct builder *builder = context;
-    uint64_t offset = pc - builder->image->start;
-    add_row(builder, offset, state_rule(builder, state));
-    builder->covered = offset;
+    add_row(builder, pc - builder->image->start, state_rule(builder, state));
 }
 
 static void add_function(struct builder *builder, const struct cfi_fde *fde) {
@@ -196,12 +194,12 @@ static void add_function(struct builder *builder, const struct cfi_fde *fde) {
     if (offset > builder->covered)
         add_row(builder, builder->covered, 0);
     builder->signal = fde->cie->signal;
-    builder->covered = offset;
-    if (unwind_cfi_run(builder->machine, fde, add_state, builder)) {
+    uint64_t known = unwind_cfi_run(builder->machine, fde, add_state, builder);
+    if (known == fde->end) {
         builder->good++;
     } else {
         builder->bad++;
-        add_row(builder, builder->covered, 0);
+        add_row(builder, known - image->start, 0);
     }
     builder->covered = fde->end - image->start;
 }
@@ -496,7 +494,8 @@ bool unwind_table_check(const struct unwind_table *table) {
             wide->used >> UNWIND_REGISTERS)
             return false;
         for (size_t column = 0; column < UNWIND_REGISTERS; column++)
-            if (!check_column(table, &wide->columns[column]))
+            if (!check_column(table, &wide->columns[column]) ||
+                (wide->used >> column & 1) != (wide->columns[column].kind != COLUMN_SAME))
                 return false;
     }
     return true;

@@ -31,7 +31,7 @@ struct unwind_wide_rule {
 };
 
 // Invariant: row offsets rise strictly, the first is 0; every rule index is below rule_count; every
-// wide rule's expressions lie within the expression bytes.
+// wide rule's expressions lie within the expression bytes, and used names the columns that are set.
 struct unwind_table {
     uint64_t bytes; // of the whole block
     uint32_t span;  // size of the module in bytes

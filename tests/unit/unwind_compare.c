@@ -101,9 +101,11 @@ static struct unwind_memory thread_memory(void) {
 // Compares our frames from one index on with theirs from another on.
 static void compare_frames(size_t our, size_t their, enum unwind_end end) {
     walks++;
-    // libgcc gives up at once in code that is not described, such as linkage stubs.
-    if (theirs.count - their == 1 && ours.count - our > 1 && end == UNWIND_END_BOTTOM &&
-        ours.pcs[our] == theirs.pcs[their]) {
+    // libgcc gives up in code that is not described: a linkage stub, seen directly or through the
+    // frame of the signal that interrupted it.
+    size_t known = theirs.count - their;
+    if (known <= 2 && ours.count - our > known && end == UNWIND_END_BOTTOM &&
+        memcmp(ours.pcs + our, theirs.pcs + their, known * 8) == 0) {
         beyond++;
         return;
     }

@@ -22,7 +22,7 @@ void compare_here(void);
 void compare_interrupted(const ucontext_t *context);
 
 // What was compared since the last call, how deep the deepest walk was, and how many walks reached
-// the bottom of the stack where libgcc's ended at the first frame for want of unwind information.
+// the bottom of the stack where libgcc's ended at once for want of unwind information.
 struct compare_result {
     long walks, differences, deepest, beyond;
 };

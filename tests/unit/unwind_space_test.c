@@ -145,6 +145,27 @@ TEST(removal_empties_the_caches) {
     unwind_space_close(&space);
 }
 
+// What a signal handler sees that has interrupted a walk of its own thread.
+TEST(walk_within_a_walk_leaves_the_cache_alone) {
+    static struct unwind_thread thread;
+    static const struct unwind_cache_entry empty[UNWIND_CACHE_SIZE];
+    struct unwind_space space;
+    struct unwind_image image = module_of(qsort);
+    uint64_t stack[4] = {0x1111, 0x2222, 0, 0};
+    enum unwind_end end;
+    CHECK_EQ(unwind_space_open(&space), UNWIND_OK);
+    CHECK_EQ(unwind_space_add(&space, &image), UNWIND_OK);
+    thread.walking = true;
+    CHECK_EQ(walk_two(&space, &thread, (uint64_t)qsort, stack, 4, &end), 0x1111);
+    CHECK(thread.walking);
+    CHECK(memcmp(thread.cache, empty, sizeof empty) == 0);
+    thread.walking = false;
+    CHECK_EQ(walk_two(&space, &thread, (uint64_t)qsort, stack, 4, &end), 0x1111);
+    CHECK(!thread.walking);
+    CHECK(memcmp(thread.cache, empty, sizeof empty) != 0);
+    unwind_space_close(&space);
+}
+
 TEST(walks_stay_within_the_stack) {
     static struct unwind_thread thread;
     struct unwind_space space;

@@ -258,37 +258,115 @@ TEST(scanning_equals_search_table) {
     munmap(file.bytes, file.size);
 }
 
-// A search table whose entries all name the same long function would take for ever.
-TEST(data_that_refers_to_itself) {
-    enum { ENTRIES = 20000, PROGRAM = 200000 };
-    size_t header_size = 12 + ENTRIES * 8, frames_size = 24 + 24 + PROGRAM + 4;
-    uint8_t *bytes = calloc(1, header_size + frames_size);
-    struct unwind_image image = {.start = 0, .end = 0x1000000};
+// ---- data made by hand ----
+
+// One CIE, one FDE for the code at CODE_START, and a search table that names it as often as wanted.
+#define CODE_START 0x10000
+
+struct made {
+    uint8_t *bytes;
+    uint8_t *program;
+    struct unwind_image image;
+};
+
+static struct made make_data(uint32_t entries, uint32_t program_size) {
+    size_t header_size = 12 + entries * 8, frames_size = 24 + 20 + program_size + 4;
     uint64_t base = 0x100000;
-    uint32_t *words = (uint32_t *)bytes;
-    memcpy(bytes, (uint8_t[]){1, 0x1b, 0x03, 0x3b}, 4);
+    struct made made = {.bytes = calloc(1, header_size + frames_size)};
+    uint32_t *words = (uint32_t *)made.bytes;
+    uint8_t *frames = made.bytes + header_size;
+    memcpy(made.bytes, (uint8_t[]){1, 0x1b, 0x03, 0x3b}, 4);
     words[1] = (uint32_t)header_size - 4;
-    words[2] = ENTRIES;
-    for (uint32_t i = 0; i < ENTRIES; i++) {
-        words[3 + 2 * i] = 0x10000 + i;
+    words[2] = entries;
+    for (uint32_t i = 0; i < entries; i++) {
+        words[3 + 2 * i] = (uint32_t)(CODE_START + i - base);
         words[4 + 2 * i] = (uint32_t)header_size + 24;
     }
-    uint8_t *frames = bytes + header_size;
+    // Alignments 1 and -8, return address 16, pc-relative pointers; CFA is rsp + 8.
     memcpy(frames, (uint8_t[]){20, 0,    0,  0, 0,    0,    0, 0, 1,    'z', 'R', 0,
                                1,  0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1,   0,   0},
            24);
     uint32_t *entry = (uint32_t *)(frames + 24);
-    entry[0] = 20 + PROGRAM;
+    entry[0] = 16 + program_size;
     entry[1] = 28;
-    entry[2] = 0x1000;
-    entry[3] = PROGRAM;
-    for (size_t i = 0; i < PROGRAM; i++)
-        frames[24 + 24 + i] = i % 2 ? 0x41 : 0x0a + (i / 2) % 2; // advance, remember, restore
-    image.header = (struct unwind_view){bytes, base, header_size + frames_size};
-    image.frames = (struct unwind_view){frames, base + header_size, frames_size};
-    image.eh_frame = image.frames.address;
+    entry[2] = (uint32_t)(CODE_START - (base + header_size + 24 + 8));
+    entry[3] = 0x80000;
+    made.program = frames + 24 + 17; // after an empty augmentation
+    made.image = (struct unwind_image){.start = 0, .end = 0x1000000};
+    made.image.header = (struct unwind_view){made.bytes, base, header_size + frames_size};
+    made.image.frames = (struct unwind_view){frames, base + header_size, frames_size};
+    made.image.eh_frame = made.image.frames.address;
+    return made;
+}
+
+// Compiles a program alone and gives the rule at an offset into its function.
+static struct unwind_rule rule_of(const uint8_t *program, size_t size, uint64_t offset,
+                                  uint32_t *bad) {
+    struct made made = make_data(1, (uint32_t)size + 8);
+    memcpy(made.program, program, size);
+    struct unwind_table *table = unwind_table_compile(&made.image);
+    CHECK(table && unwind_table_check(table));
+    struct unwind_rule rule = *unwind_table_find(table, CODE_START + offset);
+    CHECK_EQ(unwind_table_find(table, CODE_START - 1)->kind, RULE_NONE);
+    *bad = table->bad;
+    unwind_table_free(table);
+    free(made.bytes);
+    return rule;
+}
+
+#define RULE(offset, ...)                                                                          \
+    rule_of((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}), offset, &bad)
+
+TEST(programs_become_rules) {
+    uint32_t bad;
+    // After a byte of code: CFA is rsp + 16, rbp at CFA - 16.
+    struct unwind_rule rule = RULE(1, 0x41, 0x0e, 16, 0x86, 2);
+    CHECK(rule.kind == RULE_FAST && rule.base == UNWIND_RSP && rule.offset == 16);
+    CHECK(rule.slots[1] == 2 && rule.deepest == 2 && rule.slots[0] == 0);
+    rule = RULE(0, 0x41, 0x0e, 16, 0x86, 2);
+    CHECK(rule.kind == RULE_FAST && rule.offset == 8 && rule.slots[1] == 0);
+    // remember, CFA is rbp + 16, advance, restore
+    rule = RULE(0, 0x0a, 0x0c, 6, 16, 0x44, 0x0b);
+    CHECK(rule.kind == RULE_FAST && rule.base == UNWIND_RBP && rule.offset == 16);
+    rule = RULE(4, 0x0a, 0x0c, 6, 16, 0x44, 0x0b);
+    CHECK(rule.kind == RULE_FAST && rule.base == UNWIND_RSP && rule.offset == 8);
+    CHECK_EQ(RULE(0, 0x07, 16).kind, RULE_END);                // return address undefined
+    CHECK_EQ(RULE(0, 0x83, 0x80, 0x04).kind, RULE_WIDE);       // rbx at CFA - 4096: no slot for it
+    CHECK_EQ(RULE(0, 0x09, 16, 1).kind, RULE_WIDE);            // return address in rdx
+    CHECK_EQ(RULE(0, 0x16, 3, 2, 0x77, 0).kind, RULE_WIDE);    // rbx is an expression
+    CHECK_EQ(RULE(0, 0x0f, 3, 0x77, 8, 0x06).kind, RULE_WIDE); // CFA is loaded from rsp + 8
+    CHECK_EQ(bad, 0);
+}
+
+TEST(malformed_programs_are_refused) {
+    uint32_t bad = 0;
+    uint8_t remember[64];
+    memset(remember, 0x0a, sizeof remember);
+    CHECK_EQ(rule_of(remember, sizeof remember, 0, &bad).kind, RULE_NONE);
+    CHECK_EQ(bad, 1);
+    CHECK_EQ(RULE(0, 0x0b).kind, RULE_NONE); // restores what was not remembered
+    CHECK_EQ(bad, 1);
+    CHECK_EQ(RULE(0, 0x3f).kind, RULE_NONE); // no such instruction
+    CHECK_EQ(bad, 1);
+    CHECK_EQ(RULE(0, 0x04, 0, 0, 0, 0x7f).kind, RULE_NONE); // advances past the function
+    CHECK_EQ(bad, 1);
+    CHECK_EQ(RULE(0, 0x0c, 40, 8).kind, RULE_NONE); // CFA hangs on a register that is none
+    CHECK_EQ(bad, 1);
+    CHECK_EQ(RULE(0, 0x0e, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f).kind, RULE_NONE); // offset too far
+    CHECK_EQ(bad, 1);
+    // What comes before the mistake stays good.
+    CHECK_EQ(RULE(0, 0x44, 0x3f).kind, RULE_FAST);
+    CHECK_EQ(RULE(4, 0x44, 0x3f).kind, RULE_NONE);
+}
+
+// A search table whose entries all name the same long function would take for ever.
+TEST(data_that_refers_to_itself) {
+    enum { ENTRIES = 20000, PROGRAM = 200000 };
+    struct made made = make_data(ENTRIES, PROGRAM);
+    for (size_t i = 0; i < PROGRAM - 8; i++)
+        made.program[i] = i % 2 ? 0x41 : 0x0a + (i / 2) % 2; // advance, remember, restore
     double start = now();
-    struct unwind_table *table = unwind_table_compile(&image);
+    struct unwind_table *table = unwind_table_compile(&made.image);
     double time = now() - start;
     CHECK(table && unwind_table_check(table));
     NOTE("%u functions, %u refused, %.1f ms", table->functions, table->bad, time);
@@ -296,7 +374,7 @@ TEST(data_that_refers_to_itself) {
     CHECK(table->bad > ENTRIES - 20);
     CHECK(time < 1000);
     unwind_table_free(table);
-    free(bytes);
+    free(made.bytes);
 }
 
 UNIT_MAIN()
