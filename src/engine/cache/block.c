@@ -1,0 +1,435 @@
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "engine/cache/block.h"
+#include "engine/fatal.h"
+#include "engine/layout.h"
+#include "engine/run/enter.h"
+#include "engine/task.h"
+#include "engine/translate/emit.h"
+
+enum {
+    HASH_BITS = 17,
+    LINK_BITS = 23,          // link records are recycled in turn, long after their blocks are gone
+    BLOCKS_MAX = 1 << 22,
+    GATES_SIZE = 4096,
+    ROOM = 64 * 1024,        // more than any block needs, hot and cold
+    TABLE_CHUNK = 1 << 20,   // code bytes for which a piece of the jump table is mapped
+    HIGH_BITS = 16,          // entries of the look-up for code above 4 GiB
+};
+
+struct code_page {
+    uint64_t number;
+    struct block *blocks;
+    struct code_page *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct block *hash[1 << HASH_BITS];
+static struct code_page *pages[1 << HASH_BITS];
+static struct link *links;
+static uint32_t next_link;
+static struct block **by_code; // every block since the last flush, by rising code offset
+static uint32_t by_code_count;
+static uint8_t *hot_end, *cold_begin;
+static uint8_t table_mapped[CACHE_START / TABLE_CHUNK];
+
+// Blocks, states and pages come from an arena that is emptied by a flush.
+static struct chunk {
+    struct chunk *next;
+    char memory[];
+} *chunks;
+static char *arena_at, *arena_end;
+
+// The look-up for high code: key and code by the low 16 bits of the destination. Keys are stored
+// negated, so that key + destination is zero exactly when they match (no flags needed).
+static uint64_t *high_keys, *high_codes;
+
+uint32_t cache_epoch;
+bool cache_high_code;
+uint64_t cache_gate_link, cache_gate_high_lookup;
+struct cache_stats cache_stats;
+
+static unsigned hash_of(uint64_t value) {
+    return value * 0x9e3779b97f4a7c15ull >> (64 - HASH_BITS);
+}
+
+static void *arena_allocate(size_t size) {
+    size = (size + 7) & ~7ul;
+    if ((size_t)(arena_end - arena_at) < size) {
+        const size_t chunk_size = 1 << 20;
+        struct chunk *chunk = mmap(NULL, chunk_size, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (chunk == MAP_FAILED)
+            fatal("out of memory for translations");
+        chunk->next = chunks;
+        chunks = chunk;
+        arena_at = chunk->memory;
+        arena_end = (char *)chunk + chunk_size;
+    }
+    void *result = arena_at;
+    arena_at += size;
+    return result;
+}
+
+static void arena_empty(void) {
+    for (struct chunk *next, *chunk = chunks; chunk; chunk = next) {
+        next = chunk->next;
+        munmap(chunk, 1 << 20);
+    }
+    chunks = NULL;
+    arena_at = arena_end = NULL;
+}
+
+// ---- gates -------------------------------------------------------------------------------------
+
+static void emit_leave(struct emitter *e, unsigned reason) {
+    emit_store_field_imm(e, TASK_EXIT_REASON, reason);
+    emit_bytes(e, (uint8_t[]){0xff, 0x25, 0, 0, 0, 0}, 6); // jmp [rip]
+    emit64(e, (uint64_t)cache_leave);
+}
+
+// Looks self->jump_target up in the table for high code. rcx is spilled; flags are live.
+static void emit_high_lookup(struct emitter *e) {
+    emit_spill(e, RDX);
+    emit_load_field(e, RDX, TASK_JUMP_TARGET);
+    emit_bytes(e, (uint8_t[]){0x0f, 0xb7, 0xca}, 3);       // movzx ecx, dx
+    emit_bytes(e, (uint8_t[]){0x48, 0x8b, 0x0c, 0xcd}, 4); // mov rcx, [rcx*8 + keys]
+    emit32(e, (uint64_t)high_keys);
+    emit_add_address(e, RCX, RCX, RDX);
+    emit_bytes(e, (uint8_t[]){0xe3, 14}, 2);               // jrcxz over the next two
+    emit_unspill(e, RDX);
+    emit_jump(e, CACHE_START);
+    emit_bytes(e, (uint8_t[]){0x0f, 0xb7, 0xca}, 3);       // movzx ecx, dx
+    emit_bytes(e, (uint8_t[]){0x48, 0x8b, 0x0c, 0xcd}, 4); // mov rcx, [rcx*8 + codes]
+    emit32(e, (uint64_t)high_codes);
+    emit_unspill(e, RDX);
+    emit_bytes(e, (uint8_t[]){0xff, 0xe1}, 2);             // jmp rcx
+}
+
+static void write_gates(void) {
+    struct emitter e = {(uint8_t *)CACHE_START};
+    // Offset 0 in the jump table is this place: the destination is not in the table.
+    emit_unspill(&e, RCX);
+    emit_leave(&e, EXIT_INDIRECT);
+    cache_gate_link = emit_address(&e);
+    emit_leave(&e, EXIT_LINK);
+    cache_gate_high_lookup = emit_address(&e);
+    emit_high_lookup(&e);
+}
+
+void cache_init(void) {
+    void *cache = mmap((void *)CACHE_START, CACHE_END - CACHE_START,
+                       PROT_READ | PROT_WRITE | PROT_EXEC,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (cache != (void *)CACHE_START)
+        fatal("cannot map the code cache at 0x%lx", CACHE_START);
+    const size_t keys_size = sizeof(uint64_t) << HIGH_BITS;
+    high_keys = (uint64_t *)(CACHE_END - 2 * keys_size);
+    high_codes = (uint64_t *)(CACHE_END - keys_size);
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    links = mmap(NULL, sizeof *links << LINK_BITS, PROT_READ | PROT_WRITE, flags, -1, 0);
+    by_code = mmap(NULL, sizeof *by_code * BLOCKS_MAX, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (links == MAP_FAILED || by_code == MAP_FAILED)
+        fatal("cannot map the tables of the code cache");
+    next_link = 1;
+    hot_end = (uint8_t *)CACHE_START + GATES_SIZE;
+    cold_begin = (uint8_t *)high_keys;
+    write_gates();
+}
+
+void cache_lock(void) {
+    pthread_mutex_lock(&lock);
+}
+
+void cache_unlock(void) {
+    pthread_mutex_unlock(&lock);
+}
+
+void cache_forked(void) {
+    pthread_mutex_init(&lock, NULL);
+}
+
+// ---- look-up -----------------------------------------------------------------------------------
+
+struct block *block_find(uint64_t pc) {
+    struct block *block = __atomic_load_n(&hash[hash_of(pc)], __ATOMIC_ACQUIRE);
+    while (block && block->pc != pc)
+        block = __atomic_load_n(&block->hash_next, __ATOMIC_ACQUIRE);
+    return block;
+}
+
+struct block *block_at(uint64_t address) {
+    if (!cache_contains(address))
+        return NULL;
+    uint32_t offset = address - CACHE_START;
+    uint32_t low = 0, high = __atomic_load_n(&by_code_count, __ATOMIC_ACQUIRE);
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (by_code[middle]->code <= offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0)
+        return NULL;
+    struct block *block = by_code[low - 1];
+    return offset - block->code < block->code_size ? block : NULL;
+}
+
+const struct block_state *block_state_at(const struct block *block, uint64_t address) {
+    uint32_t offset = address - CACHE_START - block->code;
+    unsigned low = 0, high = block->state_count;
+    while (high - low > 1) {
+        unsigned middle = (low + high) / 2;
+        if (block->states[middle].host <= offset)
+            low = middle;
+        else
+            high = middle;
+    }
+    return &block->states[low];
+}
+
+// ---- pages -------------------------------------------------------------------------------------
+
+static struct code_page *page_find(uint64_t number) {
+    struct code_page *page = pages[hash_of(number)];
+    while (page && page->number != number)
+        page = page->next;
+    return page;
+}
+
+static void page_add(uint64_t number, struct block *block, unsigned slot) {
+    struct code_page *page = page_find(number);
+    if (!page) {
+        page = arena_allocate(sizeof *page);
+        *page = (struct code_page){.number = number, .next = pages[hash_of(number)]};
+        pages[hash_of(number)] = page;
+    }
+    block->page_next[slot] = page->blocks;
+    page->blocks = block;
+}
+
+static unsigned page_slot(const struct block *block, uint64_t number) {
+    return number == block->pc / 4096 ? 0 : 1;
+}
+
+static void page_remove(uint64_t number, struct block *block) {
+    struct code_page *page = page_find(number);
+    struct block **at = &page->blocks;
+    while (*at != block)
+        at = &(*at)->page_next[page_slot(*at, number)];
+    *at = block->page_next[page_slot(block, number)];
+}
+
+// ---- blocks and links --------------------------------------------------------------------------
+
+struct block *block_allocate(void) {
+    return memset(arena_allocate(sizeof(struct block)), 0, sizeof(struct block));
+}
+
+struct block_state *block_states_allocate(unsigned count) {
+    return arena_allocate(count * sizeof(struct block_state));
+}
+
+uint32_t link_begin(unsigned most) {
+    if (next_link + most > 1u << LINK_BITS)
+        next_link = 1;
+    return next_link;
+}
+
+void link_end(unsigned used) {
+    next_link += used;
+}
+
+struct link *link_get(uint32_t index) {
+    return &links[index];
+}
+
+bool cache_room(uint8_t **hot, uint8_t **cold) {
+    if (cold_begin - hot_end < 2 * ROOM || by_code_count == BLOCKS_MAX)
+        return false;
+    *hot = hot_end;
+    *cold = cold_begin;
+    return true;
+}
+
+void cache_commit(uint8_t *hot, uint8_t *cold) {
+    hot_end = hot;
+    cold_begin = cold;
+}
+
+void block_publish(struct block *block, uint64_t first_page, uint64_t last_page) {
+    page_add(first_page, block, 0);
+    if (last_page != first_page)
+        page_add(last_page, block, 1);
+    by_code[by_code_count] = block;
+    __atomic_store_n(&by_code_count, by_code_count + 1, __ATOMIC_RELEASE);
+    struct block **head = &hash[hash_of(block->pc)];
+    block->hash_next = *head;
+    __atomic_store_n(head, block, __ATOMIC_RELEASE);
+    cache_stats.blocks++;
+}
+
+// Replaces the distance of a jump that other threads may be running.
+static void patch_jump(uint32_t site, uint64_t destination) {
+    uint64_t at = CACHE_START + site;
+    __atomic_store_n((uint32_t *)at, (uint32_t)(destination - (at + 4)), __ATOMIC_RELEASE);
+}
+
+static uint64_t direct_entry(const struct block *block) {
+    return CACHE_START + block->code + block->direct_entry;
+}
+
+void block_link(struct link *link, struct block *to) {
+    if (!link->site || link->linked || link->from->dead || to->dead)
+        return;
+    link->linked = true;
+    link->to = to;
+    link->next_incoming = to->incoming;
+    to->incoming = link;
+    patch_jump(link->site, direct_entry(to));
+    cache_stats.links++;
+}
+
+static uint32_t *table_entry(uint64_t pc) {
+    if (pc >= CACHE_START)
+        return NULL;
+    uint32_t chunk = pc / TABLE_CHUNK;
+    if (!table_mapped[chunk]) {
+        void *at = (void *)(JUMP_TABLE + 4ul * chunk * TABLE_CHUNK);
+        void *got = mmap(at, 4ul * TABLE_CHUNK, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+        if (got != at)
+            fatal("cannot map a part of the jump table");
+        table_mapped[chunk] = 1;
+    }
+    return (uint32_t *)(JUMP_TABLE + 4 * pc);
+}
+
+void block_enter_in_table(struct block *block) {
+    cache_stats.indirect_misses++;
+    if (block->dead)
+        return;
+    uint32_t *entry = table_entry(block->pc);
+    if (entry) {
+        __atomic_store_n(entry, block->code, __ATOMIC_RELEASE);
+    } else {
+        // A reader takes the key first and the code afterwards: never let it pair a key with
+        // another block's code.
+        unsigned index = block->pc & ((1 << HIGH_BITS) - 1);
+        if (high_keys[index] == -block->pc)
+            return;
+        if (high_keys[index])
+            return;
+        __atomic_store_n(&high_codes[index], CACHE_START + block->code, __ATOMIC_RELEASE);
+        __atomic_store_n(&high_keys[index], -block->pc, __ATOMIC_RELEASE);
+    }
+}
+
+static void leave_table(struct block *block) {
+    if (block->pc < CACHE_START) {
+        if (table_mapped[block->pc / TABLE_CHUNK])
+            __atomic_store_n((uint32_t *)(JUMP_TABLE + 4 * block->pc), 0, __ATOMIC_RELEASE);
+        return;
+    }
+    // The key goes; the code stays, because a reader may be between the two look-ups. It runs the
+    // old translation once more, as a processor may that has fetched the old code.
+    unsigned index = block->pc & ((1 << HIGH_BITS) - 1);
+    if (high_keys[index] == -block->pc)
+        __atomic_store_n(&high_keys[index], 0, __ATOMIC_RELEASE);
+}
+
+static void unlink_exit(struct link *link) {
+    patch_jump(link->site, link->stub);
+    link->linked = false;
+    link->to = NULL;
+}
+
+static void block_kill(struct block *block) {
+    block->dead = true;
+    leave_table(block);
+    struct block **at = &hash[hash_of(block->pc)];
+    while (*at && *at != block)
+        at = &(*at)->hash_next;
+    if (*at)
+        __atomic_store_n(at, block->hash_next, __ATOMIC_RELEASE);
+    for (struct link *next, *link = block->incoming; link; link = next) {
+        next = link->next_incoming;
+        unlink_exit(link);
+    }
+    block->incoming = NULL;
+    for (uint32_t i = 0; i < block->link_count; i++) {
+        struct link *link = &links[block->first_link + i];
+        if (!link->linked)
+            continue;
+        struct link **incoming = &link->to->incoming;
+        while (*incoming != link)
+            incoming = &(*incoming)->next_incoming;
+        *incoming = link->next_incoming;
+        unlink_exit(link);
+    }
+    uint64_t first = block->pc / 4096, last = (block->pc + block->guest_size - 1) / 4096;
+    page_remove(first, block);
+    if (last != first)
+        page_remove(last, block);
+    cache_stats.invalidated++;
+}
+
+static unsigned page_invalidate(uint64_t number, uint64_t start, uint64_t end) {
+    struct code_page *page = page_find(number);
+    unsigned killed = 0;
+    struct block *block = page ? page->blocks : NULL;
+    while (block) {
+        struct block *next = block->page_next[page_slot(block, number)];
+        if (block->pc < end && block->pc + block->guest_size > start) {
+            block_kill(block);
+            killed++;
+        }
+        block = next;
+    }
+    return killed;
+}
+
+unsigned cache_invalidate(uint64_t start, uint64_t end) {
+    unsigned killed = 0;
+    uint64_t first = start / 4096, last = (end - 1) / 4096;
+    if (last - first < 1 << HASH_BITS) {
+        for (uint64_t number = first; number <= last; number++)
+            killed += page_invalidate(number, start, end);
+        return killed;
+    }
+    for (unsigned i = 0; i < 1 << HASH_BITS; i++)
+        for (struct code_page *page = pages[i]; page; page = page->next)
+            if (page->number >= first && page->number <= last)
+                killed += page_invalidate(page->number, start, end);
+    return killed;
+}
+
+bool cache_has_code(uint64_t start, uint64_t end) {
+    for (uint64_t number = start / 4096; number <= (end - 1) / 4096; number++) {
+        struct code_page *page = page_find(number);
+        if (page && page->blocks)
+            return true;
+    }
+    return false;
+}
+
+void cache_flush(void) {
+    memset(hash, 0, sizeof hash);
+    memset(pages, 0, sizeof pages);
+    for (unsigned i = 0; i < sizeof table_mapped; i++)
+        if (table_mapped[i])
+            madvise((void *)(JUMP_TABLE + 4ul * i * TABLE_CHUNK), 4ul * TABLE_CHUNK,
+                    MADV_DONTNEED);
+    memset(high_keys, 0, sizeof(uint64_t) << HIGH_BITS);
+    by_code_count = 0;
+    arena_empty();
+    hot_end = (uint8_t *)CACHE_START + GATES_SIZE;
+    cold_begin = (uint8_t *)high_keys;
+    cache_epoch++;
+    cache_stats.flushes++;
+}

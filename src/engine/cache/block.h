@@ -1,0 +1,127 @@
+// Translated blocks and the memory they live in.
+//
+// Words:
+//   block     the translation of one contiguous run of target code with one entry and many exits
+//   exit      a place where a block is left; its record (struct link) says for where
+//   linked    an exit that jumps straight to another block instead of leaving the cache
+//   state     how to get the target's exact state back at a point of the translated code
+//   checked   a block that compares the target's code with what was translated each time it is
+//             entered, for pages where code and data that is written lie together
+//
+// Threads: look-ups take no lock; everything that changes blocks, links or tables holds the cache
+// lock (cache_lock), taken inside the space lock where both are needed. Memory of blocks is reused
+// only after a flush, for which all threads are stopped outside the cache.
+#ifndef QUERN_ENGINE_CACHE_BLOCK_H
+#define QUERN_ENGINE_CACHE_BLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// What an exit is for.
+enum exit_kind {
+    EXIT_TO,        // continue at target; may be linked
+    EXIT_SYSCALL,   // a syscall instruction; target is the pc after it
+    EXIT_EMULATE,   // the instruction at target is done in C (run/emulate.c)
+    EXIT_REQUEST,   // a client request; target is the pc after it
+    EXIT_MODIFIED,  // a checked block found its code changed; target is its pc
+    EXIT_BREAKPOINT,// int3; target is the pc after it
+    EXIT_REPLACED,  // entry of a function that the engine performs; target is its pc
+};
+
+struct link {
+    uint64_t target;
+    uint32_t site;          // cache offset of the rel32 that is patched; 0: cannot be linked
+    uint32_t stub;          // address of the stub where an exit that is not linked goes
+    uint16_t kind;
+    bool linked;
+    struct block *from, *to;
+    struct link *next_incoming; // in to->incoming
+};
+
+// From which host offset on the target's state is to be read how. Sorted by host.
+struct block_state {
+    uint16_t host;      // offset from the block's code
+    uint16_t guest;     // offset of the target instruction from block.pc
+    uint16_t spilled;   // registers whose values are in task.spill
+    uint8_t kind;       // enum state_kind
+    uint8_t bias;       // see STATE_BIAS_*
+};
+enum state_kind {
+    STATE_CLEAN,  // an instruction begins here and all state is in place
+    STATE_WITHIN, // within an instruction; a fault is that instruction's
+    STATE_LOOKUP, // looking up self->jump_target; a fault means it is not in the table
+};
+// While a string instruction with an fs or gs operand runs, the pointer register holds its value
+// plus the segment's base. Low bits: register + 1; STATE_BIAS_GS: gs rather than fs.
+enum { STATE_BIAS_GS = 0x80 };
+
+struct block {
+    uint64_t pc;
+    uint32_t guest_size;
+    uint32_t code;          // cache offset of the entry for indirect branches (restores rcx)
+    uint32_t code_size;
+    uint16_t direct_entry;  // offset from code of the entry for links
+    uint16_t state_count;
+    uint32_t first_link, link_count;
+    bool dead, checked;
+    struct block_state *states;
+    struct link *incoming;
+    struct block *hash_next;
+    struct block *page_next[2]; // lists of the blocks that touch the first / last page
+};
+
+void cache_init(void);
+void cache_lock(void);
+void cache_unlock(void);
+// In a fork child, whose only thread is the caller.
+void cache_forked(void);
+
+// The block that begins at pc, or NULL. No lock.
+struct block *block_find(uint64_t pc);
+// The block whose code contains this cache address, or NULL. No lock; callable in signal handlers
+// of a thread that is in the cache.
+struct block *block_at(uint64_t address);
+// The state that is in force at a cache address of the block.
+const struct block_state *block_state_at(const struct block *, uint64_t address);
+
+static inline bool cache_contains(uint64_t address) {
+    return address - 0x70000000ul < 0x0fff0000ul;
+}
+
+// With the cache lock held:
+void block_publish(struct block *, uint64_t first_page, uint64_t last_page);
+struct block *block_allocate(void);
+struct block_state *block_states_allocate(unsigned count);
+// Room for up to `most` consecutive link records, of which `used` are kept.
+uint32_t link_begin(unsigned most);
+void link_end(unsigned used);
+struct link *link_get(uint32_t index);  // no lock needed
+void block_link(struct link *, struct block *to);
+// Makes indirect branches to the block find it.
+void block_enter_in_table(struct block *);
+// Room for one translated block: hot code upwards from *hot, exit stubs below *cold.
+// Returns false when the cache is full: flush.
+bool cache_room(uint8_t **hot, uint8_t **cold);
+void cache_commit(uint8_t *hot, uint8_t *cold);
+// Drops every block that touches [start, end). Returns how many.
+unsigned cache_invalidate(uint64_t start, uint64_t end);
+bool cache_has_code(uint64_t start, uint64_t end);
+
+// Drops everything. All other threads must be stopped outside the cache.
+void cache_flush(void);
+// Changes with every flush: what was read before is stale then.
+extern uint32_t cache_epoch;
+
+// Whether code above 4 GiB exists, so that indirect branches must tell the two apart. Translations
+// made before it was set are not valid afterwards: flush.
+extern bool cache_high_code;
+
+// Gates at fixed places of the cache, through which exits leave it.
+extern uint64_t cache_gate_link, cache_gate_high_lookup;
+
+// Numbers for --stats.
+extern struct cache_stats {
+    unsigned long blocks, instructions, links, invalidated, flushes, indirect_misses;
+} cache_stats;
+
+#endif

@@ -1,0 +1,23 @@
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "engine/log.h"
+#include "wire/wire_target.h"
+
+void log_debug(const char *format, ...) {
+    char text[4096];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    wire_send_debug(text);
+}
+
+void log_notice(const char *format, ...) {
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    wire_send_notice(0, text);
+}

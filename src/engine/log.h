@@ -1,0 +1,10 @@
+// Messages of the engine for people, sent to the supervisor.
+#ifndef QUERN_ENGINE_LOG_H
+#define QUERN_ENGINE_LOG_H
+
+// `--PID-- text`, for --trace-… and --debug-… options.
+__attribute__((format(printf, 1, 2))) void log_debug(const char *format, ...);
+// `==PID== text`.
+__attribute__((format(printf, 1, 2))) void log_notice(const char *format, ...);
+
+#endif

@@ -1,0 +1,129 @@
+// quern-engine WIRE CONFIGURATION PATH ARGV0 [ARGUMENTS…]
+//
+// Loads the program into this process and runs it translated. Started by the supervisor, and by a
+// followed exec of the target.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "engine/cache/block.h"
+#include "engine/fatal.h"
+#include "engine/layout.h"
+#include "engine/load/load.h"
+#include "engine/memory/memory.h"
+#include "engine/run/process.h"
+#include "engine/signal/signal.h"
+#include "engine/sys/maps.h"
+#include "engine/sys/report.h"
+#include "engine/sys/sys.h"
+#include "engine/task.h"
+#include "engine/translate/translate.h"
+#include "wire/wire_target.h"
+
+extern char **environ;
+
+static struct load_result loaded;
+
+// Where the kernel has put something of ours into the target's areas, the target must not go.
+static void reserve_own_mappings(void) {
+    struct maps maps;
+    struct maps_line line;
+    struct space_attributes attributes = {.tag = SPACE_ENGINE};
+    if (!maps_open(&maps))
+        return;
+    while (maps_next(&maps, &line))
+        if (line.start < HIGH_END && line.end > LOW_START)
+            space_map(&target_space, line.start, line.end, &attributes);
+    maps_close(&maps);
+}
+
+// A function of the vdso is called natively: it reads data that only the real one can reach.
+static void call_vdso(void *argument) {
+    long (*function)(uint64_t, uint64_t, uint64_t) = argument;
+    uint64_t return_address;
+    memcpy(&return_address, (void *)self->gpr[RSP], 8);
+    self->gpr[RAX] = function(self->gpr[RDI], self->gpr[RSI], self->gpr[RDX]);
+    self->gpr[RSP] += 8;
+    self->pc = return_address;
+}
+
+static void take_over_vdso(const struct load_vdso *vdso) {
+    for (size_t i = 0; i < vdso->symbol_count; i++)
+        replace_function(vdso->copy + vdso->symbols[i].offset, call_vdso,
+                         (void *)(vdso->real + vdso->symbols[i].offset));
+}
+
+static uint64_t stack_limit(void) {
+    struct rlimit limit;
+    getrlimit(RLIMIT_STACK, &limit);
+    const char *original = wire_option("stack-limit");
+    if (original && strcmp(original, "unlimited") == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_STACK, &limit);
+    }
+    long wanted = wire_option_number("main-stacksize", 0);
+    return wanted > 0 ? (uint64_t)wanted : limit.rlim_cur;
+}
+
+static void report_loaded(const struct load_module *module) {
+    struct space_range range;
+    for (uint64_t at = module->start; space_next(&target_space, &at, module->end, &range);)
+        if (range.attributes.prot & PROT_EXEC)
+            report_module_path(range.start, range.end, range.attributes.offset,
+                               range.attributes.prot, module->path);
+}
+
+static void load(const char *path, char **argv) {
+    struct load_request request = {.space = &target_space,
+                                   .path = path,
+                                   .argv = argv,
+                                   .envp = environ,
+                                   .stack_limit = stack_limit()};
+    int status = load_program(&request, &loaded);
+    if (status != 0) {
+        fprintf(stderr, "quern: %s: %s\n", loaded.culprit[0] ? loaded.culprit : path,
+                loaded.message ? loaded.message : strerror(-status));
+        _exit(status == -ENOENT ? 127 : 126);
+    }
+    process.program = loaded.executable.path;
+    process.brk_start = process.brk = loaded.brk;
+    process.brk_limit = loaded.brk + LOAD_BRK_ROOM;
+    process.stack_start = loaded.stack_start;
+    process.stack_end = loaded.stack_end;
+    self->pc = loaded.entry;
+    self->gpr[RSP] = loaded.rsp;
+}
+
+int main(int argc, char **argv) {
+    if (argc < 5)
+        fatal("quern-engine is started by quern, not by hand");
+    process.wire_fd = atoi(argv[1]);
+    process.config_fd = atoi(argv[2]);
+    if (wire_config_load(process.config_fd) != 0)
+        fatal("quern and quern-engine do not belong together: build or install both again");
+    files_init();
+    process.trace_syscalls = wire_option_yes("trace-syscalls");
+    process.print_blocks = wire_option("debug-print-blocks");
+    signal_trace = wire_option_yes("trace-signals");
+
+    task_init_process();
+    space_init(&target_space);
+    reserve_own_mappings();
+    cache_init();
+    task_init_thread();
+    self->is_leader = true;
+    task_register(self);
+    load(argv[3], argv + 4);
+    take_over_vdso(&loaded.vdso);
+    wire_send_hello(getpid(), getppid(), process.program, argv + 4);
+    report_loaded(&loaded.executable);
+    if (loaded.has_interpreter)
+        report_loaded(&loaded.interpreter);
+    load_announce(&loaded);
+    signal_init_process();
+    run_task();
+}

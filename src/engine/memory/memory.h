@@ -1,0 +1,39 @@
+// Target memory: the ledger with its lock, reading code from it, and watching code that is written.
+//
+// Lock order: space lock, then cache lock (cache/block.h). System calls that change mappings hold
+// the space lock for writing from before the host call until ledger and cache agree with it;
+// translation holds it for reading.
+//
+// Watched pages. A page that the target may write and from which code has been translated is made
+// read-only natively. A write faults, the page's translations are dropped and it becomes writable
+// again. Where that happens too often (data beside code, a JIT that patches all the time) the page
+// is not watched any more and blocks from it check their code whenever they are entered.
+#ifndef QUERN_ENGINE_MEMORY_H
+#define QUERN_ENGINE_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "engine/space/space.h"
+#include "engine/translate/translate.h"
+
+extern struct space target_space;
+
+void memory_read_lock(void);
+void memory_write_lock(void);
+void memory_unlock(void);
+void memory_forked(void);
+
+// Reads code for translation; both locks held. Returns 0, or the si_code of the SIGSEGV that
+// executing at pc raises.
+int memory_fetch_code(uint64_t pc, struct code_bytes *);
+
+// A write to `address` has faulted: true if the page was watched; it is writable now and its
+// translations are gone. Takes the locks.
+bool memory_write_fault(uint64_t address);
+// Makes all watched pages writable, as before a system call is tried again. True if there were any.
+bool memory_unwatch_all(void);
+
+// Bookkeeping for changed mappings; write lock held. Drops translations and watches in the range.
+void memory_changed(uint64_t start, uint64_t end);
+
+#endif

@@ -1,0 +1,198 @@
+// The dispatcher: between two stretches of translated code.
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cache/block.h"
+#include "engine/fatal.h"
+#include "engine/layout.h"
+#include "engine/log.h"
+#include "engine/memory/memory.h"
+#include "engine/run/enter.h"
+#include "engine/run/process.h"
+#include "engine/signal/signal.h"
+#include "engine/sys/sys.h"
+#include "engine/task.h"
+#include "engine/translate/translate.h"
+
+enum { TRAP_BREAKPOINT = 3, TRAP_PAGE_FAULT = 14, ERROR_WRITE = 2, ERROR_FETCH = 0x14 };
+
+static struct code_bytes code; // guarded by the cache lock
+
+// Starts over with an empty cache.
+static void flush(bool high_code) {
+    uint32_t epoch = cache_epoch;
+    task_stop_others();
+    if (epoch == cache_epoch) {
+        cache_lock();
+        cache_high_code |= high_code;
+        cache_flush();
+        cache_unlock();
+    }
+    task_resume_others();
+    task_become_busy();
+}
+
+void dispatch_enable_high_code(void) {
+    if (!cache_high_code)
+        flush(true);
+}
+
+static bool wants_print(uint64_t pc) {
+    if (!process.print_blocks)
+        return false;
+    return strcmp(process.print_blocks, "all") == 0 ||
+           strtoul(process.print_blocks, NULL, 16) == pc;
+}
+
+// The block at pc, translated if need be. NULL: a signal has been raised, or try again.
+static struct block *get_block(uint64_t pc) {
+    struct block *block = block_find(pc);
+    if (block)
+        return block;
+    if (pc >> 32 && !cache_high_code) {
+        flush(true);
+        return NULL;
+    }
+    memory_read_lock();
+    cache_lock();
+    int fault = 0;
+    block = block_find(pc);
+    if (!block) {
+        fault = memory_fetch_code(pc, &code);
+        if (!fault) {
+            block = translate_block(&code);
+            if (block && wants_print(pc))
+                translate_print(block, &code);
+        }
+    }
+    cache_unlock();
+    memory_unlock();
+    if (fault)
+        signal_raise(SIGSEGV, fault, pc, TRAP_PAGE_FAULT,
+                     ERROR_FETCH | (fault == SEGV_ACCERR ? 1 : 0));
+    else if (!block)
+        flush(false);
+    return block;
+}
+
+static void modified(uint64_t pc) {
+    memory_read_lock();
+    cache_lock();
+    struct block *block = block_find(pc);
+    if (block)
+        cache_invalidate(block->pc, block->pc + block->guest_size);
+    cache_unlock();
+    memory_unlock();
+}
+
+static void perform_replaced(uint64_t pc) {
+    replacement function;
+    void *argument;
+    if (!replacement_find(pc, &function, &argument))
+        fatal("internal error: no replacement at 0x%lx", pc);
+    function(argument);
+}
+
+// A write to a watched page is the engine's own business.
+static void look_at_fault(void) {
+    struct queued_signal *fault = &self->fault;
+    if (fault->number == SIGSEGV && fault->trap == TRAP_PAGE_FAULT &&
+        fault->error & ERROR_WRITE && memory_write_fault(fault->fault_address)) {
+        fault->number = 0;
+        if (!self->queued.number)
+            __atomic_and_fetch(&self->pending, ~PENDING_SIGNAL, __ATOMIC_SEQ_CST);
+        signal_restore_mask();
+    }
+}
+
+static void handle_pending(void) {
+    if (self->pending & PENDING_STOP) {
+        task_become_idle();
+        task_become_busy();
+    }
+    if (self->fault.number)
+        look_at_fault();
+    if (self->pending & PENDING_SIGNAL)
+        signal_deliver_pending();
+}
+
+// What the exit asks for. True if it may be linked to the block at the new pc.
+static bool handle_exit(const struct link *link) {
+    self->pc = link->target;
+    switch ((enum exit_kind)link->kind) {
+    case EXIT_TO:
+        return true;
+    case EXIT_SYSCALL:
+        task_become_idle();
+        sys_handle();
+        task_become_busy();
+        return false;
+    case EXIT_EMULATE:
+        emulate_instruction();
+        return false;
+    case EXIT_REQUEST:
+        client_request();
+        return false;
+    case EXIT_MODIFIED:
+        modified(self->pc);
+        return false;
+    case EXIT_BREAKPOINT:
+        signal_raise(SIGTRAP, SI_KERNEL, 0, TRAP_BREAKPOINT, 0);
+        return false;
+    case EXIT_REPLACED:
+        perform_replaced(self->pc);
+        return false;
+    }
+    return false;
+}
+
+// Makes the way just taken shorter, unless the cache was flushed in between.
+static void connect(struct link *link, bool indirect, struct block *block, uint32_t epoch) {
+    if (!link && !indirect)
+        return;
+    cache_lock();
+    if (epoch == cache_epoch && !block->dead) {
+        if (link)
+            block_link(link, block);
+        if (indirect)
+            block_enter_in_table(block);
+    }
+    cache_unlock();
+}
+
+void run_task(void) {
+    struct link *link = NULL;
+    bool indirect = false;
+    uint32_t epoch = 0;
+    task_become_busy();
+    for (;;) {
+        if (self->pending) {
+            handle_pending();
+            link = NULL;
+            indirect = false;
+            continue;
+        }
+        struct block *block = get_block(self->pc);
+        if (!block)
+            continue;
+        connect(link, indirect, block, epoch);
+        link = NULL;
+        indirect = false;
+        epoch = cache_epoch;
+        self->entry = CACHE_START + block->code + block->direct_entry;
+        switch (cache_enter()) {
+        case EXIT_LINK:
+            link = link_get(self->exit_link);
+            if (!handle_exit(link))
+                link = NULL;
+            break;
+        case EXIT_INDIRECT:
+            self->pc = self->jump_target;
+            indirect = true;
+            break;
+        default:
+            break;
+        }
+    }
+}

@@ -1,0 +1,242 @@
+// Instructions that are done in C: rare ones that concern segments, and far transfers.
+#include <cpuid.h>
+#include <errno.h>
+#include <signal.h>
+
+#include "engine/memory/target.h"
+#include "engine/run/process.h"
+#include "engine/signal/signal.h"
+#include "engine/translate/builder.h"
+
+enum { TRAP_INVALID = 6, TRAP_PROTECTION = 13, TRAP_PAGE_FAULT = 14, USER_CODE = 0x33 };
+enum { USER_FLAGS = 0x244dd5 }; // what iret and popf may change in user mode
+
+static void protection_fault(void) {
+    signal_raise(SIGSEGV, SI_KERNEL, 0, TRAP_PROTECTION, 0);
+}
+
+static void page_fault(uint64_t address) {
+    signal_raise(SIGSEGV, SEGV_MAPERR, address, TRAP_PAGE_FAULT, 4);
+}
+
+static bool is_canonical(uint64_t address) {
+    return (int64_t)(address << 16) >> 16 == (int64_t)address;
+}
+
+static uint64_t operand_address(struct insn *insn, const ZydisDecodedOperand *operand) {
+    uint64_t address = operand->mem.disp.value;
+    int base = register_number(operand->mem.base), index = register_number(operand->mem.index);
+    if (operand->mem.base == ZYDIS_REGISTER_RIP || operand->mem.base == ZYDIS_REGISTER_EIP)
+        address += insn_next(insn);
+    else if (base >= 0)
+        address += self->gpr[base];
+    if (index >= 0)
+        address += self->gpr[index] * operand->mem.scale;
+    if (insn->z.address_width == 32)
+        address = (uint32_t)address;
+    if (operand->mem.segment == ZYDIS_REGISTER_FS)
+        address += self->fs_base;
+    if (operand->mem.segment == ZYDIS_REGISTER_GS)
+        address += self->gs_base;
+    return address;
+}
+
+// Reads up to 16 bytes of a source operand; false after raising a fault.
+static bool read_operand(struct insn *insn, const ZydisDecodedOperand *operand, void *value,
+                         unsigned size) {
+    if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER) {
+        *(uint64_t *)value = self->gpr[register_number(operand->reg.value)];
+        return true;
+    }
+    uint64_t address = operand_address(insn, operand);
+    if (target_read(value, address, size) == 0)
+        return true;
+    page_fault(address);
+    return false;
+}
+
+static void write_register(unsigned reg, uint64_t value, unsigned width) {
+    if (width == 64)
+        self->gpr[reg] = value;
+    else if (width == 32)
+        self->gpr[reg] = (uint32_t)value;
+    else
+        self->gpr[reg] = (self->gpr[reg] & ~0xfffful) | (value & 0xffff);
+}
+
+static void base_instruction(struct insn *insn) {
+    uint64_t *base = insn->z.mnemonic == ZYDIS_MNEMONIC_RDFSBASE ||
+                             insn->z.mnemonic == ZYDIS_MNEMONIC_WRFSBASE
+                         ? &self->fs_base
+                         : &self->gs_base;
+    unsigned reg = register_number(insn->operands[0].reg.value);
+    bool wide = insn->z.operand_width == 64;
+    if (insn->z.mnemonic == ZYDIS_MNEMONIC_RDFSBASE ||
+        insn->z.mnemonic == ZYDIS_MNEMONIC_RDGSBASE) {
+        write_register(reg, *base, wide ? 64 : 32);
+    } else {
+        uint64_t value = wide ? self->gpr[reg] : (uint32_t)self->gpr[reg];
+        if (!is_canonical(value)) {
+            protection_fault();
+            return;
+        }
+        *base = value;
+    }
+    self->pc = insn_next(insn);
+}
+
+// Only null selectors and the usual user selectors exist for us.
+static bool load_selector(ZydisRegister segment, uint16_t selector) {
+    if ((selector & ~3) == 0) {
+        if (segment == ZYDIS_REGISTER_FS)
+            self->fs_base = 0;
+        else if (segment == ZYDIS_REGISTER_GS)
+            self->gs_base = 0;
+        else if (segment == ZYDIS_REGISTER_SS || segment == ZYDIS_REGISTER_CS)
+            return false;
+        return true;
+    }
+    if (segment == ZYDIS_REGISTER_SS)
+        return selector == 0x2b;
+    if (segment == ZYDIS_REGISTER_CS || (selector != 0x2b && selector != 0x33))
+        return false;
+    if (segment == ZYDIS_REGISTER_FS)
+        self->fs_base = 0;
+    else if (segment == ZYDIS_REGISTER_GS)
+        self->gs_base = 0;
+    return true;
+}
+
+static void move_to_segment(struct insn *insn) {
+    uint64_t value = 0;
+    if (insn->operands[0].reg.value == ZYDIS_REGISTER_CS) {
+        signal_raise(SIGILL, ILL_ILLOPN, self->pc, TRAP_INVALID, 0);
+        return;
+    }
+    if (!read_operand(insn, &insn->operands[1], &value, 2))
+        return;
+    if (!load_selector(insn->operands[0].reg.value, value))
+        protection_fault();
+    else
+        self->pc = insn_next(insn);
+}
+
+static void pop_segment(struct insn *insn) {
+    uint64_t value = 0;
+    unsigned width = insn->z.operand_width == 16 ? 2 : 8;
+    if (target_read(&value, self->gpr[RSP], 2)) {
+        page_fault(self->gpr[RSP]);
+        return;
+    }
+    if (!load_selector(insn->operands[0].reg.value, value)) {
+        protection_fault();
+        return;
+    }
+    self->gpr[RSP] += width;
+    self->pc = insn_next(insn);
+}
+
+// lfs, lgs, lss: offset into a register, selector into a segment register.
+static void load_far_pointer(struct insn *insn, ZydisRegister segment) {
+    struct {
+        uint64_t low, high;
+    } value = {0};
+    unsigned width = insn->z.operand_width;
+    if (!read_operand(insn, &insn->operands[1], &value, width / 8 + 2))
+        return;
+    uint16_t selector = width == 64 ? value.high : value.low >> width;
+    if (!load_selector(segment, selector)) {
+        protection_fault();
+        return;
+    }
+    write_register(register_number(insn->operands[0].reg.value), value.low, width);
+    self->pc = insn_next(insn);
+}
+
+static void far_return(struct insn *insn) {
+    bool interrupt = insn->z.mnemonic == ZYDIS_MNEMONIC_IRETQ;
+    uint64_t words[5];
+    if (!interrupt && (insn->z.mnemonic != ZYDIS_MNEMONIC_RET || insn->z.operand_width == 16)) {
+        protection_fault();
+        return;
+    }
+    unsigned size = insn->z.operand_width / 8;
+    uint64_t sp = self->gpr[RSP];
+    for (unsigned i = 0; i < (interrupt ? 5 : 2); i++) {
+        words[i] = 0;
+        if (target_read(&words[i], sp + i * size, size)) {
+            page_fault(sp + i * size);
+            return;
+        }
+    }
+    if ((uint16_t)words[1] != USER_CODE || !is_canonical(words[0]) ||
+        (interrupt && (uint16_t)words[4] != 0x2b)) {
+        protection_fault();
+        return;
+    }
+    self->pc = words[0];
+    self->gpr[RSP] = sp + 2 * size + insn->z.raw.imm[0].value.u;
+    if (interrupt) {
+        self->flags = (self->flags & ~(uint64_t)USER_FLAGS) | (words[2] & USER_FLAGS);
+        self->gpr[RSP] = words[3];
+    }
+}
+
+// A transaction that always aborts at once: the fallback path that every user has.
+static void begin_transaction(struct insn *insn) {
+    unsigned a, b, c, d;
+    __cpuid_count(7, 0, a, b, c, d);
+    if (!(b & 1u << 11)) {
+        signal_raise(SIGILL, ILL_ILLOPN, self->pc, TRAP_INVALID, 0);
+        return;
+    }
+    self->gpr[RAX] = 0;
+    self->pc = insn_next(insn) + insn->z.raw.imm[0].value.s;
+}
+
+void emulate_instruction(void) {
+    struct insn insn;
+    uint8_t bytes[15];
+    unsigned size = 15;
+    while (size && target_read(bytes, self->pc, size))
+        size--;
+    if (!insn_decode(&insn, self->pc, bytes, size)) {
+        signal_raise(SIGILL, ILL_ILLOPN, self->pc, TRAP_INVALID, 0);
+        return;
+    }
+    insn_operands(&insn);
+    switch (insn.z.mnemonic) {
+    case ZYDIS_MNEMONIC_RDFSBASE:
+    case ZYDIS_MNEMONIC_RDGSBASE:
+    case ZYDIS_MNEMONIC_WRFSBASE:
+    case ZYDIS_MNEMONIC_WRGSBASE:
+        base_instruction(&insn);
+        break;
+    case ZYDIS_MNEMONIC_MOV:
+        move_to_segment(&insn);
+        break;
+    case ZYDIS_MNEMONIC_POP:
+        pop_segment(&insn);
+        break;
+    case ZYDIS_MNEMONIC_LFS:
+        load_far_pointer(&insn, ZYDIS_REGISTER_FS);
+        break;
+    case ZYDIS_MNEMONIC_LGS:
+        load_far_pointer(&insn, ZYDIS_REGISTER_GS);
+        break;
+    case ZYDIS_MNEMONIC_XBEGIN:
+        begin_transaction(&insn);
+        break;
+    case ZYDIS_MNEMONIC_RET:
+    case ZYDIS_MNEMONIC_IRET:
+    case ZYDIS_MNEMONIC_IRETD:
+    case ZYDIS_MNEMONIC_IRETQ:
+        far_return(&insn);
+        break;
+    case ZYDIS_MNEMONIC_SYSENTER:
+        signal_raise(SIGILL, ILL_ILLOPN, self->pc, TRAP_INVALID, 0);
+        break;
+    default: // far jumps and calls, system returns
+        protection_fault();
+    }
+}

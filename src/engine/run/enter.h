@@ -1,0 +1,38 @@
+// Ways between C and the cache, in assembly (enter.S).
+//
+// Labels delimit the places where a signal handler must know exactly how far the thread has got.
+#ifndef QUERN_ENGINE_RUN_ENTER_H
+#define QUERN_ENGINE_RUN_ENTER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Loads the target's registers from `self` and jumps to self->entry. Returns an EXIT_* reason when
+// the cache has been left, with the target's registers in `self` again.
+uint32_t cache_enter(void);
+// Between these two the target's registers are being loaded: single-step through it.
+extern const char cache_enter_begin[], cache_enter_end[];
+// Where exits of the cache go: saves everything and returns from cache_enter.
+extern const char cache_leave[];
+// Where a signal handler sends the thread after it has saved the target's state itself.
+extern const char cache_leave_saved[];
+
+// A system call on the target's behalf that a signal may interrupt: not begun if something is
+// pending. Returns the kernel's result, or SYSCALL_NOT_BEGUN.
+#define SYSCALL_NOT_BEGUN (-0x51517151l)
+long target_syscall(long number, const uint64_t arguments[6]);
+// [begin, end): the call has not been made; at end and after, it has.
+extern const char target_syscall_begin[], target_syscall_end[], target_syscall_abort[];
+
+// Copies between the engine and target memory that may not be there. Returns 0 or -EFAULT.
+long copy_guarded(void *to, const void *from, size_t size);
+extern const char copy_guarded_begin[], copy_guarded_end[], copy_guarded_fault[];
+
+// clone(2) for a child that shares memory: the child calls fn(argument) on the given stack.
+// pidfd goes where clone takes the place for the parent's copy of the tid, or of a CLONE_PIDFD.
+long clone_vm(unsigned long flags, void *stack, void (*fn)(void *), void *argument, void *pidfd);
+
+// Return from the engine's own signal handlers.
+extern const char host_sigreturn[];
+
+#endif

@@ -1,0 +1,37 @@
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "engine/cache/block.h"
+#include "engine/log.h"
+#include "engine/run/process.h"
+#include "engine/run/stack.h"
+#include "engine/task.h"
+#include "wire/wire_target.h"
+
+struct process process = {.wire_fd = -1, .config_fd = -1};
+
+enum { STACK_DEPTH = 500 };
+
+static void print_stats(void) {
+    log_debug("translated: %lu blocks, %lu instructions, %lu links, %lu indirect misses, "
+              "%lu invalidated, %lu flushes",
+              cache_stats.blocks, cache_stats.instructions, cache_stats.links,
+              cache_stats.indirect_misses, cache_stats.invalidated, cache_stats.flushes);
+}
+
+void process_fatal_signal(int number, const siginfo_t *info) {
+    uint64_t pcs[STACK_DEPTH];
+    size_t count = stack_of_task(pcs, STACK_DEPTH);
+    if (wire_option_yes("stats"))
+        print_stats();
+    wire_send_fatal_signal(number, info->si_code, (uint64_t)info->si_addr, self->tid, pcs, count);
+}
+
+void process_exit(int status) {
+    if (wire_option_yes("stats"))
+        print_stats();
+    wire_send_exiting(status);
+    syscall(SYS_exit_group, status);
+    __builtin_unreachable();
+}

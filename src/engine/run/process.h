@@ -1,0 +1,35 @@
+// The target process as a whole: its files, its end, and what the supervisor is told.
+#ifndef QUERN_ENGINE_RUN_PROCESS_H
+#define QUERN_ENGINE_RUN_PROCESS_H
+
+#include <signal.h>
+#include <stdint.h>
+#include "engine/load/load.h"
+
+// What start-up found out; constant afterwards.
+extern struct process {
+    char *program;      // absolute path of the executable, for /proc/self/exe
+    uint64_t brk_start, brk;
+    uint64_t brk_limit;
+    uint64_t stack_start, stack_end;
+    int wire_fd, config_fd;
+    bool trace_syscalls;
+    const char *print_blocks; // --debug-print-blocks
+} process;
+
+// The dispatcher: runs the calling thread's task until the thread ends.
+__attribute__((noreturn)) void run_task(void);
+
+// Tells the supervisor that the process is ended by a signal, and where.
+void process_fatal_signal(int number, const siginfo_t *);
+// Ends the process as exit_group does.
+__attribute__((noreturn)) void process_exit(int status);
+// Ends the thread as exit does.
+__attribute__((noreturn)) void thread_exit(int status);
+
+// emulate.c: performs the instruction at self->pc, or raises the signal that it raises.
+void emulate_instruction(void);
+// request.c: the client request whose last instruction ends at self->pc.
+void client_request(void);
+
+#endif

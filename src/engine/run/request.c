@@ -1,0 +1,44 @@
+// Client requests: what an annotated target asks of the tool it runs under.
+#include "engine/memory/target.h"
+#include "engine/run/process.h"
+#include "engine/task.h"
+
+enum request_code { REQUEST_RUNNING_ON = 0x1001, REQUEST_DISCARD_TRANSLATIONS = 0x1002 };
+enum { KIND_SIZE = 3 };
+
+static uint64_t answer(const uint64_t words[6], uint64_t otherwise) {
+    switch (words[0]) {
+    case REQUEST_RUNNING_ON:
+        return 1;
+    case REQUEST_DISCARD_TRANSLATIONS: // changes of code are noticed anyway
+        return 0;
+    default:
+        return otherwise;
+    }
+}
+
+void client_request(void) {
+    uint8_t kind[KIND_SIZE];
+    uint64_t words[6];
+    if (target_read(kind, self->pc - KIND_SIZE, sizeof kind))
+        return;
+    switch (kind[2]) {
+    case 0xdb: // xchg rbx, rbx: a request
+        if (target_read(words, self->gpr[RAX], sizeof words) == 0)
+            self->gpr[RDX] = answer(words, self->gpr[RDX]);
+        break;
+    case 0xc9: // xchg rcx, rcx: address of the function that was wrapped
+        self->gpr[RAX] = 0;
+        break;
+    case 0xd2: { // xchg rdx, rdx: call rax
+        uint64_t sp = self->gpr[RSP] - 8;
+        if (target_write(sp, &self->pc, 8) == 0) {
+            self->gpr[RSP] = sp;
+            self->pc = self->gpr[RAX];
+        }
+        break;
+    }
+    default:
+        break;
+    }
+}

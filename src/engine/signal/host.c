@@ -1,0 +1,269 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "engine/cache/block.h"
+#include "engine/fatal.h"
+#include "engine/layout.h"
+#include "engine/run/enter.h"
+#include "engine/signal/signal.h"
+
+enum {
+    HOST_STACK = 64 * 1024,
+    FLAG_TRAP = 0x100,
+    FLAGS_CLEAN = 0x202,
+    DEFAULT_MXCSR = 0x1f80,
+    TRAP_PAGE_FAULT = 14,
+};
+
+// Where each general register stands in the kernel's context.
+static const uint8_t context_index[GPR_COUNT] = {
+    REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
+    REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+
+static bool within(uint64_t address, const char *begin, const char *end) {
+    return address >= (uint64_t)begin && address < (uint64_t)end;
+}
+
+static uint64_t *context_register(ucontext_t *context, int index) {
+    return (uint64_t *)&context->uc_mcontext.gregs[index];
+}
+
+// ---- taking a thread out of the cache ----------------------------------------------------------
+
+static void save_xstate(const ucontext_t *context) {
+    const uint8_t *image = (const uint8_t *)context->uc_mcontext.fpregs;
+    uint32_t size;
+    memcpy(&size, image + 464 + 16, sizeof size); // sw_reserved.xstate_size
+    if (size < 576)
+        size = 512;
+    if (size > xstate_size)
+        size = xstate_size;
+    memcpy(self->xstate, image, size);
+    uint64_t *header = (uint64_t *)(self->xstate + 512);
+    header[0] = size > 512 ? header[0] & xstate_features : 3;
+    memset(header + 1, 0, 56);
+}
+
+static void take_out(ucontext_t *context, const struct block *block,
+                     const struct block_state *state) {
+    for (int reg = 0; reg < GPR_COUNT; reg++)
+        self->gpr[reg] = state->spilled & 1u << reg
+                             ? self->spill[reg]
+                             : *context_register(context, context_index[reg]);
+    if (state->bias) {
+        int reg = (state->bias & 0x7f) - 1;
+        self->gpr[reg] -= state->bias & STATE_BIAS_GS ? self->gs_base : self->fs_base;
+    }
+    self->flags = *context_register(context, REG_EFL) & ~FLAG_TRAP;
+    self->pc = block->pc + state->guest;
+    self->stepping = false;
+    self->exit_reason = EXIT_SIGNAL;
+    save_xstate(context);
+    *context_register(context, REG_RIP) = (uint64_t)cache_leave_saved;
+    *context_register(context, REG_RSP) = self->host_rsp;
+    *context_register(context, REG_EFL) = FLAGS_CLEAN;
+    context->uc_mcontext.fpregs->mxcsr = DEFAULT_MXCSR;
+}
+
+// In the cache, or about to be: out at once if an instruction begins here, else step on.
+static void leave_cache_soon(ucontext_t *context) {
+    uint64_t rip = *context_register(context, REG_RIP);
+    struct block *block = block_at(rip);
+    if (block) {
+        const struct block_state *state = block_state_at(block, rip);
+        if (state->kind == STATE_CLEAN && rip == CACHE_START + block->code + state->host) {
+            take_out(context, block, state);
+            return;
+        }
+    }
+    self->stepping = true;
+    *context_register(context, REG_EFL) |= FLAG_TRAP;
+}
+
+static bool is_cache_or_entry(uint64_t rip) {
+    return cache_contains(rip) || within(rip, cache_enter_begin, cache_enter_end);
+}
+
+static void interrupt(ucontext_t *context) {
+    uint64_t rip = *context_register(context, REG_RIP);
+    if (within(rip, target_syscall_begin, target_syscall_end))
+        *context_register(context, REG_RIP) = (uint64_t)target_syscall_abort;
+    else if (is_cache_or_entry(rip))
+        leave_cache_soon(context);
+}
+
+static void stepped(ucontext_t *context) {
+    uint64_t rip = *context_register(context, REG_RIP);
+    *context_register(context, REG_EFL) &= ~FLAG_TRAP;
+    self->stepping = false;
+    if (is_cache_or_entry(rip))
+        leave_cache_soon(context);
+}
+
+// ---- faults ------------------------------------------------------------------------------------
+
+static void engine_fault(int number, const siginfo_t *info, ucontext_t *context) {
+    struct kernel_action action = {.handler = (uint64_t)SIG_DFL};
+    syscall(SYS_rt_sigaction, number, &action, NULL, 8);
+    fatal("internal error: signal %d at 0x%lx in the engine (address %p, target pc 0x%lx)", number,
+          *context_register(context, REG_RIP), info->si_addr, self->pc);
+}
+
+static void fault_in_cache(int number, const siginfo_t *info, ucontext_t *context) {
+    uint64_t rip = *context_register(context, REG_RIP);
+    struct block *block = block_at(rip);
+    if (!block)
+        engine_fault(number, info, context);
+    const struct block_state *state = block_state_at(block, rip);
+    take_out(context, block, state);
+    if (state->kind == STATE_LOOKUP) {
+        self->exit_reason = EXIT_INDIRECT;
+        return;
+    }
+    struct queued_signal *fault = &self->fault;
+    fault->number = number;
+    fault->info = *info;
+    fault->trap = *context_register(context, REG_TRAPNO);
+    fault->error = *context_register(context, REG_ERR);
+    fault->fault_address = *context_register(context, REG_CR2);
+    if ((uint64_t)info->si_addr == rip)
+        fault->info.si_addr = (void *)self->pc;
+    self->pending |= PENDING_SIGNAL;
+    memset(&context->uc_sigmask, 0xff, 8);
+    *(uint64_t *)&context->uc_sigmask &= ~ENGINE_SIGNALS;
+}
+
+static bool is_synchronous(int number, const siginfo_t *info) {
+    return SYNCHRONOUS_SIGNALS & signal_bit(number) && info->si_code > 0;
+}
+
+static void on_signal(int number, siginfo_t *info, void *argument) {
+    ucontext_t *context = argument;
+    uint64_t rip = *context_register(context, REG_RIP);
+    if (is_synchronous(number, info)) {
+        if (number == SIGTRAP && self->stepping)
+            stepped(context);
+        else if (within(rip, copy_guarded_begin, copy_guarded_end))
+            *context_register(context, REG_RIP) = (uint64_t)copy_guarded_fault;
+        else if (cache_contains(rip))
+            fault_in_cache(number, info, context);
+        else if (number != SIGSYS)
+            engine_fault(number, info, context);
+        if (number != SIGSYS || cache_contains(rip))
+            return;
+    }
+    if (number != ENGINE_SIGNAL) {
+        if (SYNCHRONOUS_SIGNALS & self->sigmask & signal_bit(number)) {
+            self->held_back |= signal_bit(number);
+            return;
+        }
+        self->queued = (struct queued_signal){.number = number, .info = *info};
+        self->pending |= PENDING_SIGNAL;
+        memset(&context->uc_sigmask, 0xff, 8);
+        *(uint64_t *)&context->uc_sigmask &= ~ENGINE_SIGNALS;
+    }
+    if (number == ENGINE_SIGNAL && rip == (uint64_t)target_syscall_end)
+        self->spurious = true;
+    interrupt(context);
+}
+
+// ---- dispositions and masks --------------------------------------------------------------------
+
+static long host_action(int number, const struct kernel_action *action,
+                        struct kernel_action *old) {
+    return syscall(SYS_rt_sigaction, number, action, old, 8);
+}
+
+static void install_handler(int number, uint64_t extra_flags) {
+    struct kernel_action action = {.handler = (uint64_t)on_signal,
+                                   .flags = SA_SIGINFO | SA_ONSTACK | 0x04000000 | extra_flags,
+                                   .restorer = (uint64_t)host_sigreturn,
+                                   .mask = ~SYNCHRONOUS_SIGNALS};
+    host_action(number, &action, NULL);
+}
+
+void signal_mirror(int number) {
+    const struct kernel_action *target = &self->sighand->actions[number];
+    if (ENGINE_SIGNALS & signal_bit(number))
+        return;
+    uint64_t kept = target->flags & (SA_RESTART | SA_NOCLDSTOP | SA_NOCLDWAIT);
+    bool is_default = target->handler == (uint64_t)SIG_DFL;
+    if (target->handler == (uint64_t)SIG_IGN || (is_default && !signal_default_is_fatal(number))) {
+        struct kernel_action action = {.handler = target->handler, .flags = kept};
+        host_action(number, &action, NULL);
+        return;
+    }
+    install_handler(number, kept);
+}
+
+void signal_set_mask(uint64_t mask) {
+    self->sigmask = mask & ~(signal_bit(SIGKILL) | signal_bit(SIGSTOP));
+    uint64_t freed = self->held_back & ~self->sigmask;
+    if (freed && !self->queued.number) {
+        int number = __builtin_ctzll(freed) + 1;
+        self->held_back &= ~signal_bit(number);
+        self->queued = (struct queued_signal){.number = number};
+        self->queued.info.si_signo = number;
+        self->queued.info.si_code = SI_USER;
+        self->queued.info.si_pid = getpid();
+        self->pending |= PENDING_SIGNAL;
+    }
+    signal_restore_mask();
+}
+
+void signal_restore_mask(void) {
+    uint64_t mask = self->sigmask & ~ENGINE_SIGNALS;
+    // While one is under way no other may come.
+    if (self->queued.number || self->fault.number)
+        mask = ~ENGINE_SIGNALS;
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, 8);
+}
+
+void signal_block_all(void) {
+    uint64_t mask = ~ENGINE_SIGNALS;
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, 8);
+}
+
+void signal_init_thread(void) {
+    self->host_altstack = mmap(NULL, HOST_STACK, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (self->host_altstack == MAP_FAILED)
+        fatal("out of memory for a signal stack");
+    stack_t stack = {.ss_sp = self->host_altstack, .ss_size = HOST_STACK};
+    syscall(SYS_sigaltstack, &stack, NULL);
+}
+
+void signal_init_process(void) {
+    struct sighand *sighand = calloc(1, sizeof *sighand);
+    self->sighand = sighand;
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &self->sigmask, 8);
+    for (int number = 1; number <= 64; number++) {
+        struct kernel_action old = {0};
+        host_action(number, NULL, &old);
+        if (old.handler == (uint64_t)SIG_IGN)
+            sighand->actions[number].handler = (uint64_t)SIG_IGN;
+        if (ENGINE_SIGNALS & signal_bit(number))
+            install_handler(number, SA_RESTART);
+        else
+            signal_mirror(number);
+    }
+    signal_restore_mask();
+}
+
+void signal_prepare_exec(void) {
+    for (int number = 1; number <= 64; number++) {
+        if (!(SYNCHRONOUS_SIGNALS & signal_bit(number)))
+            continue;
+        struct kernel_action action = {.handler = (uint64_t)SIG_DFL};
+        if (self->sighand->actions[number].handler == (uint64_t)SIG_IGN) {
+            action.handler = (uint64_t)SIG_IGN;
+            host_action(number, &action, NULL);
+        }
+    }
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &self->sigmask, NULL, 8);
+}

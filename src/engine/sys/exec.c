@@ -1,0 +1,164 @@
+// exec: the new program is followed (started under the engine again) or runs natively.
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "engine/memory/target.h"
+#include "engine/run/process.h"
+#include "engine/signal/signal.h"
+#include "engine/sys/sys.h"
+#include "engine/task.h"
+#include "wire/wire_target.h"
+
+enum { ENGINE_ARGUMENTS = 4 }; // engine, wire, configuration, path
+
+// Whether a comma-separated list has a pattern that the text matches.
+static bool matches_list(const char *patterns, const char *text) {
+    char pattern[PATH_MAX];
+    while (patterns && *patterns) {
+        size_t length = strcspn(patterns, ",");
+        if (length < sizeof pattern) {
+            memcpy(pattern, patterns, length);
+            pattern[length] = 0;
+            if (fnmatch(pattern, text, 0) == 0)
+                return true;
+        }
+        patterns += length + (patterns[length] == ',');
+    }
+    return false;
+}
+
+static bool is_skipped(const char *path, char *const *argv) {
+    for (const char *list = NULL; (list = wire_option_next("trace-children-skip", list));)
+        if (matches_list(list, path))
+            return true;
+    for (const char *list = NULL; (list = wire_option_next("trace-children-skip-by-arg", list));)
+        for (unsigned i = 0; argv[i]; i++)
+            if (matches_list(list, argv[i]))
+                return true;
+    return false;
+}
+
+// Only what the engine can run, and what runs with our own rights.
+static bool can_follow(int directory, const char *path, int flags) {
+    unsigned char head[20];
+    struct stat st;
+    int fd = *path ? openat(directory, path, O_RDONLY | O_CLOEXEC) : dup(directory);
+    if (fd < 0)
+        return false;
+    ssize_t got = pread(fd, head, sizeof head, 0);
+    bool plain = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && !(st.st_mode & (S_ISUID | S_ISGID));
+    close(fd);
+    bool elf = got == sizeof head && memcmp(head, "\177ELF\2", 5) == 0 && head[18] == 62;
+    bool script = got > 2 && memcmp(head, "#!", 2) == 0;
+    return plain && (elf || script) && faccessat(directory, path, X_OK, flags & AT_EMPTY_PATH) == 0;
+}
+
+// Reads a vector of string pointers, leaving `reserve` places before it. Strings stay where they are.
+static char **read_vector(uint64_t address, unsigned reserve, long *error) {
+    size_t count = 0, room = 64;
+    char **vector = malloc((reserve + room + 1) * sizeof *vector);
+    *error = 0;
+    for (uint64_t string = 1; address && vector; count++) {
+        if (target_read(&string, address + 8 * count, 8)) {
+            *error = -EFAULT;
+            break;
+        }
+        if (!string)
+            break;
+        if (count == room) {
+            room *= 2;
+            vector = realloc(vector, (reserve + room + 1) * sizeof *vector);
+            if (!vector)
+                break;
+        }
+        vector[reserve + count] = (char *)string;
+    }
+    if (!vector)
+        *error = -ENOMEM;
+    else
+        vector[reserve + count] = NULL;
+    return vector;
+}
+
+static void keep_over_exec(bool keep) {
+    fcntl(process.wire_fd, F_SETFD, keep ? 0 : FD_CLOEXEC);
+    fcntl(process.config_fd, F_SETFD, keep ? 0 : FD_CLOEXEC);
+}
+
+static long exec_followed(const char *path, char **argv, char **envp) {
+    char wire[12], config[12];
+    snprintf(wire, sizeof wire, "%d", process.wire_fd);
+    snprintf(config, sizeof config, "%d", process.config_fd);
+    const char *engine = wire_option("engine-path");
+    argv[0] = (char *)engine;
+    argv[1] = wire;
+    argv[2] = config;
+    argv[3] = (char *)path;
+    keep_over_exec(true);
+    signal_prepare_exec();
+    execve(engine, argv, envp);
+    long result = -errno;
+    keep_over_exec(false);
+    signal_restore_mask();
+    return result;
+}
+
+static long exec_away(int directory, const char *path, char **argv, char **envp, int flags) {
+    if (faccessat(directory, path, X_OK, flags & AT_EMPTY_PATH) == 0)
+        wire_send_exec_away(path);
+    signal_prepare_exec();
+    syscall(SYS_execveat, directory, path, argv, envp, flags);
+    long result = -errno;
+    signal_restore_mask();
+    wire_send_hello(getpid(), getppid(), process.program, NULL);
+    return result;
+}
+
+static long do_exec(int directory, uint64_t path_address, uint64_t argv_address,
+                    uint64_t envp_address, int flags) {
+    char path[PATH_MAX], absolute[64];
+    if (target_string(path, path_address, sizeof path) < 0)
+        return -EFAULT;
+    const char *alias = files_exe_alias(path);
+    if (alias)
+        snprintf(path, sizeof path, "%s", alias);
+    long error;
+    char **argv = read_vector(argv_address, ENGINE_ARGUMENTS, &error);
+    char **envp = error ? NULL : read_vector(envp_address, 0, &error);
+    if (!error) {
+        char **own = argv + ENGINE_ARGUMENTS;
+        char *no_arguments[] = {(char *)"", NULL};
+        bool simple = directory == AT_FDCWD || path[0] == '/';
+        if (!simple && (flags & AT_EMPTY_PATH) && !path[0]) {
+            snprintf(absolute, sizeof absolute, "/proc/self/fd/%d", directory);
+            snprintf(path, sizeof path, "%s", absolute);
+            directory = AT_FDCWD;
+            flags = 0;
+            simple = true;
+        }
+        if (wire_option_yes("trace-children") && simple && own[0] && !flags &&
+            can_follow(directory, path, flags) && !is_skipped(path, own))
+            error = exec_followed(path, argv, envp);
+        else
+            error = exec_away(directory, path, own[0] ? own : no_arguments, envp, flags);
+    }
+    free(argv);
+    free(envp);
+    return error;
+}
+
+long sys_execve(long number, struct sys_arguments *args) {
+    return do_exec(AT_FDCWD, args->a[0], args->a[1], args->a[2], 0);
+}
+
+long sys_execveat(long number, struct sys_arguments *args) {
+    return do_exec(args->a[0], args->a[1], args->a[2], args->a[3], args->a[4]);
+}

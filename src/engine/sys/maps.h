@@ -1,0 +1,30 @@
+// Reading /proc/self/maps, and writing it as the target should see it.
+#ifndef QUERN_ENGINE_SYS_MAPS_H
+#define QUERN_ENGINE_SYS_MAPS_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct maps {
+    int fd;
+    size_t length, at;
+    char buffer[8192];
+};
+
+struct maps_line {
+    uint64_t start, end, offset;
+    char prot[5];
+    char rest[64];       // device and inode, as printed
+    char path[PATH_MAX]; // empty if there is none
+};
+
+bool maps_open(struct maps *);
+bool maps_next(struct maps *, struct maps_line *);
+void maps_close(struct maps *);
+
+// A file with the target's own mappings in the form of /proc/self/maps; a descriptor or -errno.
+int maps_of_target(void);
+
+#endif

@@ -1,0 +1,40 @@
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "engine/sys/maps.h"
+#include "engine/sys/report.h"
+#include "wire/wire_target.h"
+
+void report_module_path(uint64_t start, uint64_t end, uint64_t offset, uint64_t prot,
+                        const char *path) {
+    wire_send_module_map(start, end, offset, prot, path);
+}
+
+void report_module(uint64_t start, uint64_t end, uint64_t offset, uint64_t prot, int fd) {
+    char link[32], path[PATH_MAX];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    if (length <= 0)
+        return;
+    path[length] = 0;
+    report_module_path(start, end, offset, prot, path);
+}
+
+void report_module_gone(uint64_t start, uint64_t end) {
+    wire_send_module_unmap(start, end);
+}
+
+void report_modules_in(uint64_t start, uint64_t end) {
+    struct maps maps;
+    struct maps_line line;
+    if (!maps_open(&maps))
+        return;
+    while (maps_next(&maps, &line))
+        if (line.start < end && line.end > start && line.path[0] == '/')
+            report_module_path(line.start, line.end, line.offset, PROT_READ | PROT_EXEC,
+                               line.path);
+    maps_close(&maps);
+}

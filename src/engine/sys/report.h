@@ -1,0 +1,15 @@
+// Telling the supervisor and the unwinder which files' code is mapped where.
+#ifndef QUERN_ENGINE_SYS_REPORT_H
+#define QUERN_ENGINE_SYS_REPORT_H
+
+#include <stdint.h>
+
+// A file's code has been mapped.
+void report_module(uint64_t start, uint64_t end, uint64_t offset, uint64_t prot, int fd);
+void report_module_path(uint64_t start, uint64_t end, uint64_t offset, uint64_t prot,
+                        const char *path);
+void report_module_gone(uint64_t start, uint64_t end);
+// File mappings inside the range have become executable.
+void report_modules_in(uint64_t start, uint64_t end);
+
+#endif

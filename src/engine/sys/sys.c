@@ -1,0 +1,157 @@
+#include <asm/prctl.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "engine/log.h"
+#include "engine/memory/memory.h"
+#include "engine/memory/target.h"
+#include "engine/run/enter.h"
+#include "engine/run/process.h"
+#include "engine/signal/signal.h"
+#include "engine/sys/names.h"
+#include "engine/sys/sys.h"
+#include "engine/task.h"
+
+enum { SYSCALL_SIZE = 2 };
+
+long sys_pass(long number, const struct sys_arguments *args) {
+    for (;;) {
+        long result = target_syscall(number, args->a);
+        // The engine's own signal is not the target's to see.
+        if (result == -EINTR && self->spurious && !(self->pending & PENDING_SIGNAL)) {
+            self->spurious = false;
+            continue;
+        }
+        // The kernel cannot write to pages that are watched for code.
+        if (result == -EFAULT && memory_unwatch_all())
+            continue;
+        self->spurious = false;
+        return result;
+    }
+}
+
+static long sys_arch_prctl(long number, struct sys_arguments *args) {
+    uint64_t value = args->a[1];
+    switch (args->a[0]) {
+    case ARCH_SET_FS:
+        if (value >> 47)
+            return -EPERM;
+        self->fs_base = value;
+        return 0;
+    case ARCH_SET_GS:
+        if (value >> 47)
+            return -EPERM;
+        self->gs_base = value;
+        return 0;
+    case ARCH_GET_FS:
+        return target_write(value, &self->fs_base, 8);
+    case ARCH_GET_GS:
+        return target_write(value, &self->gs_base, 8);
+    default:
+        return sys_pass(number, args);
+    }
+}
+
+static long sys_rt_sigaction(long number, struct sys_arguments *args) {
+    return signal_action(args->a[0], args->a[1], args->a[2], args->a[3]);
+}
+
+static long sys_rt_sigprocmask(long number, struct sys_arguments *args) {
+    return signal_procmask(args->a[0], args->a[1], args->a[2], args->a[3]);
+}
+
+static long sys_rt_sigpending(long number, struct sys_arguments *args) {
+    return signal_pending(args->a[0], args->a[1]);
+}
+
+static long sys_sigaltstack(long number, struct sys_arguments *args) {
+    return signal_altstack(args->a[0], args->a[1]);
+}
+
+static long sys_rt_sigreturn(long number, struct sys_arguments *args) {
+    signal_return();
+    return SYS_DONE;
+}
+
+static long sys_refuse(long number, struct sys_arguments *args) {
+    return -ENOSYS;
+}
+
+static long sys_prctl(long number, struct sys_arguments *args) {
+    if (args->a[0] == PR_SET_MM)
+        return -EPERM; // would describe the engine's memory, not the target's
+    return sys_pass(number, args);
+}
+
+// Calls that concern the engine; all others pass.
+static sys_handler *const handlers[512] = {
+    [SYS_mmap] = sys_mmap,
+    [SYS_munmap] = sys_munmap,
+    [SYS_mprotect] = sys_mprotect,
+    [SYS_pkey_mprotect] = sys_mprotect,
+    [SYS_mremap] = sys_mremap,
+    [SYS_brk] = sys_brk,
+    [SYS_madvise] = sys_madvise,
+    [SYS_shmat] = sys_shmat,
+    [SYS_shmdt] = sys_shmdt,
+    [SYS_remap_file_pages] = sys_refuse,
+    [SYS_rt_sigaction] = sys_rt_sigaction,
+    [SYS_rt_sigprocmask] = sys_rt_sigprocmask,
+    [SYS_rt_sigpending] = sys_rt_sigpending,
+    [SYS_rt_sigreturn] = sys_rt_sigreturn,
+    [SYS_sigaltstack] = sys_sigaltstack,
+    [SYS_clone] = sys_clone,
+    [SYS_clone3] = sys_clone3,
+    [SYS_fork] = sys_fork,
+    [SYS_vfork] = sys_vfork,
+    [SYS_exit] = sys_exit,
+    [SYS_exit_group] = sys_exit_group,
+    [SYS_set_tid_address] = sys_set_tid_address,
+    [SYS_set_robust_list] = sys_set_robust_list,
+    [SYS_execve] = sys_execve,
+    [SYS_execveat] = sys_execveat,
+    [SYS_arch_prctl] = sys_arch_prctl,
+    [SYS_prctl] = sys_prctl,
+    // Restartable sequences name code addresses to the kernel; the C library does without.
+    [SYS_rseq] = sys_refuse,
+    [SYS_open] = sys_open,
+    [SYS_openat] = sys_openat,
+    [SYS_readlink] = sys_readlink,
+    [SYS_readlinkat] = sys_readlinkat,
+    [SYS_close] = sys_close,
+    [SYS_close_range] = sys_close_range,
+    [SYS_dup2] = sys_dup2,
+    [SYS_dup3] = sys_dup3,
+    [SYS_getdents64] = sys_getdents64,
+};
+
+static void trace(long number, const struct sys_arguments *args, long result) {
+    log_debug("%s(0x%lx, 0x%lx, 0x%lx, 0x%lx, 0x%lx, 0x%lx) = %ld (0x%lx)", sys_name(number),
+              args->a[0], args->a[1], args->a[2], args->a[3], args->a[4], args->a[5], result,
+              result);
+}
+
+void sys_handle(void) {
+    uint64_t *r = self->gpr;
+    long number = r[RAX];
+    struct sys_arguments args = {{r[RDI], r[RSI], r[RDX], r[R10], r[R8], r[R9]}};
+    struct sys_arguments given = args;
+    sys_handler *handler = number >= 0 && number < 512 ? handlers[number] : NULL;
+    long result = handler ? handler(number, &args) : sys_pass(number, &args);
+    if (process.trace_syscalls)
+        trace(number, &given, result);
+    if (result == SYS_DONE)
+        return;
+    if (result == SYSCALL_NOT_BEGUN) {
+        // The signal came first; the instruction is still to be executed.
+        self->pc -= SYSCALL_SIZE;
+        return;
+    }
+    r[RAX] = result;
+    r[RCX] = self->pc;
+    r[R11] = self->flags;
+}

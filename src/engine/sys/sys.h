@@ -1,0 +1,47 @@
+// System calls of the target.
+//
+// Most go to the kernel as they are. Those that concern the engine (memory map, signals, threads,
+// processes, a few files of /proc, the engine's own descriptors) have a handler in the table of
+// sys.c. A handler returns what the kernel would, or SYS_DONE when it has set the registers itself.
+#ifndef QUERN_ENGINE_SYS_H
+#define QUERN_ENGINE_SYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SYS_DONE (-0x51517152l)
+
+struct sys_arguments {
+    uint64_t a[6];
+};
+
+// Performs the system call in self->gpr; self->pc is after the instruction.
+void sys_handle(void);
+
+// The call as it is, interruptible: see target_syscall (run/enter.h).
+long sys_pass(long number, const struct sys_arguments *);
+
+typedef long sys_handler(long number, struct sys_arguments *);
+
+// memory.c
+sys_handler sys_mmap, sys_munmap, sys_mprotect, sys_mremap, sys_brk, sys_madvise, sys_shmat,
+    sys_shmdt;
+// thread.c
+sys_handler sys_clone, sys_clone3, sys_fork, sys_vfork, sys_exit, sys_exit_group,
+    sys_set_tid_address, sys_set_robust_list;
+// exec.c
+sys_handler sys_execve, sys_execveat;
+// files.c
+sys_handler sys_open, sys_openat, sys_readlink, sys_readlinkat, sys_close, sys_close_range,
+    sys_dup2, sys_dup3, sys_getdents64;
+
+// files.c: keeps the engine's descriptors out of the target's way.
+void files_init(void);
+// If path names the target's executable in /proc (/proc/self/exe …), what it should lead to.
+const char *files_exe_alias(const char *path);
+
+// dispatch.c
+void dispatch_enable_high_code(void);
+
+#endif

@@ -1,0 +1,332 @@
+// Threads and processes.
+//
+// A target thread is a host thread made with pthread_create, so that engine code has a C library
+// around it. What the kernel would do for a thread made with clone (tid addresses, robust futexes)
+// is done here, in the kernel's order. A vfork child, which shares memory with its suspended parent,
+// borrows the parent's task and runs on an engine stack of its own.
+#include <errno.h>
+#include <linux/futex.h>
+#include <linux/sched.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "engine/cache/block.h"
+#include "engine/log.h"
+#include "engine/memory/memory.h"
+#include "engine/memory/target.h"
+#include "engine/run/enter.h"
+#include "engine/run/process.h"
+#include "engine/signal/signal.h"
+#include "engine/sys/sys.h"
+#include "engine/task.h"
+#include "wire/wire_target.h"
+
+enum { ENGINE_STACK = 256 * 1024, ROBUST_LIMIT = 2048 };
+
+// What clone and clone3 have in common.
+struct clone_request {
+    uint64_t flags; // without the exit signal
+    uint64_t exit_signal, stack, parent_tid, child_tid, tls, pidfd;
+};
+
+// The registers of a child are the parent's but for these.
+static void adjust_child(struct task *child, const struct clone_request *request) {
+    child->gpr[RAX] = 0;
+    child->gpr[RCX] = child->pc; // as the syscall instruction leaves them
+    child->gpr[R11] = child->flags;
+    if (request->stack)
+        child->gpr[RSP] = request->stack;
+    if (request->flags & CLONE_SETTLS)
+        child->fs_base = request->tls;
+}
+
+static void store_tid(uint64_t address, int tid) {
+    if (address)
+        target_write(address, &tid, sizeof tid);
+}
+
+// ---- threads -----------------------------------------------------------------------------------
+
+struct thread_start {
+    const struct clone_request *request;
+    const struct task *parent;
+    sem_t ready;
+    int tid;
+};
+
+static void copy_registers(struct task *to, const struct task *from) {
+    memcpy(to->gpr, from->gpr, sizeof to->gpr);
+    to->pc = from->pc;
+    to->flags = from->flags;
+    to->fs_base = from->fs_base;
+    to->gs_base = from->gs_base;
+    memcpy(to->xstate, from->xstate, xstate_size);
+}
+
+static void *thread_main(void *argument) {
+    struct thread_start *start = argument;
+    const struct clone_request *request = start->request;
+    task_init_thread();
+    copy_registers(self, start->parent);
+    adjust_child(self, request);
+    self->sighand = start->parent->sighand;
+    self->sigmask = start->parent->sigmask;
+    if (request->flags & CLONE_CHILD_CLEARTID)
+        self->clear_child_tid = request->child_tid;
+    if (request->flags & CLONE_PARENT_SETTID)
+        store_tid(request->parent_tid, self->tid);
+    if (request->flags & CLONE_CHILD_SETTID)
+        store_tid(request->child_tid, self->tid);
+    task_register(self);
+    start->tid = self->tid;
+    sem_post(&start->ready); // start is gone after this
+    if (sigsetjmp(self->thread_end, 0) == 0) {
+        signal_set_mask(self->sigmask);
+        run_task();
+    }
+    task_unregister(self);
+    task_free_thread();
+    return NULL;
+}
+
+static long start_thread(const struct clone_request *request) {
+    struct thread_start start = {.request = request, .parent = self};
+    pthread_attr_t attributes;
+    pthread_t thread;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, ENGINE_STACK);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    sem_init(&start.ready, 0, 0);
+    signal_block_all();
+    int error = pthread_create(&thread, &attributes, thread_main, &start);
+    if (!error)
+        while (sem_wait(&start.ready) != 0)
+            continue;
+    signal_restore_mask();
+    pthread_attr_destroy(&attributes);
+    sem_destroy(&start.ready);
+    return error ? -error : start.tid;
+}
+
+// ---- the end of a thread -----------------------------------------------------------------------
+
+static void wake(uint64_t address) {
+    syscall(SYS_futex, address, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+// As the kernel does for a futex whose owner dies.
+static void owner_died(uint64_t address) {
+    uint32_t *word = (uint32_t *)address, value;
+    while (target_read(&value, address, 4) == 0 && (value & FUTEX_TID_MASK) == (uint32_t)self->tid) {
+        uint32_t dead = (value & FUTEX_WAITERS) | FUTEX_OWNER_DIED;
+        if (__atomic_compare_exchange_n(word, &value, dead, false, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_SEQ_CST)) {
+            if (value & FUTEX_WAITERS)
+                wake(address);
+            return;
+        }
+    }
+}
+
+static void release_robust_futexes(void) {
+    struct {
+        uint64_t next;
+        int64_t offset;
+        uint64_t pending;
+    } head;
+    if (!self->robust_list || target_read(&head, self->robust_list, sizeof head))
+        return;
+    uint64_t entry = head.next, next;
+    for (unsigned i = 0; i < ROBUST_LIMIT && entry != self->robust_list; i++) {
+        if (target_read(&next, entry & ~1ul, sizeof next))
+            break;
+        if (entry != head.pending)
+            owner_died((entry & ~1ul) + head.offset);
+        entry = next;
+    }
+    if (head.pending)
+        owner_died((head.pending & ~1ul) + head.offset);
+    self->robust_list = 0;
+}
+
+void thread_exit(int status) {
+    signal_block_all();
+    task_become_idle();
+    release_robust_futexes();
+    if (self->clear_child_tid) {
+        store_tid(self->clear_child_tid, 0);
+        wake(self->clear_child_tid);
+    }
+    if (!self->is_leader)
+        siglongjmp(self->thread_end, 1);
+    task_unregister(self);
+    syscall(SYS_exit, status);
+    __builtin_unreachable();
+}
+
+// ---- processes ---------------------------------------------------------------------------------
+
+static void after_fork(const struct clone_request *request, int parent) {
+    cache_forked();
+    memory_forked();
+    task_forked();
+    self->is_leader = true;
+    self->clear_child_tid = 0;
+    self->robust_list = 0;
+    wire_send_forked(parent, getpid());
+    if (request->flags & CLONE_CHILD_CLEARTID)
+        self->clear_child_tid = request->child_tid;
+    if (request->flags & CLONE_CHILD_SETTID)
+        store_tid(request->child_tid, self->tid);
+    adjust_child(self, request);
+}
+
+static long fork_process(const struct clone_request *request) {
+    const uint64_t ours = CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID | CLONE_PARENT_SETTID |
+                          CLONE_SETTLS | CLONE_SYSVSEM;
+    int parent = getpid();
+    signal_block_all();
+    memory_write_lock();
+    cache_lock();
+    task_lock_list();
+    long child;
+    if ((request->flags & ~ours) == 0 && request->exit_signal == SIGCHLD)
+        child = fork(); // leaves the C library's locks in order
+    else
+        child = syscall(SYS_clone, (request->flags & ~ours) | request->exit_signal, NULL,
+                        request->pidfd, NULL, 0);
+    if (child < 0)
+        child = -errno;
+    if (child == 0) {
+        after_fork(request, parent);
+        signal_restore_mask();
+        return 0;
+    }
+    task_unlock_list();
+    cache_unlock();
+    memory_unlock();
+    if (child > 0 && request->flags & CLONE_PARENT_SETTID)
+        store_tid(request->parent_tid, child);
+    signal_restore_mask();
+    return child;
+}
+
+static void vfork_main(void *argument) {
+    const struct clone_request *request = argument;
+    self->tid = syscall(SYS_gettid);
+    self->is_leader = true;
+    self->clear_child_tid = 0;
+    self->sighand = sighand_copy(self->sighand);
+    wire_send_forked(getppid(), getpid());
+    adjust_child(self, request);
+    signal_set_mask(self->sigmask);
+    run_task();
+}
+
+// The parent's part of the task that the child has overwritten.
+static long vfork_process(const struct clone_request *request) {
+    static const uint64_t passed = CLONE_VM | CLONE_VFORK | CLONE_PIDFD;
+    uint8_t *stack = mmap(NULL, ENGINE_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                          -1, 0);
+    uint8_t *xstate = malloc(xstate_size);
+    if (stack == MAP_FAILED || !xstate)
+        return -ENOMEM;
+    signal_block_all();
+    struct task saved = *self;
+    memcpy(xstate, self->xstate, xstate_size);
+    long child = clone_vm((request->flags & passed) | request->exit_signal,
+                          stack + ENGINE_STACK - 16, vfork_main, (void *)request,
+                          (void *)request->pidfd);
+    if (self->sighand != saved.sighand)
+        free(self->sighand);
+    // Links in the list of tasks and stop requests are not the child's.
+    saved.next = self->next;
+    saved.pending = self->pending;
+    saved.busy = 0;
+    *self = saved;
+    memcpy(self->xstate, xstate, xstate_size);
+    self->queued.number = self->fault.number = 0;
+    __atomic_and_fetch(&self->pending, ~PENDING_SIGNAL, __ATOMIC_SEQ_CST);
+    free(xstate);
+    munmap(stack, ENGINE_STACK);
+    if (child > 0 && request->flags & CLONE_PARENT_SETTID)
+        store_tid(request->parent_tid, child);
+    signal_restore_mask();
+    return child;
+}
+
+static long do_clone(const struct clone_request *request) {
+    if (request->flags & CLONE_THREAD)
+        return request->flags & CLONE_VM ? start_thread(request) : -EINVAL;
+    if (!(request->flags & CLONE_VM))
+        return fork_process(request);
+    if (request->flags & CLONE_VFORK)
+        return vfork_process(request);
+    log_notice("clone without CLONE_THREAD and CLONE_VFORK but with CLONE_VM is not supported yet");
+    return -EINVAL;
+}
+
+long sys_clone(long number, struct sys_arguments *args) {
+    struct clone_request request = {.flags = args->a[0] & ~(uint64_t)CSIGNAL,
+                                    .exit_signal = args->a[0] & CSIGNAL,
+                                    .stack = args->a[1],
+                                    .parent_tid = args->a[2],
+                                    .child_tid = args->a[3],
+                                    .tls = args->a[4],
+                                    .pidfd = args->a[2]};
+    return do_clone(&request);
+}
+
+long sys_clone3(long number, struct sys_arguments *args) {
+    struct clone_args native = {0};
+    uint64_t size = args->a[1];
+    if (size < CLONE_ARGS_SIZE_VER0)
+        return -EINVAL;
+    if (target_read(&native, args->a[0], size < sizeof native ? size : sizeof native))
+        return -EFAULT;
+    if (native.set_tid_size || native.flags & CLONE_INTO_CGROUP || native.flags & CSIGNAL)
+        return -EINVAL;
+    struct clone_request request = {.flags = native.flags,
+                                    .exit_signal = native.exit_signal,
+                                    .stack = native.stack ? native.stack + native.stack_size : 0,
+                                    .parent_tid = native.parent_tid,
+                                    .child_tid = native.child_tid,
+                                    .tls = native.tls,
+                                    .pidfd = native.pidfd};
+    return do_clone(&request);
+}
+
+long sys_fork(long number, struct sys_arguments *args) {
+    return do_clone(&(struct clone_request){.exit_signal = SIGCHLD});
+}
+
+long sys_vfork(long number, struct sys_arguments *args) {
+    return do_clone(
+        &(struct clone_request){.flags = CLONE_VM | CLONE_VFORK, .exit_signal = SIGCHLD});
+}
+
+long sys_exit(long number, struct sys_arguments *args) {
+    thread_exit(args->a[0]);
+}
+
+long sys_exit_group(long number, struct sys_arguments *args) {
+    process_exit(args->a[0]);
+}
+
+long sys_set_tid_address(long number, struct sys_arguments *args) {
+    self->clear_child_tid = args->a[0];
+    return self->tid;
+}
+
+long sys_set_robust_list(long number, struct sys_arguments *args) {
+    if (args->a[1] != 24)
+        return -EINVAL;
+    self->robust_list = args->a[0];
+    return sys_pass(number, args);
+}

@@ -1,0 +1,162 @@
+#include <cpuid.h>
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "engine/fatal.h"
+#include "engine/signal/signal.h"
+#include "engine/task.h"
+
+_Thread_local struct task current_task;
+int32_t task_displacement;
+uint64_t xstate_features;
+uint32_t xstate_size;
+
+#define OFFSET_IS(field, offset)                                                                   \
+    _Static_assert(offsetof(struct task, field) == offset, "offset of " #field)
+OFFSET_IS(gpr, TASK_GPR);
+OFFSET_IS(pc, TASK_PC);
+OFFSET_IS(flags, TASK_FLAGS);
+OFFSET_IS(spill, TASK_SPILL);
+OFFSET_IS(fs_base, TASK_FS_BASE);
+OFFSET_IS(gs_base, TASK_GS_BASE);
+OFFSET_IS(jump_target, TASK_JUMP_TARGET);
+OFFSET_IS(host_rsp, TASK_HOST_RSP);
+OFFSET_IS(entry, TASK_ENTRY);
+OFFSET_IS(xstate, TASK_XSTATE);
+OFFSET_IS(exit_link, TASK_EXIT_LINK);
+OFFSET_IS(exit_reason, TASK_EXIT_REASON);
+OFFSET_IS(pending, TASK_PENDING);
+
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct task *tasks;
+static pthread_mutex_t stop_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t stopped; // futex word: 1 while others must not become busy
+
+enum { XFEATURE_TILES = 3 << 17 }; // AMX: needs a permission that the target asks for itself
+
+void task_init_process(void) {
+    unsigned a, b, c, d, low, high;
+    task_displacement = (int32_t)((char *)&current_task - (char *)__builtin_thread_pointer());
+    __cpuid(1, a, b, c, d);
+    if (!(c & bit_OSXSAVE))
+        fatal("this processor has no XSAVE");
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    xstate_features = ((uint64_t)high << 32 | low) & ~(uint64_t)XFEATURE_TILES;
+    // Size of the standard format up to the last feature that we save.
+    xstate_size = 576;
+    for (unsigned i = 2; i < 63; i++) {
+        if (!(xstate_features & 1ull << i))
+            continue;
+        __cpuid_count(0xd, i, a, b, c, d);
+        if (a + b > xstate_size)
+            xstate_size = a + b;
+    }
+}
+
+void task_init_thread(void) {
+    size_t size = (xstate_size + 4095) & ~4095ul;
+    self->xstate = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (self->xstate == MAP_FAILED)
+        fatal("out of memory for a thread");
+    *(uint16_t *)self->xstate = 0x37f;
+    *(uint32_t *)(self->xstate + 24) = 0x1f80;
+    self->flags = 0x202;
+    self->tid = syscall(SYS_gettid);
+    signal_init_thread();
+}
+
+void task_free_thread(void) {
+    munmap(self->xstate, (xstate_size + 4095) & ~4095ul);
+    stack_t none = {.ss_flags = SS_DISABLE};
+    syscall(SYS_sigaltstack, &none, NULL);
+    munmap(self->host_altstack, 64 * 1024);
+}
+
+void task_register(struct task *task) {
+    pthread_mutex_lock(&list_lock);
+    task->next = tasks;
+    tasks = task;
+    pthread_mutex_unlock(&list_lock);
+}
+
+void task_unregister(struct task *task) {
+    pthread_mutex_lock(&list_lock);
+    struct task **at = &tasks;
+    while (*at != task)
+        at = &(*at)->next;
+    *at = task->next;
+    pthread_mutex_unlock(&list_lock);
+}
+
+void task_lock_list(void) {
+    pthread_mutex_lock(&list_lock);
+}
+
+void task_unlock_list(void) {
+    pthread_mutex_unlock(&list_lock);
+}
+
+void task_forked(void) {
+    pthread_mutex_init(&list_lock, NULL);
+    pthread_mutex_init(&stop_lock, NULL);
+    stopped = 0;
+    tasks = self;
+    self->next = NULL;
+    self->tid = syscall(SYS_gettid);
+}
+
+void task_for_each(void (*fn)(struct task *, void *), void *argument) {
+    pthread_mutex_lock(&list_lock);
+    for (struct task *task = tasks; task; task = task->next)
+        fn(task, argument);
+    pthread_mutex_unlock(&list_lock);
+}
+
+// ---- stopping ----------------------------------------------------------------------------------
+
+void task_become_busy(void) {
+    for (;;) {
+        __atomic_store_n(&self->busy, 1, __ATOMIC_SEQ_CST);
+        if (!__atomic_load_n(&stopped, __ATOMIC_SEQ_CST))
+            break;
+        __atomic_store_n(&self->busy, 0, __ATOMIC_SEQ_CST);
+        syscall(SYS_futex, &stopped, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0);
+    }
+    __atomic_and_fetch(&self->pending, ~PENDING_STOP, __ATOMIC_SEQ_CST);
+}
+
+void task_become_idle(void) {
+    __atomic_store_n(&self->busy, 0, __ATOMIC_SEQ_CST);
+}
+
+void task_stop_others(void) {
+    task_become_idle();
+    pthread_mutex_lock(&stop_lock);
+    __atomic_store_n(&stopped, 1, __ATOMIC_SEQ_CST);
+    pthread_mutex_lock(&list_lock);
+    for (struct task *task = tasks; task; task = task->next) {
+        if (task == self)
+            continue;
+        __atomic_or_fetch(&task->pending, PENDING_STOP, __ATOMIC_SEQ_CST);
+        for (unsigned spins = 0; __atomic_load_n(&task->busy, __ATOMIC_SEQ_CST); spins++) {
+            // A signal takes a thread out of the cache; again now and then, in case it was just
+            // about to go in.
+            if (spins % 1024 == 0)
+                syscall(SYS_tgkill, getpid(), task->tid, ENGINE_SIGNAL);
+            syscall(SYS_sched_yield);
+        }
+    }
+    pthread_mutex_unlock(&list_lock);
+}
+
+void task_resume_others(void) {
+    __atomic_store_n(&stopped, 0, __ATOMIC_SEQ_CST);
+    syscall(SYS_futex, &stopped, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+    pthread_mutex_unlock(&stop_lock);
+}

@@ -1,0 +1,113 @@
+// The state of one target thread.
+//
+// A target thread is a host thread, and its task is a thread-local variable of the engine: FS always
+// holds the engine's thread pointer, so generated code reaches every field with one `fs:` operand
+// and C code with `self`.
+//
+// Words:
+//   cache       the code cache: translated code runs there with the target's registers in place
+//   in the engine   the thread runs C code on its engine stack; the target's registers are in gpr,
+//               flags, pc and xstate
+//   pending     something (a signal, a stop request) must be looked at before the cache is entered
+//
+// Invariants:
+//   - gpr/flags/pc/xstate are the exact target state whenever the thread is in the engine.
+//   - spill[r] is register r's value while a translation uses r as scratch (see cache/block.h).
+//   - the host's signal mask is sigmask less the signals the engine needs for itself.
+#ifndef QUERN_ENGINE_TASK_H
+#define QUERN_ENGINE_TASK_H
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "engine/task_offsets.h"
+
+// General registers in encoding order.
+enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15, GPR_COUNT };
+
+// Bits of task.pending.
+enum {
+    PENDING_SIGNAL = 1, // task.queued holds a signal to deliver
+    PENDING_STOP = 2,   // somebody wants all threads out of the cache
+};
+
+// A signal on its way to the target.
+struct queued_signal {
+    int number; // 0: none
+    uint64_t trap, error, fault_address;
+    siginfo_t info;
+};
+
+struct sighand;
+struct tool_task;
+
+struct task {
+    uint64_t gpr[GPR_COUNT];
+    uint64_t pc;
+    uint64_t flags;
+    uint64_t spill[GPR_COUNT];
+    uint64_t fs_base, gs_base; // the target's own
+    uint64_t jump_target;      // destination of the indirect branch under way
+    uint64_t host_rsp;         // engine stack, while in the cache
+    uint64_t entry;            // where in the cache to go next
+    uint8_t *xstate;           // XSAVE area: x87, vector and mask registers, while in the engine
+    uint32_t exit_link, exit_reason;
+    uint32_t pending;
+    uint32_t busy; // looks up or runs translated code: a flush must wait for it
+
+    // The rest is for C code only.
+    int tid;
+    bool spurious;              // a system call was interrupted by the engine itself
+    bool stepping;              // single-stepping to a clean point (signal/host.c)
+    struct queued_signal queued; // an asynchronous signal under way
+    struct queued_signal fault;  // a synchronous one
+    uint64_t sigmask;           // the target's signal mask
+    uint64_t held_back;         // sent to the thread, never blocked natively, but by the target
+    stack_t altstack;           // the target's
+    struct sighand *sighand;    // the target's handlers, shared by the threads of a process
+    uint64_t clear_child_tid;   // set_tid_address
+    uint64_t robust_list;
+    void *host_altstack;
+    sigjmp_buf thread_end;      // where a thread that has ended goes
+    bool is_leader;             // runs on the process's first host thread
+    struct task *next;          // in the list of all tasks
+    void *tool;                 // the tool's own per-thread state
+};
+
+extern _Thread_local struct task current_task __attribute__((tls_model("local-exec")));
+#define self (&current_task)
+
+// Displacement from FS of the task; generated code adds a field's offset.
+extern int32_t task_displacement;
+
+// The XSAVE features we save, and the size of the area (standard format).
+extern uint64_t xstate_features;
+extern uint32_t xstate_size;
+
+void task_init_process(void);         // once, before anything else
+void task_init_thread(void);          // on each host thread: xstate area, alternate stack
+void task_free_thread(void);
+void task_register(struct task *);    // list of all tasks; takes the task lock
+void task_unregister(struct task *);
+// Around fork: the list must be whole in the child, whose only thread is the caller.
+void task_lock_list(void);
+void task_unlock_list(void);
+void task_forked(void);
+
+// Calls fn for every task while the list is locked.
+void task_for_each(void (*fn)(struct task *, void *), void *argument);
+
+// Stops all other threads where they are not busy, and lets them go again. One thread at a time
+// does this; the caller is not busy while it waits for its turn, and holds no lock.
+void task_stop_others(void);
+void task_resume_others(void);
+// A thread becomes busy; it waits while somebody has stopped the others.
+void task_become_busy(void);
+void task_become_idle(void);
+
+// The signal that the engine keeps for itself.
+#define ENGINE_SIGNAL 64
+
+#endif

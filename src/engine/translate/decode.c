@@ -1,0 +1,71 @@
+#include "engine/translate/builder.h"
+
+static ZydisDecoder decoder;
+static bool ready;
+
+bool insn_decode(struct insn *insn, uint64_t pc, const uint8_t *bytes, unsigned available) {
+    if (!ready) {
+        ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+        ready = true;
+    }
+    insn->pc = pc;
+    insn->bytes = bytes;
+    insn->has_operands = false;
+    return ZYAN_SUCCESS(
+        ZydisDecoderDecodeInstruction(&decoder, &insn->context, bytes, available, &insn->z));
+}
+
+void insn_operands(struct insn *insn) {
+    if (insn->has_operands)
+        return;
+    ZydisDecoderDecodeOperands(&decoder, &insn->context, &insn->z, insn->operands,
+                               insn->z.operand_count);
+    insn->has_operands = true;
+}
+
+int register_number(ZydisRegister reg) {
+    if (reg >= ZYDIS_REGISTER_RAX && reg <= ZYDIS_REGISTER_R15)
+        return reg - ZYDIS_REGISTER_RAX;
+    if (reg >= ZYDIS_REGISTER_EAX && reg <= ZYDIS_REGISTER_R15D)
+        return reg - ZYDIS_REGISTER_EAX;
+    if (reg >= ZYDIS_REGISTER_AX && reg <= ZYDIS_REGISTER_R15W)
+        return reg - ZYDIS_REGISTER_AX;
+    if (reg >= ZYDIS_REGISTER_AL && reg <= ZYDIS_REGISTER_BL)
+        return reg - ZYDIS_REGISTER_AL;
+    if (reg >= ZYDIS_REGISTER_AH && reg <= ZYDIS_REGISTER_BH)
+        return reg - ZYDIS_REGISTER_AH;
+    if (reg >= ZYDIS_REGISTER_SPL && reg <= ZYDIS_REGISTER_R15B)
+        return reg - ZYDIS_REGISTER_SPL + 4;
+    return -1;
+}
+
+uint32_t insn_registers(struct insn *insn) {
+    insn_operands(insn);
+    uint32_t mask = 0;
+    for (unsigned i = 0; i < insn->z.operand_count; i++) {
+        const ZydisDecodedOperand *operand = &insn->operands[i];
+        int first = -1, second = -1;
+        if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER) {
+            first = register_number(operand->reg.value);
+        } else if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY) {
+            first = register_number(operand->mem.base);
+            second = register_number(operand->mem.index);
+        }
+        if (first >= 0)
+            mask |= 1u << first;
+        if (second >= 0)
+            mask |= 1u << second;
+    }
+    return mask;
+}
+
+const ZydisDecodedOperand *insn_memory(struct insn *insn) {
+    insn_operands(insn);
+    for (unsigned i = 0; i < insn->z.operand_count; i++) {
+        const ZydisDecodedOperand *operand = &insn->operands[i];
+        if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY &&
+            operand->visibility != ZYDIS_OPERAND_VISIBILITY_HIDDEN)
+            return operand;
+    }
+    return NULL;
+}

@@ -1,0 +1,266 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/layout.h"
+#include "engine/translate/builder.h"
+#include "engine/translate/translate.h"
+
+// rol rdi by 3, 13, 61, 51: how a target asks the engine for something (include/quern).
+static const uint8_t request_preamble[16] = {0x48, 0xc1, 0xc7, 0x03, 0x48, 0xc1, 0xc7, 0x0d,
+                                             0x48, 0xc1, 0xc7, 0x3d, 0x48, 0xc1, 0xc7, 0x33};
+enum { REQUEST_SIZE = 19 };
+
+// Work area; the cache lock guards it.
+static struct insn insns[BLOCK_INSTRUCTIONS];
+static struct builder builder;
+static uint32_t first_link;
+
+void builder_state(struct builder *b, enum state_kind kind, uint16_t spilled) {
+    struct block_state state = {.host = b->e.at - b->begin,
+                                .guest = b->pc - b->start,
+                                .spilled = spilled,
+                                .kind = kind};
+    b->states[b->state_count++] = state;
+}
+
+static struct pending_exit *add_exit(struct builder *b, enum exit_kind kind, uint64_t target) {
+    struct pending_exit *exit = &b->exits[b->exit_count++];
+    *exit = (struct pending_exit){.target = target, .kind = kind};
+    return exit;
+}
+
+static void emit_leave_through_link(struct emitter *e, uint32_t link) {
+    emit_store_field_imm(e, TASK_EXIT_LINK, link);
+    emit_jump(e, cache_gate_link);
+}
+
+void builder_exit_rel32(struct builder *b, uint64_t target) {
+    add_exit(b, EXIT_TO, target)->site = b->e.at;
+    emit32(&b->e, 0);
+}
+
+void builder_exit_inline(struct builder *b, enum exit_kind kind, uint64_t target) {
+    add_exit(b, kind, target);
+    emit_leave_through_link(&b->e, first_link + b->exit_count - 1);
+    b->ended = true;
+}
+
+void builder_jump_exit(struct builder *b, uint64_t target) {
+    emit_align_patch(&b->e, 1);
+    emit8(&b->e, 0xe9);
+    builder_exit_rel32(b, target);
+    b->ended = true;
+}
+
+// ---- decoding ----------------------------------------------------------------------------------
+
+static bool is_block_end(const struct insn *insn) {
+    switch (insn->z.meta.category) {
+    case ZYDIS_CATEGORY_UNCOND_BR:
+    case ZYDIS_CATEGORY_CALL:
+    case ZYDIS_CATEGORY_RET:
+    case ZYDIS_CATEGORY_SYSCALL:
+    case ZYDIS_CATEGORY_INTERRUPT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool writes_memory(struct insn *insn) {
+    insn_operands(insn);
+    for (unsigned i = 0; i < insn->z.operand_count; i++)
+        if (insn->operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+            insn->operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
+            return true;
+    return false;
+}
+
+// Decodes the instructions of the block. An instruction that does not decode ends it; alone in its
+// block it is copied as it is, for the processor to refuse.
+static unsigned decode_block(const struct code_bytes *code, unsigned *guest_size) {
+    unsigned count = 0, offset = 0;
+    while (count < BLOCK_INSTRUCTIONS && offset < BLOCK_BYTES && offset < code->size) {
+        const uint8_t *bytes = code->bytes + offset;
+        unsigned available = code->size - offset;
+        struct insn *insn = &insns[count];
+        if (available >= REQUEST_SIZE && memcmp(bytes, request_preamble, 16) == 0 && count > 0)
+            break;
+        if (!insn_decode(insn, code->pc + offset, bytes, available < 15 ? available : 15))
+            break;
+        count++;
+        offset += insn->z.length;
+        if (is_block_end(insn) || (code->checked && writes_memory(insn)))
+            break;
+    }
+    *guest_size = offset;
+    return count;
+}
+
+// ---- checked blocks ----------------------------------------------------------------------------
+
+static void emit_compare(struct builder *b, const struct code_bytes *code, unsigned offset,
+                         unsigned size) {
+    struct emitter *e = &b->e;
+    uint64_t expected = 0;
+    memcpy(&expected, code->bytes + offset, size);
+    emit_move_imm(e, RDX, code->pc + offset);
+    switch (size) {
+    case 8:
+        emit_bytes(e, (uint8_t[]){0x48, 0x8b, 0x0a}, 3); // mov rcx, [rdx]
+        break;
+    case 4:
+        emit_bytes(e, (uint8_t[]){0x8b, 0x0a}, 2);
+        break;
+    case 2:
+        emit_bytes(e, (uint8_t[]){0x0f, 0xb7, 0x0a}, 3);
+        break;
+    default:
+        emit_bytes(e, (uint8_t[]){0x0f, 0xb6, 0x0a}, 3);
+    }
+    emit_move_imm(e, RDX, -expected);
+    emit_add_address(e, RCX, RCX, RDX);
+    emit_bytes(e, (uint8_t[]){0xe3, 9 + 9 + 12 + 5}, 2); // jrcxz over the way out
+    emit_unspill(e, RCX);
+    emit_unspill(e, RDX);
+    add_exit(b, EXIT_MODIFIED, code->pc);
+    emit_leave_through_link(e, first_link + b->exit_count - 1);
+}
+
+static void emit_check(struct builder *b, const struct code_bytes *code, unsigned size) {
+    emit_spill(&b->e, RCX);
+    emit_spill(&b->e, RDX);
+    builder_state(b, STATE_WITHIN, 1u << RCX | 1u << RDX);
+    for (unsigned offset = 0; offset < size;) {
+        unsigned left = size - offset;
+        unsigned step = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+        emit_compare(b, code, offset, step);
+        offset += step;
+    }
+    emit_unspill(&b->e, RCX);
+    emit_unspill(&b->e, RDX);
+}
+
+// ---- the block ---------------------------------------------------------------------------------
+
+static void translate_insn(struct builder *b, struct insn *insn) {
+    b->pc = insn->pc;
+    builder_state(b, STATE_CLEAN, 0);
+    if (!translate_control(b, insn))
+        translate_plain(b, insn);
+}
+
+static void translate_body(struct builder *b, const struct code_bytes *code, unsigned count) {
+    replacement unused;
+    void *argument;
+    if (code->size >= REQUEST_SIZE && memcmp(code->bytes, request_preamble, 16) == 0) {
+        builder_state(b, STATE_CLEAN, 0);
+        builder_exit_inline(b, EXIT_REQUEST, b->start + REQUEST_SIZE);
+        return;
+    }
+    if (replacement_find(b->start, &unused, &argument)) {
+        builder_state(b, STATE_CLEAN, 0);
+        builder_exit_inline(b, EXIT_REPLACED, b->start);
+        return;
+    }
+    for (unsigned i = 0; i < count && !b->ended; i++)
+        translate_insn(b, &insns[i]);
+    if (count == 0) {
+        builder_state(b, STATE_CLEAN, 0);
+        emit_bytes(&b->e, code->bytes, code->size < 15 ? code->size : 15);
+        emit_bytes(&b->e, (uint8_t[]){0x0f, 0x0b}, 2); // ud2
+        b->ended = true;
+    }
+    if (!b->ended)
+        builder_jump_exit(b, insn_next(&insns[count - 1]));
+}
+
+// Writes the stubs of the exits below *cold and fills in the link records.
+static void finish_exits(struct builder *b, struct block *block, uint8_t **cold) {
+    for (unsigned i = 0; i < b->exit_count; i++) {
+        struct pending_exit *exit = &b->exits[i];
+        struct link *link = link_get(first_link + i);
+        *link = (struct link){.target = exit->target, .kind = exit->kind, .from = block};
+        if (!exit->site)
+            continue;
+        *cold -= 17;
+        struct emitter stub = {*cold};
+        emit_leave_through_link(&stub, first_link + i);
+        link->site = (uint64_t)exit->site - CACHE_START;
+        link->stub = (uint64_t)*cold;
+        uint32_t distance = (uint64_t)*cold - ((uint64_t)exit->site + 4);
+        memcpy(exit->site, &distance, 4);
+    }
+}
+
+struct block *translate_block(const struct code_bytes *code) {
+    struct builder *b = &builder;
+    uint8_t *cold;
+    if (!cache_room(&b->e.at, &cold))
+        return NULL;
+    first_link = link_begin(BLOCK_EXITS);
+    b->begin = b->e.at;
+    b->start = b->pc = code->pc;
+    b->checked = code->checked;
+    b->ended = false;
+    b->state_count = b->exit_count = 0;
+    unsigned guest_size;
+    unsigned count = decode_block(code, &guest_size);
+
+    struct block *block = block_allocate();
+    builder_state(b, STATE_WITHIN, 1u << RCX);
+    emit_unspill(&b->e, RCX);
+    block->direct_entry = b->e.at - b->begin;
+    if (code->checked)
+        emit_check(b, code, guest_size ? guest_size : 1);
+    translate_body(b, code, count);
+
+    block->pc = code->pc;
+    block->guest_size = guest_size ? guest_size : 1;
+    block->code = (uint64_t)b->begin - CACHE_START;
+    block->code_size = b->e.at - b->begin;
+    block->checked = code->checked;
+    block->first_link = first_link;
+    block->link_count = b->exit_count;
+    block->states = block_states_allocate(b->state_count);
+    block->state_count = b->state_count;
+    memcpy(block->states, b->states, b->state_count * sizeof *b->states);
+    finish_exits(b, block, &cold);
+    link_end(b->exit_count);
+    cache_commit(b->e.at, cold);
+    cache_stats.instructions += count;
+    block_publish(block, block->pc / 4096, (block->pc + block->guest_size - 1) / 4096);
+    for (unsigned i = 0; i < block->link_count; i++) {
+        struct link *link = link_get(first_link + i);
+        struct block *to = link->site ? block_find(link->target) : NULL;
+        if (to)
+            block_link(link, to);
+    }
+    return block;
+}
+
+// ---- replaced functions ------------------------------------------------------------------------
+
+static struct replaced {
+    uint64_t pc;
+    replacement function;
+    void *argument;
+} *replaced;
+static unsigned replaced_count;
+
+void replace_function(uint64_t pc, replacement function, void *argument) {
+    replaced = realloc(replaced, (replaced_count + 1) * sizeof *replaced);
+    replaced[replaced_count++] = (struct replaced){pc, function, argument};
+}
+
+bool replacement_find(uint64_t pc, replacement *function, void **argument) {
+    for (unsigned i = 0; i < replaced_count; i++) {
+        if (replaced[i].pc == pc) {
+            *function = replaced[i].function;
+            *argument = replaced[i].argument;
+            return true;
+        }
+    }
+    return false;
+}

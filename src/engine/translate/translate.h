@@ -1,0 +1,27 @@
+// From target code to a block. See builder.h for the parts.
+#ifndef QUERN_ENGINE_TRANSLATE_TRANSLATE_H
+#define QUERN_ENGINE_TRANSLATE_TRANSLATE_H
+
+#include <stdint.h>
+#include "engine/cache/block.h"
+
+// Code as it was read from target memory.
+struct code_bytes {
+    uint64_t pc;
+    unsigned size;  // readable and executable bytes from pc on
+    bool checked;   // may change without notice: compare at each entry
+    uint8_t bytes[1024 + 16];
+};
+
+// Translates the block at code->pc. The cache lock is held. Returns NULL when the cache is full.
+struct block *translate_block(const struct code_bytes *code);
+
+// Prints a block's target and translated code to the log.
+void translate_print(const struct block *, const struct code_bytes *code);
+
+// Functions that the engine performs itself; consulted when a block begins at pc.
+typedef void (*replacement)(void *argument);
+void replace_function(uint64_t pc, replacement, void *argument);
+bool replacement_find(uint64_t pc, replacement *, void **argument);
+
+#endif
