@@ -96,10 +96,6 @@ static void protecting(void) {
     CHECK(munmap(p + 3 * PAGE, PAGE) == 0);
     CHECK(mprotect(p, 4 * PAGE, PROT_READ) == -1 && errno == ENOMEM);
     CHECK(mprotect(p + 1, PAGE, PROT_READ) == -1 && errno == EINVAL);
-    unsigned char *grows = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE,
-                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_STACK, -1, 0);
-    CHECK(grows != MAP_FAILED);
-    grows[0] = 1;
     p = stress_map(4 * PAGE, PROT_READ | PROT_WRITE);
     memset(p, 5, 4 * PAGE);
     CHECK(madvise(p + PAGE, PAGE, MADV_DONTNEED) == 0);
@@ -110,6 +106,18 @@ static void protecting(void) {
     printf("resident: %d\n", resident[0] & 1);
     CHECK(mlock(p, PAGE) == 0 && munlock(p, PAGE) == 0);
     CHECK(msync(p, PAGE, MS_SYNC) == 0);
+}
+
+static void growing(void) {
+    // Room of 1,000 pages below a mapping that grows; the kernel keeps 256 pages to what lies
+    // below.
+    unsigned char *room = stress_map(1001 * PAGE, PROT_NONE), *top = room + 1000 * PAGE;
+    CHECK(munmap(room, 1001 * PAGE) == 0);
+    CHECK(mmap(top, PAGE, PROT_READ | PROT_WRITE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_FIXED, -1, 0) == top);
+    for (size_t i = 1; i < 300; i++)
+        top[-(long)(i * PAGE) + 5] = (unsigned char)i;
+    printf("grown down %d %d\n", top[5 - (long)PAGE], top[5 - 299 * (long)PAGE]);
 }
 
 static void breaking(void) {
@@ -135,6 +143,7 @@ int main(void) {
     mapping();
     remapping();
     protecting();
+    growing();
     breaking();
     return 0;
 }
