@@ -57,9 +57,9 @@ struct piece {
 static struct piece *pieces;
 static size_t piece_count;
 
-// Extensions that few CPUs have would end most sequences with #UD at once.
-static bool is_rare(ZydisISASet set) {
-    const char *name = ZydisISASetGetString(set);
+// They would end most sequences with #UD at once.
+bool compose_is_rare(const ZydisDecodedInstruction *instruction) {
+    const char *name = ZydisISASetGetString(instruction->meta.isa_set);
     static const char *const rare[] = {"FP16", "ER_",  "PF_", "4FMAPS", "4VNNIW", "VP2INTERSECT",
                                        "XOP",  "FMA4", "TBM", "AMX",    "3DNOW",  "MPX",
                                        "AVX_", "KL",   "CET", "RTM",    "MOVDIR", "LWP"};
@@ -70,7 +70,7 @@ static bool is_rare(ZydisISASet set) {
 }
 
 void compose_remember(const struct draft *single, const ZydisDecodedInstruction *instruction) {
-    if (is_rare(instruction->meta.isa_set) || single->group == GROUP_XOP)
+    if (compose_is_rare(instruction) || single->group == GROUP_XOP)
         return;
     // An operand that reaches into an unmapped page always faults.
     if (single->patch_count && single->patches[0].target >= AREA_DATA + DATA_READONLY)
@@ -105,14 +105,24 @@ static void append_piece(struct draft *d, const struct piece *piece) {
     form->limits |= piece->limits & LIMIT_DIVIDE;
 }
 
+// A short conditional jump over the next piece.
+static void append_skip(struct draft *d, const struct piece *next, struct random *random) {
+    uint8_t jump[2] = {0x70 | random_below(random, 16), next->length};
+    draft_bytes(d, jump, sizeof jump);
+}
+
 void compose_sequences(unsigned count, struct random *random) {
     while (count--) {
         struct draft d = {.group = GROUP_SEQUENCE};
         unsigned wanted = 3 + random_below(random, 10);
         d.form.states = 4;
         d.form.special = GPR_NONE;
-        for (unsigned i = 0; i < wanted; i++)
-            append_piece(&d, &pieces[random_below(random, piece_count)]);
+        for (unsigned i = 0; i < wanted; i++) {
+            const struct piece *piece = &pieces[random_below(random, piece_count)];
+            if (random_below(random, 6) == 0)
+                append_skip(&d, piece, random);
+            append_piece(&d, piece);
+        }
         draft_exit(&d, 0);
         draft_add(&d);
     }
@@ -127,7 +137,6 @@ static void add_special(enum group group, const char *bytes, size_t length, uint
     d.form.length = length;
     d.form.states = 8;
     d.form.special = GPR_NONE;
-    d.form.x87 = group == GROUP_X87;
     if (limits & LIMIT_STACK) {
         d.form.mem_count = 1;
         d.form.mem[0] = (struct form_mem){
@@ -162,7 +171,34 @@ static void add_branches16(void) {
     SPECIAL(GROUP_CONTROL, "\x66\x48\xc3", LIMIT_STACK, FILL_POINTER);
 }
 
+// Instructions that the end of mapped code cuts short, and a fall off that end.
+static void add_fetches(void) {
+    for (unsigned before_end = 1; before_end <= DRAFT_CODE_END; before_end++) {
+        struct draft d = {.group = GROUP_FETCH, .before_end = before_end};
+        d.form.states = 4;
+        d.form.special = GPR_NONE;
+        d.form.length = before_end;
+        draft_add(&d);
+    }
+}
+
+// An xsave image written by the target itself, compacted, and read back.
+static void add_compacted(void) {
+    struct draft d = {.group = GROUP_XSAVE};
+    d.form.states = 8;
+    d.form.special = GPR_NONE;
+    d.form.length = 8;
+    d.form.mem_count = 1;
+    d.form.mem[0] =
+        (struct form_mem){.base = GPR_RDI, .index = GPR_NONE, .size = 2816, .fill = FILL_XSAVE};
+    draft_bytes(&d, "\x48\x0f\xc7\x27\x48\x0f\xae\x2f", 8);
+    draft_exit(&d, 0);
+    draft_add(&d);
+}
+
 void compose_special(void) {
+    add_fetches();
+    add_compacted();
     add_branches16();
     // popf sets TF: the trap comes after the next instruction, whatever that is.
     SPECIAL(GROUP_TRAP, "\x9d\x90\x90", LIMIT_STACK, FILL_TRAP);
@@ -171,14 +207,28 @@ void compose_special(void) {
     SPECIAL(GROUP_TRAP, "\x9d\x0f\xa2\x90", LIMIT_STACK | LIMIT_CPUID, FILL_TRAP);
     SPECIAL(GROUP_TRAP, "\x9d\x9c\x58", LIMIT_STACK, FILL_TRAP);
     // x87 instruction pointers after x87 instructions, as the target can read them.
-    SPECIAL(GROUP_X87, "\xdb\xe3\xd9\xe8\xd9\x34\x24", LIMIT_STACK, FILL_VALUE);
-    SPECIAL(GROUP_X87, "\xdb\xe3\xd9\x04\x24\xdd\x74\x24\x08", LIMIT_STACK, FILL_VALUE);
-    SPECIAL(GROUP_X87, "\xdb\xe3\xd9\xe8\xd9\xe0\x9b\xd9\x74\x24\x10", LIMIT_STACK, FILL_VALUE);
+    SPECIAL(GROUP_X87_POINTERS, "\xdb\xe3\xd9\xe8\xd9\x34\x24", LIMIT_STACK, FILL_VALUE);
+    SPECIAL(GROUP_X87_POINTERS, "\xdb\xe3\xd9\x04\x24\xdd\x74\x24\x08", LIMIT_STACK, FILL_VALUE);
+    SPECIAL(GROUP_X87_POINTERS, "\xdb\xe3\xd9\xe8\xd9\xe0\x9b\xd9\x74\x24\x10", LIMIT_STACK,
+            FILL_VALUE);
+    // Control words and exceptions that come one instruction later.
+    SPECIAL(GROUP_X87_POINTERS, "\xdb\xe3\xd9\xee\xd9\xe8\xde\xf1\xd9\x74\x24\x10", LIMIT_STACK,
+            FILL_VALUE);
     // Branches around and into each other's middle: the same bytes as two instructions.
     SPECIAL(GROUP_CONTROL, "\xeb\xff\xc0", 0, FILL_VALUE);
     SPECIAL(GROUP_CONTROL, "\xe8\x00\x00\x00\x00\x58", LIMIT_STACK, FILL_VALUE);
     SPECIAL(GROUP_CONTROL, "\xe8\x01\x00\x00\x00\x90\x48\x83\x04\x24\x06\xc3", LIMIT_STACK,
             FILL_VALUE);
+    // Loops, calls in loops, recursion.
+    SPECIAL(GROUP_CONTROL, "\xb9\xe8\x03\x00\x00\x48\x01\xd8\xff\xc9\x75\xf9", 0, FILL_VALUE);
+    SPECIAL(GROUP_CONTROL, "\xb9\xe8\x03\x00\x00\x48\x11\xd8\xe2\xfb", 0, FILL_VALUE);
+    SPECIAL(GROUP_CONTROL,
+            "\xb9\x64\x00\x00\x00\xe8\x04\x00\x00\x00\xe2\xf9\xeb\x04\x48\x11\xc8\xc3", LIMIT_STACK,
+            FILL_VALUE);
+    SPECIAL(GROUP_CONTROL,
+            "\xb9\x14\x00\x00\x00\xe8\x02\x00\x00\x00\xeb\x0a\x48\x11\xc8\xff\xc9\x74"
+            "\x05\xe8\xf4\xff\xff\xff\xc3\x90",
+            LIMIT_STACK, FILL_VALUE);
     SPECIAL(GROUP_CONTROL, "\x48\x8d\x05\x03\x00\x00\x00\xff\xe0\x90", 0, FILL_VALUE);
     SPECIAL(GROUP_CONTROL, "\x48\x8d\x0d\x04\x00\x00\x00\x51\xc3\x90\x90", LIMIT_STACK, FILL_VALUE);
 }

@@ -10,6 +10,9 @@
 // Adds the drafts of a branch whose code holds only the branch instruction.
 void compose_relative(const struct draft *branch, const ZydisDecodedInstruction *instruction);
 
+// Extensions that few CPUs have: where they are missing, one state shows it.
+bool compose_is_rare(const ZydisDecodedInstruction *instruction);
+
 // Keeps an instruction that needs no set-up for use in sequences.
 void compose_remember(const struct draft *single, const ZydisDecodedInstruction *instruction);
 

@@ -9,12 +9,14 @@ const char *const describe_group_names[GROUP_COUNT] = {
     [GROUP_CONTROL] = "control",
     [GROUP_BRANCH16] = "branch16",
     [GROUP_WILD] = "wild",
+    [GROUP_FETCH] = "fetch",
     [GROUP_FAR] = "far",
     [GROUP_SEGMENT] = "segment",
     [GROUP_SYSTEM] = "system",
     [GROUP_XSAVE] = "xsave",
     [GROUP_TRAP] = "trap-flag",
     [GROUP_X87] = "x87",
+    [GROUP_X87_POINTERS] = "x87-pointers",
     [GROUP_MMX] = "mmx",
     [GROUP_SSE] = "sse",
     [GROUP_VEX] = "vex",
@@ -204,7 +206,9 @@ static void describe_memory(struct description *d, const ZydisDecodedInstruction
         d->form.limits |= LIMIT_FS_BASE;
     if (mem->segment == SEGMENT_GS)
         d->form.limits |= LIMIT_GS_BASE;
-    if (mem->implicit || (mem->base != GPR_NONE && mem->base != GPR_RIP) || mem->index != GPR_NONE)
+    bool at_stack = mem->base == GPR_RSP && mem->index == GPR_NONE && !mem->segment;
+    bool fixed = (mem->base == GPR_NONE || mem->base == GPR_RIP) && mem->index == GPR_NONE;
+    if (!(at_stack && !mem->address32) && !(fixed && !mem->implicit))
         d->composable = false;
 }
 
@@ -283,6 +287,21 @@ static void describe_limits(struct description *d, const ZydisDecodedInstruction
         form->limits |= LIMIT_CPUID;
         form->states = STATES_MAX - 1;
         break;
+    case ZYDIS_MNEMONIC_CLZERO:
+    case ZYDIS_MNEMONIC_MONITORX:
+        form->limits |= LIMIT_XCR;
+        form->mem[form->mem_count++] =
+            (struct form_mem){.base = GPR_RAX,
+                              .index = GPR_NONE,
+                              .size = 64,
+                              .implicit = 1,
+                              .address32 = instruction->address_width == 32};
+        d->composable = false;
+        break;
+    case ZYDIS_MNEMONIC_MWAITX:
+        form->limits |= LIMIT_XCR;
+        d->composable = false;
+        break;
     case ZYDIS_MNEMONIC_XGETBV:
         form->limits |= LIMIT_XCR;
         form->states = 8;
@@ -328,9 +347,33 @@ static void describe_limits(struct description *d, const ZydisDecodedInstruction
             form->limits |= LIMIT_COUNT32;
         form->states = 8;
     }
-    if (d->group == GROUP_STACK || d->group == GROUP_STRING || d->group == GROUP_SYSTEM ||
-        d->group == GROUP_SEGMENT || d->group == GROUP_XSAVE)
+    bool plain_push = instruction->meta.category == ZYDIS_CATEGORY_PUSH ||
+                      instruction->mnemonic == ZYDIS_MNEMONIC_POP;
+    if ((d->group == GROUP_STACK && !plain_push) || d->group == GROUP_STRING ||
+        d->group == GROUP_SYSTEM || d->group == GROUP_SEGMENT || d->group == GROUP_XSAVE)
         d->composable = false;
+}
+
+// In a sequence the stack pointer must stay valid, and addresses of x87 instructions must not come
+// to memory: those have tests of their own.
+static bool fits_sequence(const ZydisDecodedInstruction *instruction,
+                          const ZydisDecodedOperand *operands) {
+    switch (instruction->mnemonic) {
+    case ZYDIS_MNEMONIC_FNSTENV:
+    case ZYDIS_MNEMONIC_FNSAVE:
+    case ZYDIS_MNEMONIC_FXSAVE:
+    case ZYDIS_MNEMONIC_FXSAVE64:
+        return false;
+    default:
+        break;
+    }
+    for (int i = 0; i < instruction->operand_count; i++)
+        if (operands[i].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+            gpr(operands[i].reg.value) == GPR_RSP &&
+            operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE &&
+            operands[i].visibility != ZYDIS_OPERAND_VISIBILITY_HIDDEN)
+            return false;
+    return true;
 }
 
 struct description describe(const ZydisDecodedInstruction *instruction,
@@ -349,7 +392,7 @@ struct description describe(const ZydisDecodedInstruction *instruction,
     describe_branch(&d, instruction, operands);
     describe_segment(&d, instruction, operands);
     describe_limits(&d, instruction, operands);
-    if (d.ignored)
+    if (d.ignored || !fits_sequence(instruction, operands))
         d.composable = false;
     return d;
 }

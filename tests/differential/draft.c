@@ -14,6 +14,7 @@
 struct stored {
     struct form form;
     uint16_t entry, code_length, patch_count;
+    uint8_t before_end;
     uint8_t *code;
     struct draft_patch *patches;
 };
@@ -60,6 +61,7 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t count) {
 
 static bool is_new(const struct draft *d) {
     uint64_t hash = 0xcbf29ce484222325ul ^ d->group << 8;
+    hash = mix(hash, &d->before_end, 1);
     hash = mix(hash, &d->form.limits, sizeof d->form.limits);
     hash = mix(hash, d->code, d->code_length);
     for (unsigned i = 0; i < d->patch_count; i++)
@@ -94,6 +96,7 @@ void draft_add(const struct draft *d) {
     groups[d->group].draft[(*count)++] = (struct stored){
         .form = d->form,
         .entry = d->entry,
+        .before_end = d->before_end,
         .code_length = d->code_length,
         .patch_count = d->patch_count,
         .code = copy(d->code, d->code_length),
@@ -172,15 +175,19 @@ static void finish(FILE *file) {
         err(1, "cannot write the table of forms");
 }
 
+// A call, movs with longer immediates, a nop: read from different starts.
+static const uint8_t code_end[DRAFT_CODE_END] = {0x66, 0x2e, 0xe8, 0x48, 0xb8, 0x90};
+
 void draft_write(const char *path) {
     struct form_file header = {.magic = FORM_MAGIC, .group_count = GROUP_COUNT};
     size_t code_size = PAD_COUNT * PAD_SIZE;
     for (int g = 0; g < GROUP_COUNT; g++)
         for (size_t i = 0; i < groups[g].count; i++)
             code_size += groups[g].draft[i].code_length + 1;
-    code_size = (code_size + PAGE) & ~(size_t)(PAGE - 1);
+    code_size = (code_size + sizeof code_end + PAGE) & ~(size_t)(PAGE - 1);
     uint8_t *image = malloc(code_size);
     memset(image, 0xcc, code_size);
+    memcpy(image + code_size - sizeof code_end, code_end, sizeof code_end);
     for (unsigned pad = 0; pad < PAD_COUNT; pad++) {
         struct draft jump = {0};
         draft_exit(&jump, pad + 1);
@@ -195,6 +202,8 @@ void draft_write(const char *path) {
         for (size_t i = 0; i < groups[g].count; i++) {
             struct stored *d = &groups[g].draft[i];
             place(d, image, at);
+            if (d->before_end)
+                d->form.code = code_size - d->before_end;
             describe_text(text, header.form_count++, d, image + d->form.code);
             at += d->code_length + 1;
         }

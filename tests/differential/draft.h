@@ -13,6 +13,7 @@
 
 #define DRAFT_CODE_MAX  240
 #define DRAFT_PATCH_MAX 16
+#define DRAFT_CODE_END  6 // bytes of instructions at the very end of the code
 
 struct draft_patch {
     uint16_t at;     // where the rel32 stands in the code
@@ -23,7 +24,8 @@ struct draft_patch {
 struct draft {
     struct form form;
     enum group group;
-    uint16_t entry; // offset of the first instruction to run
+    uint16_t entry;     // offset of the first instruction to run
+    uint8_t before_end; // not 0: no code of its own, it starts so far before the end of all code
     uint16_t code_length;
     uint16_t patch_count;
     uint8_t code[DRAFT_CODE_MAX];

@@ -21,6 +21,7 @@
 #define GPR_RDX   2
 #define GPR_RSP   4
 #define GPR_RBP   5
+#define GPR_RDI   7
 #define GPR_NONE  0xff
 #define GPR_RIP   0xfe
 #define GPR_INNER 0xfd // an index that is part of another register (xlat's al): left as it is

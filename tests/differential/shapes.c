@@ -106,6 +106,8 @@ static void finish(const struct encoding *e, uint16_t place) {
         draft_ignore(description.ignored);
     d.form = description.form;
     d.group = description.group;
+    if (compose_is_rare(&instruction))
+        d.form.states = 1;
     draft_bytes(&d, buffer, instruction.length);
     if (e->rip && e->mod == 0 && disp_at >= 0) {
         draft_patch(&d, disp_at, instruction.length, AREA_DATA + place);
