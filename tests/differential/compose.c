@@ -206,6 +206,10 @@ void compose_special(void) {
     SPECIAL(GROUP_TRAP, "\x9d\xeb\x00\x90", LIMIT_STACK, FILL_TRAP);
     SPECIAL(GROUP_TRAP, "\x9d\x0f\xa2\x90", LIMIT_STACK | LIMIT_CPUID, FILL_TRAP);
     SPECIAL(GROUP_TRAP, "\x9d\x9c\x58", LIMIT_STACK, FILL_TRAP);
+    // popf sets AC: unaligned access is a fault from then on.
+    SPECIAL(GROUP_ALIGNMENT, "\x9d\x48\x8b\x44\x24\x01", LIMIT_STACK, FILL_ALIGNMENT);
+    SPECIAL(GROUP_ALIGNMENT, "\x9d\x48\x8b\x44\x24\x10", LIMIT_STACK, FILL_ALIGNMENT);
+    SPECIAL(GROUP_ALIGNMENT, "\x9d\x9c\x58\x48\x89\x5c\x24\xf3", LIMIT_STACK, FILL_ALIGNMENT);
     // x87 instruction pointers after x87 instructions, as the target can read them.
     SPECIAL(GROUP_X87_POINTERS, "\xdb\xe3\xd9\xe8\xd9\x34\x24", LIMIT_STACK, FILL_VALUE);
     SPECIAL(GROUP_X87_POINTERS, "\xdb\xe3\xd9\x04\x24\xdd\x74\x24\x08", LIMIT_STACK, FILL_VALUE);

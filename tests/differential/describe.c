@@ -15,6 +15,7 @@ const char *const describe_group_names[GROUP_COUNT] = {
     [GROUP_SYSTEM] = "system",
     [GROUP_XSAVE] = "xsave",
     [GROUP_TRAP] = "trap-flag",
+    [GROUP_ALIGNMENT] = "alignment-check",
     [GROUP_X87] = "x87",
     [GROUP_X87_POINTERS] = "x87-pointers",
     [GROUP_MMX] = "mmx",
@@ -286,6 +287,20 @@ static void describe_limits(struct description *d, const ZydisDecodedInstruction
     case ZYDIS_MNEMONIC_CPUID:
         form->limits |= LIMIT_CPUID;
         form->states = STATES_MAX - 1;
+        break;
+    case ZYDIS_MNEMONIC_CMPXCHG:
+    case ZYDIS_MNEMONIC_CMPXCHG8B:
+    case ZYDIS_MNEMONIC_CMPXCHG16B:
+    case ZYDIS_MNEMONIC_CMPSB:
+    case ZYDIS_MNEMONIC_CMPSW:
+    case ZYDIS_MNEMONIC_CMPSD:
+    case ZYDIS_MNEMONIC_CMPSQ:
+    case ZYDIS_MNEMONIC_SCASB:
+    case ZYDIS_MNEMONIC_SCASW:
+    case ZYDIS_MNEMONIC_SCASD:
+    case ZYDIS_MNEMONIC_SCASQ:
+        form->limits |= LIMIT_MATCH;
+        form->states = 8;
         break;
     case ZYDIS_MNEMONIC_CLZERO:
     case ZYDIS_MNEMONIC_MONITORX:

@@ -22,6 +22,7 @@ enum group {
     GROUP_SYSTEM,
     GROUP_XSAVE,
     GROUP_TRAP,
+    GROUP_ALIGNMENT,
     GROUP_X87,
     GROUP_X87_POINTERS,
     GROUP_MMX,

@@ -70,6 +70,8 @@ static void handle(int signal, siginfo_t *info, void *argument) {
     ucontext_t *context = argument;
     greg_t *gregs = context->uc_mcontext.gregs;
     struct cpu_state *out = OUT;
+    // The kernel hands AC on to handlers.
+    __asm__ volatile("pushf; andl $~0x40000, (%%rsp); popf" ::: "memory", "cc");
     use_own_bases();
     for (int i = 0; i < 16; i++)
         out->gpr[i] = gregs[context_gpr[i]];

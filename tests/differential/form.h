@@ -30,16 +30,17 @@ enum segment { SEGMENT_NONE, SEGMENT_FS, SEGMENT_GS };
 
 // What the memory at an operand holds before the form runs.
 enum fill {
-    FILL_VALUE,    // numbers of the kinds that registers hold
-    FILL_POINTER,  // the address of a landing pad
-    FILL_FAR,      // the address of a landing pad and a selector, as a far jump reads them
-    FILL_FRAME,    // what iretq pops
-    FILL_SELECTOR, // a selector at the operand
-    FILL_FLAGS,    // a flags image without TF and AC
-    FILL_TRAP,     // a flags image with TF
-    FILL_MXCSR,    // a valid mxcsr
-    FILL_FXSAVE,   // a valid fxsave image
-    FILL_XSAVE,    // a valid xsave image
+    FILL_VALUE,     // numbers of the kinds that registers hold
+    FILL_POINTER,   // the address of a landing pad
+    FILL_FAR,       // the address of a landing pad and a selector, as a far jump reads them
+    FILL_FRAME,     // what iretq pops
+    FILL_SELECTOR,  // a selector at the operand
+    FILL_FLAGS,     // a flags image without TF and AC
+    FILL_TRAP,      // a flags image with TF
+    FILL_ALIGNMENT, // a flags image with AC
+    FILL_MXCSR,     // a valid mxcsr
+    FILL_FXSAVE,    // a valid fxsave image
+    FILL_XSAVE,     // a valid xsave image
 };
 
 struct form_mem {
@@ -72,6 +73,7 @@ enum limit {
     LIMIT_BIT_OFFSET = 1 << 14,   // `special` is a bit offset into memory
     LIMIT_ADDRESS = 1 << 15,      // `special` holds an address for the fs or gs base
     LIMIT_STACK = 1 << 16,        // the form uses the stack
+    LIMIT_MATCH = 1 << 17,        // now and then what is compared is equal
 };
 
 struct form {

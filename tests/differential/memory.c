@@ -55,6 +55,15 @@ void memory_write(uint64_t address, const void *bytes, unsigned count) {
     }
 }
 
+bool memory_read(uint64_t address, void *bytes, unsigned count) {
+    for (int i = 0; i < 4; i++)
+        if (address >= regions[i].start && address + count <= regions[i].start + regions[i].size) {
+            memcpy(bytes, (void *)address, count);
+            return true;
+        }
+    return false;
+}
+
 void memory_restore(void (*changed)(uint64_t address, uint64_t value, void *argument),
                     void *argument) {
     for (int i = 0; i < 4; i++)

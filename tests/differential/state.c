@@ -10,6 +10,7 @@
 
 #define FLAG_TF     (1ul << 8)
 #define FLAG_DF     (1ul << 10)
+#define FLAG_AC     (1ul << 18)
 #define FLAG_ID     (1ul << 21)
 #define FLAGS_FIXED 0x202ul
 #define FLAGS_FREE  0x8d5ul // CF PF AF ZF SF OF
@@ -281,7 +282,8 @@ static uint64_t choose_target(const struct form *form, const struct form_mem *me
     }
     uint64_t data = area + AREA_DATA, within = random_below(r, mem->size + 16);
     if (kind == 3)
-        switch (random_below(r, 6)) {
+        // Cut to 32 bits, an address outside could be anybody's.
+        switch (random_below(r, mem->address32 ? 5 : 8)) {
         case 0:
             return data + DATA_SIZE - within;
         case 1:
@@ -292,6 +294,10 @@ static uint64_t choose_target(const struct form *form, const struct form_mem *me
             return data + DATA_SIZE + 0x1000 + within;
         case 4:
             return data - within;
+        case 5: // not canonical
+            return random_next(r) | 1ul << 62;
+        case 6: // the kernel's
+            return 0xffff900000000000ul | random_below(r, 1ul << 40);
         }
     return data + 0x1000 + 64 * random_below(r, 32) + (kind == 1 ? 1 + random_below(r, 63) : 0);
 }
@@ -419,12 +425,36 @@ static void fill(const struct form *form, const struct form_mem *mem, struct ran
     case FILL_TRAP:
         put_number(at, flags_value(r) | FLAG_TF, 8);
         break;
+    case FILL_ALIGNMENT:
+        put_number(at, flags_value(r) | FLAG_AC, 8);
+        break;
     case FILL_MXCSR:
         put_number(at, random_next(r) & (kind == 2 ? 0xffffffff : 0xffff), 4);
         break;
     default:
         fill_xsave(mem, r, kind, at);
         break;
+    }
+}
+
+// Makes comparisons come out equal: cmpxchg finds what it expects, strings agree for a while.
+static void make_match(const struct form *form, struct random *r, const uint64_t *at,
+                       uint32_t fixed, struct cpu_state *in) {
+    uint64_t value[12] = {0};
+    const unsigned half = sizeof value / 2;
+    if (form->mem_count == 2 || form->mem[0].implicit) {
+        if (form->mem_count == 2)
+            memory_read(at[0] - half, value, sizeof value);
+        else
+            memset(value, in->gpr[GPR_RAX], sizeof value);
+        memory_write(at[form->mem_count - 1] - half, value, sizeof value);
+        if (form->mem_count == 1)
+            in->gpr[GPR_RAX] = value[0];
+        put_number(at[0] + random_below(r, half), 0, 1);
+    } else if (memory_read(at[0], value, 16) && !(fixed & (1 << GPR_RAX | 1 << GPR_RDX))) {
+        in->gpr[GPR_RAX] = value[0];
+        // cmpxchg8b compares edx:eax.
+        in->gpr[GPR_RDX] = form->mem[0].size == 8 ? value[0] >> 32 : value[1];
     }
 }
 
@@ -471,6 +501,9 @@ void state_make(const struct form *form, uint32_t id, unsigned number, uint64_t 
     }
     if (!uses_rsp)
         in->gpr[GPR_RSP] = area_high + AREA_STACK + STACK_SIZE / 2 + 8 * random_below(&r, 64);
+    // Without use of the stack its pointer may be anything.
+    if (!uses_rsp && kind == 2 && random_below(&r, 4) == 0)
+        in->gpr[GPR_RSP] = random_next(&r) | 1ul << 62;
     for (int i = 0; i < form->mem_count; i++) {
         const struct form_mem *mem = &form->mem[i];
         at[i] = effective_offset(mem, in, area);
@@ -480,4 +513,6 @@ void state_make(const struct form *form, uint32_t id, unsigned number, uint64_t 
     }
     for (int i = form->mem_count - 1; i >= 0; i--)
         fill(form, &form->mem[i], &r, kind, at[i], area);
+    if (form->limits & LIMIT_MATCH && random_below(&r, 2))
+        make_match(form, &r, at, fixed, in);
 }
