@@ -15,6 +15,7 @@
 #include "unwind/unwind.h"
 
 #define FRAMES_MAX 256
+#define ROUNDS     1000 // short ones, of which the best counts: other programs run as well
 
 static struct unwind_space space;
 static struct unwind_thread thread;
@@ -66,7 +67,7 @@ static void measure(const char *name, size_t (*walk)(void), int repeats) {
     double best = 1e30;
     size_t frames = walk();
     uint64_t missed = thread.counts.missed;
-    for (int round = 0; round < 9; round++) {
+    for (int round = 0; round < ROUNDS; round++) {
         double start = now();
         for (int i = 0; i < repeats; i++)
             walk();
@@ -75,7 +76,7 @@ static void measure(const char *name, size_t (*walk)(void), int repeats) {
     }
     printf("%-8s %3zu frames %9.1f ns per walk %8.2f ns per frame, %lu lookups per walk\n", name,
            frames, best, best / (double)frames,
-           (thread.counts.missed - missed) / (9 * (unsigned long)repeats));
+           (thread.counts.missed - missed) / (ROUNDS * (unsigned long)repeats));
 }
 
 // Frames of two kinds in turn, through a library function: what callbacks look like.
@@ -86,9 +87,9 @@ static __attribute__((noinline)) int descend(int depth, int salt) {
         return salt;
     if (depth <= 0) {
         done = true;
-        measure("warm", walk_warm, 20000);
-        measure("cold", walk_cold, 500);
-        measure("libgcc", walk_libgcc, 200);
+        measure("warm", walk_warm, 100);
+        measure("cold", walk_cold, 20);
+        measure("libgcc", walk_libgcc, 5);
         return 0;
     }
     int numbers[2] = {depth, salt};

@@ -229,10 +229,20 @@ static bool step_top_of_stack(struct walk *walk, const struct module *module) {
     return true;
 }
 
+// Whether an address outside all modules may be the return address of the frame at bp. Only the
+// caller can know; else the frame before must look like one, too.
+static bool is_outside_code(struct walk *walk, uint64_t address, uint64_t bp, uint64_t saved) {
+    const struct unwind_memory *memory = walk->memory;
+    uint64_t next;
+    if (memory->is_code)
+        return memory->is_code(memory->context, address - 1);
+    return saved > bp && saved % 8 == 0 && memory_read(memory, saved + 8, &next) &&
+           next >= LOWEST_CODE && next >> 47 == 0;
+}
+
 // Follows the frame pointer if what it points to looks like a frame: it lies above the stack
-// pointer, and a return address is there. Of addresses outside all modules that can only be
-// guessed: code that was generated at run time calls more of its kind, so they are believed if the
-// callee is outside, too, and the saved frame pointer rises or is the last.
+// pointer, and a return address is there. This serves hand-written code and code that was generated
+// at run time.
 static enum unwind_end step_frame_pointer(struct walk *walk, bool in_module) {
     const struct unwind_memory *memory = walk->memory;
     enum unwind_end end = in_module ? UNWIND_END_NO_RULE : UNWIND_END_NO_MODULE;
@@ -246,13 +256,9 @@ static enum unwind_end step_frame_pointer(struct walk *walk, bool in_module) {
         return end;
     if (saved == 0 && caller == 0)
         return UNWIND_END_BOTTOM;
-    if (caller < LOWEST_CODE || caller >> 47)
+    if (caller < LOWEST_CODE || caller >> 47 ||
+        (!is_return_address(walk, caller) && !is_outside_code(walk, caller, bp, saved)))
         return end;
-    if (!is_return_address(walk, caller)) {
-        bool code = memory->is_code ? memory->is_code(memory->context, caller - 1) : !in_module;
-        if (!code || (saved != 0 && saved <= bp))
-            return end;
-    }
     value[UNWIND_PC] = caller;
     value[UNWIND_RSP] = bp + 16;
     value[UNWIND_RBP] = saved;

@@ -197,7 +197,9 @@ struct unwind_cache_entry {
     const struct unwind_table *table;
 };
 
-// All zero is a valid first state. Large (32 KiB): not for the stack of a signal handler.
+// All zero is a valid first state. Large (32 KiB): neither for the stack of a signal handler nor
+// for static thread-local storage, which comes out of every thread's stack: programs that ask for
+// small stacks (node) cannot create threads then. Map it.
 struct unwind_thread {
     struct unwind_counts counts;
     uint64_t generation; // of the space, when the cache was last emptied

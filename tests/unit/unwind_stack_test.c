@@ -332,16 +332,18 @@ TEST(coroutine_stack) {
 
 // ---- code without unwind information: libgcc gives up, so these say what they expect ----
 
-// keeps_frame has a frame pointer, loses_frame uses rbp for something else; no_cfi_return is a
-// return path from signals as some libcs have it.
-void keeps_frame(void (*callee)(void));
-void loses_frame(void (*callee)(void));
+// Both call their first argument with the second one. keeps_frame has a frame pointer, loses_frame
+// uses rbp for something else; no_cfi_return is a return path from signals as some libcs have it.
+typedef void assembly(void *callee, void *argument);
+assembly keeps_frame, loses_frame;
 void no_cfi_return(void);
 __asm__(".text\n"
         ".balign 64\n"
-        "keeps_frame: push %rbp\n mov %rsp, %rbp\n call *%rdi\n pop %rbp\n ret\n"
+        "keeps_frame: push %rbp\n mov %rsp, %rbp\n"
+        "mov %rdi, %rax\n mov %rsi, %rdi\n call *%rax\n pop %rbp\n ret\n"
         ".balign 64\n"
-        "loses_frame: push %rbp\n mov $0x1234, %ebp\n call *%rdi\n pop %rbp\n ret\n"
+        "loses_frame: push %rbp\n mov $0x1234, %ebp\n"
+        "mov %rdi, %rax\n mov %rsi, %rdi\n call *%rax\n pop %rbp\n ret\n"
         ".balign 64\n"
         "no_cfi_return: mov $15, %rax\n syscall\n"
         ".balign 64\n");
@@ -366,15 +368,15 @@ static bool was_walked(const void *function, size_t size) {
     return false;
 }
 
-static NOINLINE int calls_assembly(void (*assembly)(void (*)(void))) {
-    assembly(walk_now);
+static NOINLINE int calls_assembly(assembly *callee, void *first, void *second) {
+    callee(first, second);
     return sink;
 }
 
 TEST(frame_pointer_as_fallback) {
     install(SIGUSR1, on_walk, 0);
     long guessed = walk_guessed();
-    calls_assembly(keeps_frame);
+    calls_assembly(keeps_frame, walk_now, NULL);
     CHECK_EQ(walked_end, UNWIND_END_BOTTOM);
     CHECK(was_walked(keeps_frame, 64));
     CHECK(was_walked(calls_assembly, 200));
@@ -382,7 +384,7 @@ TEST(frame_pointer_as_fallback) {
 }
 
 TEST(no_frame_pointer_either) {
-    calls_assembly(loses_frame);
+    calls_assembly(loses_frame, walk_now, NULL);
     CHECK_EQ(walked_end, UNWIND_END_NO_RULE);
     CHECK(was_walked(loses_frame, 64));
     CHECK(!was_walked(calls_assembly, 200));
@@ -393,13 +395,34 @@ TEST(code_outside_all_modules) {
         mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(code != MAP_FAILED);
     memcpy(code, (const void *)keeps_frame, 64);
-    calls_assembly((void (*)(void (*)(void)))code);
+    calls_assembly(code, walk_now, NULL);
     CHECK_EQ(walked_end, UNWIND_END_BOTTOM);
     CHECK(was_walked(code, 64));
     CHECK(was_walked(calls_assembly, 200));
     memcpy(code, (const void *)loses_frame, 64);
-    calls_assembly((void (*)(void (*)(void)))code);
+    calls_assembly(code, walk_now, NULL);
     CHECK_EQ(walked_end, UNWIND_END_NO_MODULE);
+    munmap(code, 4096);
+}
+
+// As in JIT compilers: code outside all modules calls a helper that has no unwind information. The
+// frame before, in compiled code with a frame pointer, makes it believable.
+__attribute__((optimize("no-omit-frame-pointer"))) static NOINLINE int
+calls_outside_code(assembly *code) {
+    code(keeps_frame, walk_now);
+    return sink;
+}
+
+TEST(outside_code_calls_a_helper) {
+    void *code =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(code != MAP_FAILED);
+    memcpy(code, (const void *)keeps_frame, 64);
+    calls_outside_code(code);
+    CHECK_EQ(walked_end, UNWIND_END_BOTTOM);
+    CHECK(was_walked(keeps_frame, 64));
+    CHECK(was_walked(code, 64));
+    CHECK(was_walked(calls_outside_code, 200));
     munmap(code, 4096);
 }
 
