@@ -213,7 +213,7 @@ TEST(readers_beside_a_writer) {
     for (int i = 0; i < 3; i++)
         CHECK_EQ(pthread_create(&readers[i], NULL, read_modules, NULL), 0);
     long changes = 0;
-    while (lookups < 200000) {
+    while (lookups < 200000 || changes < 1000) {
         uint64_t start = 0x10000 + (uint64_t)changes * 13 % 64 * 0x1000;
         struct unwind_image image = empty_image(start, start + 0x1000);
         if (unwind_space_add(&shared, &image) == UNWIND_OVERLAP)
@@ -225,7 +225,6 @@ TEST(readers_beside_a_writer) {
         pthread_join(readers[i], NULL);
     NOTE("%ld lookups, %ld changes", (long)lookups, changes);
     CHECK_EQ(wrong, 0);
-    CHECK(changes > 100);
 }
 
 static struct unwind_thread signal_thread;
