@@ -27,22 +27,11 @@ static void append(const char *text, size_t length, void *opaque) {
     output->used += length;
 }
 
-static bool is_rust_hash(const char *text) {
-    if (strncmp(text, "::h", 3))
-        return false;
-    text += 3;
-    return strlen(text) == 16 && strspn(text, "0123456789abcdef") == 16;
-}
-
 static bool demangle_rust_or_cxx(const char *linkage, struct output *output) {
     int options = DMGL_ANSI | DMGL_PARAMS;
     /* Legacy Rust names look like C++ ones, so Rust is tried first. */
-    if (rust_demangle_callback(linkage, options, append, output)) {
-        output->buffer[output->used] = 0;
-        if (output->used > 19 && is_rust_hash(output->buffer + output->used - 19))
-            output->used -= 19;
+    if (rust_demangle_callback(linkage, options, append, output))
         return true;
-    }
     output->used = 0;
     if (strncmp(linkage, "_Z", 2) && strncmp(linkage, "_GLOBAL_", 8))
         return false;

@@ -155,8 +155,9 @@ static void remove_range(struct processes *processes, struct process *process, u
         }
         files_release(processes->files, old->file);
     }
-    memmove(&process->mappings[first], &process->mappings[last],
-            (process->count - last) * sizeof *process->mappings);
+    if (last > first)
+        memmove(&process->mappings[first], &process->mappings[last],
+                (process->count - last) * sizeof *process->mappings);
     process->count -= last - first;
     if (left.file)
         insert(processes, process, left);

@@ -21,7 +21,8 @@
  *     (src/report/stack_text.h escapes them).
  *   - A file that has been replaced since it was mapped gives no names at all.
  *
- * Supervisor only, and one thread at a time for each struct symbols.
+ * Supervisor only, and on one thread at a time in the whole process: signals are caught while files
+ * are read (guard.h).
  */
 #ifndef QUERN_SYMBOLS_SYMBOLS_H
 #define QUERN_SYMBOLS_SYMBOLS_H

@@ -9,6 +9,7 @@
 #include "symbols/symtab.h"
 #include "symbols_help.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -166,7 +167,7 @@ static void do_nothing(void *context) {}
 
 TEST(guard_survives_signals) {
     for (int round = 0; round < 3; round++) {
-        CHECK(!guard_run(read_null, NULL));
+        CHECK(!guard_run(raise_segv, NULL));
         CHECK(!guard_run(call_abort, NULL));
         CHECK(!guard_run(give_up, NULL));
         CHECK(guard_run(do_nothing, NULL));
@@ -213,6 +214,26 @@ TEST(maps_and_unmaps) {
     symbols_check(symbols);
     CHECK_STR(name_at(symbols, 1, main_at + bias), "");
     symbols_free(symbols);
+}
+
+/* What remains of a mapping on either side of a hole keeps its place in the file. */
+TEST(splits_mappings) {
+    const char *path = built();
+    uint64_t main_at = help_symbol(path, "main"), bias = 0x100000;
+    for (int side = 0; side < 2; side++) {
+        struct symbols *symbols = symbols_new(NULL);
+        /* Pages before the file's first and after its last make room for the hole. */
+        symbols_map(symbols, 1, bias, bias + 0x10000, 0, path, NULL);
+        uint64_t page = main_at & ~4095ull;
+        CHECK(page);
+        if (side)
+            symbols_unmap(symbols, 1, bias + page + 4096, bias + page + 8192);
+        else
+            symbols_map(symbols, 1, bias - 4096, bias + page, 0, "/dev/zero", NULL);
+        symbols_check(symbols);
+        CHECK_STR(name_at(symbols, 1, main_at + bias), "main");
+        symbols_free(symbols);
+    }
 }
 
 TEST(forks_and_ends) {
@@ -326,6 +347,29 @@ TEST(withholds_names_of_a_replaced_file) {
     }
 }
 
+TEST(compares_what_is_known_of_a_file) {
+    struct stat status;
+    CHECK(stat(built(), &status) == 0);
+    uint64_t main_at = help_symbol(built(), "main");
+    const struct symbols_identity right = {.device = status.st_dev,
+                                           .inode = status.st_ino,
+                                           .size = (uint64_t)status.st_size,
+                                           .changed_seconds = status.st_mtim.tv_sec,
+                                           .changed_nanoseconds = (uint32_t)status.st_mtim.tv_nsec};
+    struct symbols_identity known[] = {right, {0}, right, right, right, right, right};
+    known[2].device++;
+    known[3].inode++;
+    known[4].size++;
+    known[5].changed_seconds++;
+    known[6].changed_nanoseconds++;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        struct symbols *symbols = symbols_new(NULL);
+        symbols_map(symbols, 1, 0, 1 << 20, 0, built(), &known[i]);
+        CHECK_STR(name_at(symbols, 1, main_at), i < 2 ? "main" : "");
+        symbols_free(symbols);
+    }
+}
+
 TEST(follows_the_build_id) {
     CHECK(help_run(
         "gcc -g -Wl,--build-id=0x0123456789abcdef0123456789abcdef -pthread $T/symbols_c.c -o id"));
@@ -344,6 +388,7 @@ TEST(follows_the_build_id) {
 
 TEST(closes_what_was_used_least_recently) {
     enum { FILES = 100 };
+    CHECK(built());
     for (int i = 0; i < FILES; i++)
         CHECK(help_run("cp plain copy%d", i));
     struct symbols *symbols = symbols_new(&(struct symbols_options){.max_open_files = 8});
