@@ -12,7 +12,7 @@
 #define DIFFERENTIAL_LAYOUT_H
 
 #define AREA_LOW  0x60000000
-#define AREA_HIGH 0x201160000000
+#define AREA_HIGH 0x280060000000
 
 // Data: unmapped page, DATA_SIZE bytes read-write, one page read-only, unmapped page.
 #define AREA_DATA 0x100000
