@@ -99,6 +99,9 @@ static enum group group_of(const ZydisDecodedInstruction *instruction) {
     case ZYDIS_MNEMONIC_FXRSTOR:
     case ZYDIS_MNEMONIC_FXRSTOR64:
         return GROUP_XSAVE;
+    case ZYDIS_MNEMONIC_FNSTENV:
+    case ZYDIS_MNEMONIC_FNSAVE:
+        return GROUP_X87_POINTERS;
     case ZYDIS_MNEMONIC_CPUID:
     case ZYDIS_MNEMONIC_XGETBV:
         return GROUP_SYSTEM;
@@ -373,15 +376,8 @@ static void describe_limits(struct description *d, const ZydisDecodedInstruction
 // to memory: those have tests of their own.
 static bool fits_sequence(const ZydisDecodedInstruction *instruction,
                           const ZydisDecodedOperand *operands) {
-    switch (instruction->mnemonic) {
-    case ZYDIS_MNEMONIC_FNSTENV:
-    case ZYDIS_MNEMONIC_FNSAVE:
-    case ZYDIS_MNEMONIC_FXSAVE:
-    case ZYDIS_MNEMONIC_FXSAVE64:
+    if (group_of(instruction) == GROUP_X87_POINTERS)
         return false;
-    default:
-        break;
-    }
     for (int i = 0; i < instruction->operand_count; i++)
         if (operands[i].type == ZYDIS_OPERAND_TYPE_REGISTER &&
             gpr(operands[i].reg.value) == GPR_RSP &&

@@ -282,8 +282,8 @@ static uint64_t choose_target(const struct form *form, const struct form_mem *me
     }
     uint64_t data = area + AREA_DATA, within = random_below(r, mem->size + 16);
     if (kind == 3)
-        // Cut to 32 bits, an address outside could be anybody's.
-        switch (random_below(r, mem->address32 ? 5 : 8)) {
+        // Cut to 32 bits or without its segment base, an address outside could be anybody's.
+        switch (random_below(r, mem->address32 || mem->segment ? 5 : 8)) {
         case 0:
             return data + DATA_SIZE - within;
         case 1:
