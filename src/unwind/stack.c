@@ -28,7 +28,8 @@ struct walk {
     const struct unwind_memory *memory;
     struct unwind_registers registers;
     bool exact;
-    uint64_t guessed;
+    uint64_t guessed;    // how many frames were
+    uint64_t guessed_sp; // the stack pointer of the last one
 };
 
 static uint64_t lookup_address(const struct walk *walk) {
@@ -248,13 +249,14 @@ static enum unwind_end step_frame_pointer(struct walk *walk, bool in_module) {
     enum unwind_end end = in_module ? UNWIND_END_NO_RULE : UNWIND_END_NO_MODULE;
     uint64_t *value = walk->registers.value;
     uint64_t bp = value[UNWIND_RBP], saved, caller;
-    // Program entry points clear rbp to mark the outermost frame.
-    if (bp == 0 && in_module && !walk->exact)
+    // A chain of frame pointers ends with 0. Elsewhere that is a number like any other.
+    bool in_chain = walk->guessed_sp == value[UNWIND_RSP];
+    if (bp == 0 && in_chain)
         return UNWIND_END_BOTTOM;
     if (bp < value[UNWIND_RSP] || bp % 8 != 0 || !memory_read(memory, bp, &saved) ||
         !memory_read(memory, bp + 8, &caller))
         return end;
-    if (saved == 0 && caller == 0)
+    if (saved == 0 && caller == 0 && in_chain)
         return UNWIND_END_BOTTOM;
     if (caller < LOWEST_CODE || caller >> 47 ||
         (!is_return_address(walk, caller) && !is_outside_code(walk, caller, bp, saved)))
@@ -264,6 +266,7 @@ static enum unwind_end step_frame_pointer(struct walk *walk, bool in_module) {
     value[UNWIND_RBP] = saved;
     walk->exact = false;
     walk->guessed++;
+    walk->guessed_sp = bp + 16;
     return STEP_DONE;
 }
 
@@ -298,13 +301,17 @@ static __attribute__((noinline)) enum unwind_end step(struct walk *walk,
 
 enum unwind_end unwind_step(struct unwind_space *space, struct unwind_frame *frame,
                             const struct unwind_memory *memory) {
-    struct walk walk = {space, memory, frame->registers, frame->exact, 0};
+    struct walk walk = {.space = space,
+                        .memory = memory,
+                        .registers = frame->registers,
+                        .exact = frame->exact,
+                        .guessed_sp = frame->guessed ? frame->registers.value[UNWIND_RSP] : 0};
     struct found found = find_rule(space, lookup_address(&walk), walk.exact);
     enum unwind_end end = step(&walk, &found);
     if (end == STEP_DONE && walk.registers.value[UNWIND_PC] == 0)
         end = UNWIND_END_BOTTOM;
     if (end == STEP_DONE)
-        *frame = (struct unwind_frame){walk.registers, walk.exact};
+        *frame = (struct unwind_frame){walk.registers, walk.exact, walk.guessed > 0};
     return end;
 }
 
@@ -415,7 +422,7 @@ static __attribute__((noinline)) enum unwind_end step_slowly(struct walk *walk,
 size_t unwind_stack(struct unwind_space *space, struct unwind_thread *thread,
                     const struct unwind_registers *registers, const struct unwind_memory *memory,
                     uint64_t *pcs, size_t max, enum unwind_end *end) {
-    struct walk walk = {space, memory, *registers, true, 0};
+    struct walk walk = {.space = space, .memory = memory, .registers = *registers, .exact = true};
     struct place place = {registers->value[UNWIND_PC], registers->value[UNWIND_RSP], true};
     struct unwind_thread *cached = open_cache(space, thread) ? thread : NULL;
     enum unwind_end why = UNWIND_END_LIMIT;

@@ -216,7 +216,8 @@ size_t unwind_stack(struct unwind_space *space, struct unwind_thread *thread,
 // A walk by single steps, for callers that want the registers of each frame.
 struct unwind_frame {
     struct unwind_registers registers;
-    bool exact;
+    bool exact;   // true for the frame that a walk starts with
+    bool guessed; // found by the frame pointer
 };
 
 // Turns a frame into its caller's. Returns UNWIND_END_COUNT if that worked; any other value says

@@ -122,6 +122,22 @@ static void compare_frames(size_t our, size_t their, enum unwind_end end) {
     printf(" (%zu and %zu frames)\n", ours.count - our, theirs.count - their);
 }
 
+// Walks once more by single steps, which must find the same frames as the walk in one go.
+static void compare_steps(const struct unwind_registers *registers,
+                          const struct unwind_memory *memory, enum unwind_end end) {
+    struct unwind_frame frame = {.registers = *registers, .exact = true};
+    enum unwind_end why = UNWIND_END_COUNT;
+    size_t count = 0;
+    while (count < ours.count && frame.registers.value[UNWIND_PC] == ours.pcs[count]) {
+        count++;
+        why = unwind_step(&space, &frame, memory);
+        if (why != UNWIND_END_COUNT)
+            break;
+    }
+    if (count != ours.count || why != end)
+        differences++;
+}
+
 __attribute__((noinline)) void compare_here(void) {
     struct unwind_registers registers;
     struct unwind_memory memory = thread_memory();
@@ -132,6 +148,7 @@ __attribute__((noinline)) void compare_here(void) {
     ours.count = unwind_stack(&space, &thread, &registers, &memory, ours.pcs, FRAMES_MAX, &end);
     // Both start in this function, at different places in it.
     compare_frames(1, 1, end);
+    compare_steps(&registers, &memory, end);
 }
 
 static void context_registers(const ucontext_t *context, struct unwind_registers *registers) {
