@@ -123,6 +123,11 @@ long option_number(const struct option_values *values, const char *name) {
     return text ? strtol(text, NULL, 0) : 0;
 }
 
+const struct option_value *option_items(const struct option_values *values, const char *name) {
+    const struct option *option;
+    return value_of(values, name, &option);
+}
+
 size_t option_times(const struct option_values *values, const char *name) {
     const struct option *option;
     return value_of(values, name, &option)->count;

@@ -117,6 +117,8 @@ const char *option_text(const struct option_values *values, const char *name);
 bool option_yes(const struct option_values *values, const char *name);
 long option_number(const struct option_values *values, const char *name);
 bool option_given(const struct option_values *values, const char *name);
+// All values of an option that may be repeated.
+const struct option_value *option_items(const struct option_values *values, const char *name);
 // How often a flag was given.
 size_t option_times(const struct option_values *values, const char *name);
 

@@ -73,6 +73,24 @@ static void choose_log(const struct option_values *values, struct log_settings *
     }
 }
 
+static void choose_names(const struct option_values *values, struct supervisor_request *request) {
+    const struct option_value *cut = option_items(values, "fullpath-after");
+    request->symbols = (struct symbols_options){
+        .extra_debug_path = option_text(values, "extra-debuginfo-path"),
+        .debuginfod = option_yes(values, "enable-debuginfod"),
+        .keep_unmapped = option_yes(values, "keep-debuginfo"),
+        .no_inlined = !option_yes(values, "read-inline-info"),
+        .no_demangle = !option_yes(values, "demangle"),
+    };
+    request->stacks = (struct stack_text_options){
+        .callers = (unsigned)option_number(values, "num-callers"),
+        .show_below_main = option_yes(values, "show-below-main"),
+        .symbol_offsets = option_yes(values, "sym-offsets"),
+        .fullpath_after = (const char *const *)cut->items,
+        .fullpath_after_count = cut->count,
+    };
+}
+
 int verb_run(const struct tool *tool, const struct option_values *values, char **argv) {
     int status = 0;
     char *reason = NULL;
@@ -108,6 +126,7 @@ int verb_run(const struct tool *tool, const struct option_values *values, char *
         .remark_count = values->remark_count,
     };
     choose_log(values, &request.log);
+    choose_names(values, &request);
     fflush(NULL);
     return supervisor_run(&request);
 }

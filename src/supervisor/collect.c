@@ -14,7 +14,7 @@
 #include "supervisor/job.h"
 #include "supervisor/log.h"
 #include "supervisor/present.h"
-#include "supervisor/processes.h"
+#include "supervisor/followed.h"
 #include "supervisor/stop.h"
 #include "wire/wire_supervisor.h"
 
@@ -24,6 +24,7 @@
 
 struct loop {
     const struct supervisor_request *request;
+    struct symbols *symbols;
     pid_t main_pid;
     int wire;
     int signals;
@@ -41,27 +42,28 @@ static void watch(struct loop *loop, int fd, uint64_t about) {
         epoll_ctl(loop->events, EPOLL_CTL_ADD, fd, &event);
 }
 
-static struct process *known(struct loop *loop, int pid) {
+static struct followed *known(struct loop *loop, int pid) {
     bool made;
-    struct process *process = processes_add(pid, &made);
+    struct followed *process = followed_add(pid, &made);
     if (made)
         watch(loop, process->pidfd, (uint64_t)(uint32_t)pid);
     return process;
 }
 
 static void forget(struct loop *loop, int pid) {
-    struct process *process = processes_find(pid);
+    struct followed *process = followed_find(pid);
     if (process && process->pidfd >= 0)
         epoll_ctl(loop->events, EPOLL_CTL_DEL, process->pidfd, NULL);
-    processes_remove(pid);
+    followed_remove(pid);
+    symbols_end(loop->symbols, pid);
     if (pid != loop->main_pid)
         log_drop_process(pid);
 }
 
 // ---- messages ----
 
-static void greet(struct loop *loop, struct process *process, const struct wire_message *message) {
-    process_forget_mappings(process);
+static void greet(struct loop *loop, struct followed *process, const struct wire_message *message) {
+    symbols_end(loop->symbols, process->pid);
     process->muted = false;
     // The first program's banner was printed before it started.
     bool first = process->pid == loop->main_pid && !process->greeted;
@@ -86,19 +88,17 @@ static void note_fork(struct loop *loop, const struct wire_message *message) {
     bool by_child = message->pid != message->forked->parent;
     if (by_child)
         child_pid = message->pid; // right even across pid namespaces
-    if (child_pid <= 0 || child_pid == loop->main_pid || processes_find(child_pid))
+    if (child_pid <= 0 || child_pid == loop->main_pid || followed_find(child_pid))
         return;
-    struct process *parent = processes_find(message->forked->parent);
-    struct process *child = known(loop, child_pid);
-    if (parent)
-        process_inherit(child, parent);
+    struct followed *child = known(loop, child_pid);
+    symbols_fork(loop->symbols, message->forked->parent, child_pid);
     child->greeted = true;
     child->muted = loop->request->silent_after_fork;
     if (!child->muted)
         log_add_process(child_pid);
 }
 
-static void show_text(struct process *process, const struct wire_message *message) {
+static void show_text(struct followed *process, const struct wire_message *message) {
     bool debug = message->type == WIRE_DEBUG;
     if (process->muted || (!debug && !log_shows(message->text->level)))
         return;
@@ -110,28 +110,29 @@ static void take_message(struct loop *loop, const struct wire_message *message) 
         note_fork(loop, message);
         return;
     }
-    struct process *process = known(loop, message->pid);
+    struct followed *process = known(loop, message->pid);
     process->away = false;
     switch (message->type) {
     case WIRE_HELLO:
         greet(loop, process, message);
         break;
     case WIRE_EXEC_AWAY:
-        // The exec may still fail, so its mappings are kept.
+        // The exec may still fail, so what is known of it is kept.
         process->away = true;
         break;
     case WIRE_FATAL_SIGNAL:
         process->fatal_shown = true;
         if (!process->muted)
-            present_fatal_signal(process, message->fatal_signal);
+            present_fatal_signal(loop->request, loop->symbols, process->pid, message->fatal_signal);
         break;
     case WIRE_MODULE_MAP:
-        process_map(process, message->module_map->start, message->module_map->end,
-                    message->module_map->offset, message->module_map->prot,
-                    message->module_map->path);
+        symbols_map(loop->symbols, process->pid, message->module_map->start,
+                    message->module_map->end, message->module_map->offset,
+                    message->module_map->path, NULL);
         break;
     case WIRE_MODULE_UNMAP:
-        process_unmap(process, message->module_unmap->start, message->module_unmap->end);
+        symbols_unmap(loop->symbols, process->pid, message->module_unmap->start,
+                      message->module_unmap->end);
         break;
     case WIRE_NOTICE:
     case WIRE_DEBUG:
@@ -224,12 +225,16 @@ static void one_round(struct loop *loop) {
 
 // ---- the collector ----
 
+// Lets go of the terminal and of whatever else the standard descriptors lead to; somebody may be
+// waiting for their end.
 static void detach(struct loop *loop) {
     setsid();
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null >= 0) {
         dup2(null, 0);
         dup2(null, 1);
+        if (log_is_apart())
+            dup2(null, 2);
         if (null > 2)
             close(null);
     }
@@ -248,8 +253,8 @@ static void leave_to_collector(struct loop *loop) {
     loop->events = fd_move_high(epoll_create1(EPOLL_CLOEXEC));
     watch(loop, loop->signals, EVENT_SIGNAL);
     watch(loop, loop->wire, EVENT_WIRE);
-    for (size_t i = 0; i < processes_count(); i++)
-        watch(loop, processes_at(i)->pidfd, (uint64_t)(uint32_t)processes_at(i)->pid);
+    for (size_t i = 0; i < followed_count(); i++)
+        watch(loop, followed_at(i)->pidfd, (uint64_t)(uint32_t)followed_at(i)->pid);
     while (!loop->wire_closed)
         one_round(loop);
     _exit(0);
@@ -257,9 +262,10 @@ static void leave_to_collector(struct loop *loop) {
 
 int collect_until_end(const struct supervisor_request *request, const struct launch *launch) {
     sigset_t all;
-    sigfillset(&all);
+    launch_signals(&all);
     struct loop loop = {
         .request = request,
+        .symbols = symbols_new(&request->symbols),
         .main_pid = launch->pid,
         .wire = launch->wire,
         .signals = fd_move_high(signalfd(-1, &all, SFD_NONBLOCK | SFD_CLOEXEC)),
@@ -268,13 +274,13 @@ int collect_until_end(const struct supervisor_request *request, const struct lau
     watch(&loop, loop.signals, EVENT_SIGNAL);
     watch(&loop, loop.wire, EVENT_WIRE);
     bool made;
-    processes_add(loop.main_pid, &made);
+    followed_add(loop.main_pid, &made);
     stop_after(request->duration);
     wait_for_main(&loop);
     while (!loop.main_ended)
         one_round(&loop);
     drain_wire(&loop, -1);
-    struct process *process = processes_find(loop.main_pid);
+    struct followed *process = followed_find(loop.main_pid);
     if (WIFSIGNALED(loop.status) && process && !process->fatal_shown)
         present_killed(loop.main_pid, WTERMSIG(loop.status));
     forget(&loop, loop.main_pid);

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "supervisor/processes.h"
+#include "supervisor/followed.h"
 #include "supervisor/stop.h"
 
 #define WATCH_NANOSECONDS 50000000
@@ -33,14 +33,17 @@ static char state_of(pid_t pid) {
     return end && end[1] ? end[2] : 0;
 }
 
+// Lets a signal have its default effect here. Returns when it was to stop and is continued.
 static void deliver_to_self(int signal) {
     struct sigaction plain = {.sa_handler = SIG_DFL};
     sigset_t only;
+    sigset_t before;
     sigaction(signal, &plain, NULL);
     sigemptyset(&only);
     sigaddset(&only, signal);
     kill(getpid(), signal);
-    sigprocmask(SIG_UNBLOCK, &only, NULL);
+    sigprocmask(SIG_UNBLOCK, &only, &before);
+    sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 static void hand_on(pid_t main_pid, const struct signalfd_siginfo *info) {
@@ -67,7 +70,7 @@ void job_signal(pid_t main_pid, const struct signalfd_siginfo *info) {
         // Ctrl+Z while the target is stopped already: only the supervisor is left to stop.
         if (signal == SIGTSTP && state_of(main_pid) == 'T')
             job_stopped(main_pid, SIGTSTP);
-    } else if (sender != getpid() && !processes_find(sender)) {
+    } else if (sender != getpid() && !followed_find(sender)) {
         // What a followed process sent to its whole group has reached the target already.
         hand_on(main_pid, info);
     }
@@ -90,14 +93,10 @@ void job_stopped(pid_t main_pid, int signal) {
     pid_t watcher = fork();
     if (watcher == 0)
         watch(supervisor, main_pid);
-    if (signal == SIGSTOP) {
+    if (signal == SIGSTOP)
         raise(SIGSTOP);
-    } else {
+    else
         deliver_to_self(signal);
-        sigset_t all;
-        sigfillset(&all);
-        sigprocmask(SIG_SETMASK, &all, NULL);
-    }
     if (watcher > 0) {
         kill(watcher, SIGKILL);
         waitpid(watcher, NULL, 0);

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,10 +24,17 @@ static struct sigaction given_child_action;
 static struct rlimit given_files;
 static struct rlimit given_stack;
 
+void launch_signals(sigset_t *set) {
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+    sigfillset(set);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        sigdelset(set, faults[i]);
+}
+
 void launch_prepare(void) {
-    sigset_t all;
-    sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, &given_mask);
+    sigset_t events;
+    launch_signals(&events);
+    sigprocmask(SIG_SETMASK, &events, &given_mask);
     // An ignored SIGCHLD would throw the target's exit status away.
     struct sigaction plain = {.sa_handler = SIG_DFL};
     sigaction(SIGCHLD, &plain, &given_child_action);

@@ -8,6 +8,7 @@
 #ifndef QUERN_SUPERVISOR_LAUNCH_H
 #define QUERN_SUPERVISOR_LAUNCH_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -22,7 +23,9 @@ struct launch {
     int failure; // read: the error number when the engine could not be started
 };
 
-// Blocks all signals in the supervisor and raises its descriptor limit. Call once, first.
+// The signals the supervisor reads as events: all but those that a fault of its own raises.
+void launch_signals(sigset_t *set);
+// Blocks them in the supervisor and raises its descriptor limit. Call once, first.
 void launch_prepare(void);
 // Forks the child, which waits. False after a message.
 bool launch_start(struct launch *launch, const struct supervisor_request *request);

@@ -9,6 +9,9 @@
 #include "config.h"
 #include "supervisor/log.h"
 
+// No stack lies below this address.
+#define LOWEST_STACK 0x100000
+
 // A word of the command as Valgrind prints it: the characters it sets a backslash before.
 static void add_word(struct text *line, const char *word) {
     for (; *word; word++) {
@@ -61,13 +64,19 @@ static bool dumps_core(int signal) {
     }
 }
 
-static void add_stack(struct text *out, const struct process *process,
-                      const struct wire_fatal_signal *fatal) {
-    for (uint32_t i = 0; i < fatal->pc_count; i++)
-        text_format(out, "\n   %s 0x%" PRIX64 ": ???", i ? "by" : "at", fatal->pcs[i]);
+static void add_stack_line(void *context, const char *line) {
+    text_format(context, "\n%s", line);
 }
 
-void present_fatal_signal(const struct process *process, const struct wire_fatal_signal *fatal) {
+// Where nothing is mapped, the stack may have met its end; near 0 a null pointer is the likelier.
+static void add_stack_hint(struct text *out, const struct wire_fatal_signal *fatal) {
+    if (fatal->signal == SIGSEGV && fatal->code == SEGV_MAPERR && fatal->address >= LOWEST_STACK)
+        text_string(out, "\n If the stack may have overflowed: `ulimit -s` shows the limit of the "
+                         "main thread's,\n and `ulimit -s unlimited` lifts it.");
+}
+
+void present_fatal_signal(const struct supervisor_request *request, struct symbols *symbols,
+                          int pid, const struct wire_fatal_signal *fatal) {
     // -q hides what somebody sent, not what the program did to itself.
     bool own_fault = dumps_core(fatal->signal) && fatal->code > 0;
     if (!log_shows(own_fault ? -1 : 0))
@@ -80,8 +89,10 @@ void present_fatal_signal(const struct process *process, const struct wire_fatal
         text_format(&out, "\n %s", cause);
     else if (cause)
         text_format(&out, "\n %s at address 0x%" PRIX64, cause, fatal->address);
-    add_stack(&out, process, fatal);
-    log_print(process->pid, LOG_USER, out.bytes);
+    struct stack stack = {.pid = pid, .addresses = fatal->pcs, .count = fatal->pc_count};
+    stack_text(symbols, &stack, &request->stacks, add_stack_line, &out);
+    add_stack_hint(&out, fatal);
+    log_print(pid, LOG_USER, out.bytes);
     text_free(&out);
 }
 

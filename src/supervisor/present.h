@@ -3,7 +3,6 @@
 #ifndef QUERN_SUPERVISOR_PRESENT_H
 #define QUERN_SUPERVISOR_PRESENT_H
 
-#include "supervisor/processes.h"
 #include "supervisor/supervisor.h"
 #include "wire/wire.h"
 
@@ -11,7 +10,8 @@
 void present_banner(const struct supervisor_request *request, int pid, int parent,
                     const char *const *words, size_t count);
 void present_remarks(const struct supervisor_request *request, int pid);
-void present_fatal_signal(const struct process *process, const struct wire_fatal_signal *fatal);
+void present_fatal_signal(const struct supervisor_request *request, struct symbols *symbols,
+                          int pid, const struct wire_fatal_signal *fatal);
 // The main process ended by a signal that it could not announce.
 void present_killed(int pid, int signal);
 

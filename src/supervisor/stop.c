@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "supervisor/log.h"
-#include "supervisor/processes.h"
+#include "supervisor/followed.h"
 
 #define GRACE_MS            5000
 #define SECOND_INTERRUPT_MS 5000
@@ -43,15 +43,15 @@ int stop_timeout(void) {
 }
 
 static void signal_main(int main_pid, int signal) {
-    struct process *process = processes_find(main_pid);
+    struct followed *process = followed_find(main_pid);
     if (process) {
-        process_signal(process, signal);
+        followed_signal(process, signal);
         // A stopped process would only act on it when continued.
-        process_signal(process, SIGCONT);
+        followed_signal(process, SIGCONT);
         return;
     }
-    for (size_t i = 0; i < processes_count(); i++)
-        process_signal(processes_at(i), signal);
+    for (size_t i = 0; i < followed_count(); i++)
+        followed_signal(followed_at(i), signal);
 }
 
 static void take_step(int main_pid) {
@@ -65,9 +65,9 @@ static void take_step(int main_pid) {
         next_step = STEP_KILL;
         break;
     case STEP_KILL:
-        for (size_t i = 0; i < processes_count(); i++)
-            if (!processes_at(i)->away || processes_at(i)->pid == main_pid)
-                process_signal(processes_at(i), SIGKILL);
+        for (size_t i = 0; i < followed_count(); i++)
+            if (!followed_at(i)->away || followed_at(i)->pid == main_pid)
+                followed_signal(followed_at(i), SIGKILL);
         next_step = STEP_DONE;
         break;
     case STEP_NONE:

@@ -13,6 +13,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "report/stack_text.h"
+#include "symbols/symbols.h"
+
 enum log_kind { LOG_TO_FD, LOG_TO_FILE, LOG_TO_SOCKET };
 
 struct log_settings {
@@ -32,6 +35,8 @@ struct supervisor_request {
     const char *const *options; // "name=value" for the engine, in order
     size_t option_count;
     struct log_settings log;
+    struct symbols_options symbols;
+    struct stack_text_options stacks;
     long duration;              // seconds after which the target is stopped; 0: never
     bool silent_after_fork;     // mute a forked child until it execs
     const char *const *remarks; // lines for -v: where options came from, what has no effect

@@ -8,7 +8,8 @@
 //     fork (the child goes on with what follows the next `end`)
 //     fatal SIGNAL CODE ADDRESS PC...          (to the next word that is no number; then dies of
 //     it) garbage SIZE      version N              exec (runs the rest natively, says EXEC_AWAY)
-//     detach (forks; the parent exits 0, the child goes on)     sleep MS     exit STATUS
+//     detach (forks; the parent exits 0, the child goes on)     quiet (closes 0, 1 and 2)
+//     sleep MS          exit STATUS
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -127,6 +128,9 @@ static int play(char **words) {
             play_version();
         } else if (strcmp(verb, "detach") == 0) {
             play_detach();
+        } else if (strcmp(verb, "quiet") == 0) {
+            for (int fd = 0; fd < 3; fd++)
+                close(fd);
         } else if (strcmp(verb, "sleep") == 0) {
             usleep((useconds_t)number() * 1000);
         } else if (strcmp(verb, "exec") == 0) {

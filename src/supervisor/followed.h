@@ -1,0 +1,31 @@
+// The processes that run translated, as far as the supervisor knows them.
+//
+// A process enters the table with its first message (or as the main process) and leaves it when
+// its pidfd says that it has ended. Pids are those of the supervisor's pid namespace.
+#ifndef QUERN_SUPERVISOR_FOLLOWED_H
+#define QUERN_SUPERVISOR_FOLLOWED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct followed {
+    int pid;
+    int pidfd;        // -1 when the kernel gave none
+    bool muted;       // --child-silent-after-fork, until the next exec
+    bool fatal_shown; // its fatal signal has been reported
+    bool away;    // said that it execs a program that is not followed; any later message revokes it
+    bool greeted; // a banner has been printed for it
+};
+
+// The entry of a process, NULL when unknown.
+struct followed *followed_find(int pid);
+// The entry, made if necessary; *made says which. `pidfd` is opened but not watched.
+struct followed *followed_add(int pid, bool *made);
+void followed_remove(int pid);
+size_t followed_count(void);
+struct followed *followed_at(size_t index);
+
+// Sends a signal without the risk of hitting a later process of the same number.
+void followed_signal(const struct followed *process, int signal);
+
+#endif

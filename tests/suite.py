@@ -1,0 +1,154 @@
+"""What the suites written in Python share: finding tests, reporting, running quern.
+
+A suite's `run` defines functions with @test and ends with main(). A test fails by raising; it has
+failed(...) and equal(...) for that. Every process of a test gets a mark in its environment; main()
+fails a test that leaves a marked process behind.
+"""
+import fnmatch
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.environ.get('BUILD', os.path.join(ROOT, 'build'))
+QUERN = os.environ.get('QUERN', os.path.join(BUILD, 'quern'))
+MARK = 'QUERN_TEST_MARK'
+TESTS = []
+
+
+class Failed(Exception):
+    pass
+
+
+def failed(reason):
+    raise Failed(reason)
+
+
+def equal(got, wanted, what='result'):
+    if got != wanted:
+        raise Failed(f'{what} is {got!r}, not {wanted!r}')
+
+
+def contains(text, part):
+    if part not in text:
+        raise Failed(f'{part!r} is not in {text[-600:]!r}')
+
+
+def test(function):
+    TESTS.append((function.__name__, function))
+    return function
+
+
+def until(condition, seconds=5.0, what='the condition'):
+    """Waits until condition() is true and returns what it gave."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise Failed(f'{what} did not come true within {seconds} s')
+        time.sleep(0.01)
+
+
+def state(pid):
+    """The state letter of a process, '' when there is none."""
+    try:
+        with open(f'/proc/{pid}/stat', 'rb') as file:
+            return file.read().rsplit(b')', 1)[1].split()[0].decode()
+    except (OSError, IndexError):
+        return ''
+
+
+def alive(pid):
+    return state(pid) not in ('', 'Z', 'X')
+
+
+def marked(mark):
+    """The processes that carry this mark and still run."""
+    found = []
+    for name in os.listdir('/proc'):
+        if not name.isdigit():
+            continue
+        try:
+            with open(f'/proc/{name}/environ', 'rb') as file:
+                if f'{MARK}={mark}'.encode() in file.read().split(b'\0') and alive(name):
+                    found.append(int(name))
+        except OSError:
+            pass
+    return found
+
+
+def clean_environment(**more):
+    """The environment of a test: none of the user's options, and the mark."""
+    environment = {name: value for name, value in os.environ.items()
+                   if name not in ('QUERN_OPTS', 'VALGRIND_OPTS', 'DEBUGINFOD_URLS')}
+    environment['HOME'] = FOLDER
+    environment.update(more)
+    return environment
+
+
+def stage(folder, engine):
+    """A folder with quern beside this engine; the path of quern in it."""
+    if not os.path.exists(folder):
+        os.makedirs(folder)
+        shutil.copy(QUERN, os.path.join(folder, 'quern'))
+        shutil.copy(engine, os.path.join(folder, 'quern-engine'))
+    return os.path.join(folder, 'quern')
+
+
+FOLDER = ''
+
+
+def main():
+    global FOLDER
+    bad = 0
+    patterns = sys.argv[1:]
+    for name, function in TESTS:
+        if patterns and not any(fnmatch.fnmatch(name, pattern) for pattern in patterns):
+            continue
+        FOLDER = tempfile.mkdtemp(prefix='quern-test-')
+        os.chdir(FOLDER)
+        mark = f'{os.getpid()}-{name}'
+        os.environ[MARK] = mark
+        reason = None
+        try:
+            function()
+        except Failed as error:
+            reason = str(error)
+        except Exception as error:  # a test that breaks is a test that fails
+            line = traceback.extract_tb(error.__traceback__)[-1]
+            reason = f'{type(error).__name__}: {error} ({line.name}, line {line.lineno})'
+        del os.environ[MARK]
+        left = [pid for pid in marked(mark) if pid != os.getpid()]
+        if left and not reason:
+            time.sleep(0.3)
+            left = [pid for pid in marked(mark) if pid != os.getpid()]
+            if left:
+                reason = f'processes are left behind: {left}'
+        for pid in left:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass
+        os.chdir('/')
+        shutil.rmtree(FOLDER, ignore_errors=True)
+        if reason:
+            bad += 1
+            print(f'not ok {name} - {" ".join(reason.split())}', flush=True)
+        else:
+            print(f'ok {name}', flush=True)
+    sys.exit(1 if bad else 0)
+
+
+def run(words, stdin=subprocess.DEVNULL, timeout=30, env=None, **more):
+    """Runs a command; (status, stdout, stderr). A death by signal n gives status -n."""
+    done = subprocess.run(words, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          timeout=timeout, env=clean_environment(**(env or {})), text=True,
+                          errors='replace', **more)
+    return done.returncode, done.stdout, done.stderr
