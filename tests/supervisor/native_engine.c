@@ -3,7 +3,7 @@
 // It takes the engine's command line. A target named `say` is not run: its arguments are played as
 // wire messages, in order, so that a test can make the supervisor see anything:
 //
-//     hello PATH        notice LEVEL TEXT      debug TEXT       option NAME   (tells its value)
+//     hello PATH        notice LEVEL TEXT      debug TEXT       option NAME   (tells its values)
 //     map START END OFFSET PATH                unmap START END
 //     fork (the child goes on with what follows the next `end`)
 //     fatal SIGNAL CODE ADDRESS PC...          (to the next word that is no number; then dies of
@@ -86,9 +86,13 @@ static void play_map(void) {
 
 static void play_option(void) {
     const char *name = word();
-    const char *value = wire_option(name);
+    const char *value = NULL;
     char line[4200];
-    snprintf(line, sizeof line, "%s is %s", name, value ? value : "absent");
+    int used = snprintf(line, sizeof line, "%s is", name);
+    while ((value = wire_option_next(name, value)))
+        used += snprintf(line + used, sizeof line - (size_t)used, " %s", value);
+    if (!wire_option(name))
+        snprintf(line + used, sizeof line - (size_t)used, " absent");
     wire_send_notice(0, line);
 }
 
