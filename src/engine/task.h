@@ -60,6 +60,7 @@ struct task {
     // The rest is for C code only.
     int tid;
     bool spurious;              // a system call was interrupted by the engine itself
+    bool trap_flag;             // the target single-steps itself; never in flags (run/dispatch.c)
     bool stepping;              // single-stepping to a clean point (signal/host.c)
     struct queued_signal queued; // an asynchronous signal under way
     struct queued_signal fault;  // a synchronous one

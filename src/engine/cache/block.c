@@ -88,6 +88,8 @@ static void arena_empty(void) {
 
 static void emit_leave(struct emitter *e, unsigned reason) {
     emit_store_field_imm(e, TASK_EXIT_REASON, reason);
+    while ((emit_address(e) + 6) % 8) // the target may check alignment
+        emit8(e, 0x90);
     emit_bytes(e, (uint8_t[]){0xff, 0x25, 0, 0, 0, 0}, 6); // jmp [rip]
     emit64(e, (uint64_t)cache_leave);
 }
@@ -262,12 +264,17 @@ void cache_commit(uint8_t *hot, uint8_t *cold) {
     cold_begin = cold;
 }
 
-void block_publish(struct block *block, uint64_t first_page, uint64_t last_page) {
+void block_publish_code(struct block *block) {
+    by_code[by_code_count] = block;
+    __atomic_store_n(&by_code_count, by_code_count + 1, __ATOMIC_RELEASE);
+}
+
+void block_publish(struct block *block) {
+    uint64_t first_page = block->pc / 4096, last_page = (block->pc + block->guest_size - 1) / 4096;
     page_add(first_page, block, 0);
     if (last_page != first_page)
         page_add(last_page, block, 1);
-    by_code[by_code_count] = block;
-    __atomic_store_n(&by_code_count, by_code_count + 1, __ATOMIC_RELEASE);
+    block_publish_code(block);
     struct block **head = &hash[hash_of(block->pc)];
     block->hash_next = *head;
     __atomic_store_n(head, block, __ATOMIC_RELEASE);

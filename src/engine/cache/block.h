@@ -89,7 +89,8 @@ static inline bool cache_contains(uint64_t address) {
 }
 
 // With the cache lock held:
-void block_publish(struct block *, uint64_t first_page, uint64_t last_page);
+void block_publish(struct block *);
+void block_publish_code(struct block *); // for block_at alone: it is run once
 struct block *block_allocate(void);
 struct block_state *block_states_allocate(unsigned count);
 // Room for up to `most` consecutive link records, of which `used` are kept.

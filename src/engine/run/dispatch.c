@@ -15,7 +15,7 @@
 #include "engine/task.h"
 #include "engine/translate/translate.h"
 
-enum { TRAP_BREAKPOINT = 3, TRAP_PAGE_FAULT = 14, ERROR_WRITE = 2, ERROR_FETCH = 0x14 };
+enum { TRAP_DEBUG = 1, TRAP_BREAKPOINT = 3, TRAP_PAGE_FAULT = 14, ERROR_WRITE = 2, ERROR_FETCH = 0x14 };
 
 static struct code_bytes code; // guarded by the cache lock
 
@@ -161,6 +161,30 @@ static void connect(struct link *link, bool indirect, struct block *block, uint3
     cache_unlock();
 }
 
+// The target has set the trap flag: one instruction, then a trap. Its block is not kept.
+static void run_single(void) {
+    memory_read_lock();
+    cache_lock();
+    int fault = memory_fetch_code(self->pc, &code);
+    struct block *block = fault ? NULL : translate_single(&code);
+    cache_unlock();
+    memory_unlock();
+    if (!block) {
+        get_block(self->pc); // raises the fault, or makes room
+        return;
+    }
+    self->entry = CACHE_START + block->code + block->direct_entry;
+    uint32_t reason = cache_enter();
+    if (reason == EXIT_LINK)
+        handle_exit(link_get(self->exit_link));
+    else if (reason == EXIT_INDIRECT)
+        self->pc = self->jump_target;
+    else
+        return;
+    if (!self->fault.number)
+        signal_raise(SIGTRAP, TRAP_TRACE, self->pc, TRAP_DEBUG, 0);
+}
+
 void run_task(void) {
     struct link *link = NULL;
     bool indirect = false;
@@ -169,6 +193,12 @@ void run_task(void) {
     for (;;) {
         if (self->pending) {
             handle_pending();
+            link = NULL;
+            indirect = false;
+            continue;
+        }
+        if (self->trap_flag) {
+            run_single();
             link = NULL;
             indirect = false;
             continue;

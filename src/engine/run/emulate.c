@@ -3,13 +3,19 @@
 #include <errno.h>
 #include <signal.h>
 
+#include "engine/memory/memory.h"
 #include "engine/memory/target.h"
 #include "engine/run/process.h"
 #include "engine/signal/signal.h"
 #include "engine/translate/builder.h"
 
-enum { TRAP_INVALID = 6, TRAP_PROTECTION = 13, TRAP_PAGE_FAULT = 14, USER_CODE = 0x33 };
-enum { USER_FLAGS = 0x244dd5 }; // what iret and popf may change in user mode
+enum { TRAP_INVALID = 6, TRAP_PROTECTION = 13, TRAP_PAGE_FAULT = 14 };
+enum { ERROR_FETCH = 0x14, USER_CODE = 0x33 };
+enum {
+    USER_FLAGS = 0x244dd5, // what iret and popf may change in user mode
+    FLAG_TRAP = 0x100,
+    FLAG_RESUME = 0x10000,
+};
 
 static void protection_fault(void) {
     signal_raise(SIGSEGV, SI_KERNEL, 0, TRAP_PROTECTION, 0);
@@ -17,6 +23,20 @@ static void protection_fault(void) {
 
 static void page_fault(uint64_t address) {
     signal_raise(SIGSEGV, SEGV_MAPERR, address, TRAP_PAGE_FAULT, 4);
+}
+
+static void invalid_opcode(void) {
+    signal_raise(SIGILL, ILL_ILLOPN, self->pc, TRAP_INVALID, 0);
+}
+
+// The instruction continues where there is no code.
+static void fetch_fault(uint64_t address) {
+    struct space_range range;
+    memory_read_lock();
+    bool mapped = space_find(&target_space, address, &range) && range.start <= address;
+    memory_unlock();
+    signal_raise(SIGSEGV, mapped ? SEGV_ACCERR : SEGV_MAPERR, address, TRAP_PAGE_FAULT,
+                 ERROR_FETCH | mapped);
 }
 
 static bool is_canonical(uint64_t address) {
@@ -110,7 +130,7 @@ static bool load_selector(ZydisRegister segment, uint16_t selector) {
 static void move_to_segment(struct insn *insn) {
     uint64_t value = 0;
     if (insn->operands[0].reg.value == ZYDIS_REGISTER_CS) {
-        signal_raise(SIGILL, ILL_ILLOPN, self->pc, TRAP_INVALID, 0);
+        invalid_opcode();
         return;
     }
     if (!read_operand(insn, &insn->operands[1], &value, 2))
@@ -153,6 +173,12 @@ static void load_far_pointer(struct insn *insn, ZydisRegister segment) {
     self->pc = insn_next(insn);
 }
 
+static void set_flags(uint64_t flags, uint64_t mask) {
+    self->flags = (self->flags & ~(mask | FLAG_RESUME)) | (flags & mask);
+    self->trap_flag = self->flags & FLAG_TRAP;
+    self->flags &= ~(uint64_t)FLAG_TRAP;
+}
+
 static void far_return(struct insn *insn) {
     bool interrupt = insn->z.mnemonic == ZYDIS_MNEMONIC_IRETQ;
     uint64_t words[5];
@@ -177,9 +203,21 @@ static void far_return(struct insn *insn) {
     self->pc = words[0];
     self->gpr[RSP] = sp + 2 * size + insn->z.raw.imm[0].value.u;
     if (interrupt) {
-        self->flags = (self->flags & ~(uint64_t)USER_FLAGS) | (words[2] & USER_FLAGS);
+        set_flags(words[2], USER_FLAGS);
         self->gpr[RSP] = words[3];
     }
+}
+
+static void pop_flags(struct insn *insn) {
+    uint64_t value = 0;
+    unsigned size = insn->z.operand_width / 8;
+    if (target_read(&value, self->gpr[RSP], size)) {
+        page_fault(self->gpr[RSP]);
+        return;
+    }
+    set_flags(value, size == 2 ? USER_FLAGS & 0xffff : USER_FLAGS);
+    self->gpr[RSP] += size;
+    self->pc = insn_next(insn);
 }
 
 // A transaction that always aborts at once: the fallback path that every user has.
@@ -187,24 +225,44 @@ static void begin_transaction(struct insn *insn) {
     unsigned a, b, c, d;
     __cpuid_count(7, 0, a, b, c, d);
     if (!(b & 1u << 11)) {
-        signal_raise(SIGILL, ILL_ILLOPN, self->pc, TRAP_INVALID, 0);
+        invalid_opcode();
         return;
     }
     self->gpr[RAX] = 0;
     self->pc = insn_next(insn) + insn->z.raw.imm[0].value.s;
 }
 
+// Decodes the instruction at pc; raises what the processor does if that is impossible.
+static bool decode_here(struct insn *insn, struct code_bytes *code) {
+    memory_read_lock();
+    cache_lock();
+    int fault = memory_fetch_code(self->pc, code);
+    cache_unlock();
+    memory_unlock();
+    if (fault)
+        return false; // gone meanwhile: the dispatcher finds out
+    unsigned size = code->size < INSN_BYTES ? code->size : INSN_BYTES;
+    switch (insn_decode(insn, self->pc, code->bytes, size)) {
+    case INSN_VALID:
+        insn_operands(insn);
+        return true;
+    case INSN_CUT_OFF:
+        fetch_fault(self->pc + code->size);
+        return false;
+    case INSN_TOO_LONG:
+        protection_fault();
+        return false;
+    default:
+        invalid_opcode();
+        return false;
+    }
+}
+
 void emulate_instruction(void) {
     struct insn insn;
-    uint8_t bytes[15];
-    unsigned size = 15;
-    while (size && target_read(bytes, self->pc, size))
-        size--;
-    if (!insn_decode(&insn, self->pc, bytes, size)) {
-        signal_raise(SIGILL, ILL_ILLOPN, self->pc, TRAP_INVALID, 0);
+    struct code_bytes code;
+    if (!decode_here(&insn, &code))
         return;
-    }
-    insn_operands(&insn);
     switch (insn.z.mnemonic) {
     case ZYDIS_MNEMONIC_RDFSBASE:
     case ZYDIS_MNEMONIC_RDGSBASE:
@@ -217,6 +275,10 @@ void emulate_instruction(void) {
         break;
     case ZYDIS_MNEMONIC_POP:
         pop_segment(&insn);
+        break;
+    case ZYDIS_MNEMONIC_POPF:
+    case ZYDIS_MNEMONIC_POPFQ:
+        pop_flags(&insn);
         break;
     case ZYDIS_MNEMONIC_LFS:
         load_far_pointer(&insn, ZYDIS_REGISTER_FS);
@@ -234,7 +296,7 @@ void emulate_instruction(void) {
         far_return(&insn);
         break;
     case ZYDIS_MNEMONIC_SYSENTER:
-        signal_raise(SIGILL, ILL_ILLOPN, self->pc, TRAP_INVALID, 0);
+        invalid_opcode();
         break;
     default: // far jumps and calls, system returns
         protection_fault();

@@ -142,6 +142,15 @@ clone_vm:
         hlt
         .size clone_vm, .-clone_vm
 
+// The kernel enters handlers with the interrupted code's alignment-check flag.
+        .globl host_signal_entry
+        .type host_signal_entry, @function
+host_signal_entry:
+        pushq   $2
+        popfq
+        jmp     host_signal
+        .size host_signal_entry, .-host_signal_entry
+
         .globl host_sigreturn
         .type host_sigreturn, @function
 host_sigreturn:

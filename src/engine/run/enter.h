@@ -4,6 +4,7 @@
 #ifndef QUERN_ENGINE_RUN_ENTER_H
 #define QUERN_ENGINE_RUN_ENTER_H
 
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,7 +33,9 @@ extern const char copy_guarded_begin[], copy_guarded_end[], copy_guarded_fault[]
 // pidfd goes where clone takes the place for the parent's copy of the tid, or of a CLONE_PIDFD.
 long clone_vm(unsigned long flags, void *stack, void (*fn)(void *), void *argument, void *pidfd);
 
-// Return from the engine's own signal handlers.
+// The engine's own signal handler: clears flags that C code must not meet, then host_signal.
+extern const char host_signal_entry[];
+void host_signal(int number, siginfo_t *, void *context); // signal/host.c
 extern const char host_sigreturn[];
 
 #endif

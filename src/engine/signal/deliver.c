@@ -94,7 +94,7 @@ static void fill_context(struct context *c, const struct queued_signal *queued) 
         .r8 = r[R8],   .r9 = r[R9],   .r10 = r[R10], .r11 = r[R11], .r12 = r[R12], .r13 = r[R13],
         .r14 = r[R14], .r15 = r[R15], .rdi = r[RDI], .rsi = r[RSI], .rbp = r[RBP], .rbx = r[RBX],
         .rdx = r[RDX], .rax = r[RAX], .rcx = r[RCX], .rsp = r[RSP], .rip = self->pc,
-        .flags = self->flags,         .cs = USER_CODE, .ss = USER_STACK,
+        .flags = self->flags | (self->trap_flag ? FLAG_TRAP : 0), .cs = USER_CODE, .ss = USER_STACK,
         .error = queued->error,       .trap = queued->trap, .old_mask = self->sigmask,
         .cr2 = queued->fault_address};
 }
@@ -136,7 +136,8 @@ static long push_frame(const struct queued_signal *queued, const struct kernel_a
     self->gpr[RDX] = at + offsetof(struct frame, uc_flags);
     self->gpr[RAX] = 0;
     self->pc = action->handler;
-    self->flags &= ~(uint64_t)(FLAG_TRAP | FLAG_DIRECTION | FLAG_RESUME);
+    self->flags &= ~(uint64_t)(FLAG_DIRECTION | FLAG_RESUME);
+    self->trap_flag = false;
     reset_xstate();
     return 0;
 }
@@ -246,7 +247,8 @@ void signal_return(void) {
                                      c->r12, c->r13, c->r14, c->r15};
     memcpy(self->gpr, gpr, sizeof gpr);
     self->pc = c->rip;
-    self->flags = (self->flags & ~USER_FLAGS) | (c->flags & USER_FLAGS);
+    self->flags = (self->flags & ~USER_FLAGS) | (c->flags & USER_FLAGS & ~FLAG_TRAP);
+    self->trap_flag = c->flags & FLAG_TRAP;
     self->altstack = (stack_t){.ss_sp = (void *)frame.uc_stack.sp,
                                .ss_size = frame.uc_stack.flags & SS_DISABLE ? 0 : frame.uc_stack.size,
                                .ss_flags = frame.uc_stack.flags & (int)(1u << 31)};

@@ -142,7 +142,7 @@ static bool is_synchronous(int number, const siginfo_t *info) {
     return SYNCHRONOUS_SIGNALS & signal_bit(number) && info->si_code > 0;
 }
 
-static void on_signal(int number, siginfo_t *info, void *argument) {
+void host_signal(int number, siginfo_t *info, void *argument) {
     ucontext_t *context = argument;
     uint64_t rip = *context_register(context, REG_RIP);
     if (is_synchronous(number, info)) {
@@ -180,7 +180,7 @@ static long host_action(int number, const struct kernel_action *action,
 }
 
 static void install_handler(int number, uint64_t extra_flags) {
-    struct kernel_action action = {.handler = (uint64_t)on_signal,
+    struct kernel_action action = {.handler = (uint64_t)host_signal_entry,
                                    .flags = SA_SIGINFO | SA_ONSTACK | 0x04000000 | extra_flags,
                                    .restorer = (uint64_t)host_sigreturn,
                                    .mask = ~SYNCHRONOUS_SIGNALS};

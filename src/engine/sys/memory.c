@@ -56,13 +56,31 @@ static uint64_t pick(uint64_t size, bool low, bool high, uint64_t align) {
     return at;
 }
 
+// Whether the target sees nothing there: room that is kept for the break counts as free until the
+// break grows into it.
+static bool is_unused(uint64_t start, uint64_t end) {
+    struct space_range range;
+    for (uint64_t at = start; space_next(&target_space, &at, end, &range);)
+        if (range.attributes.tag != SPACE_BRK || range.attributes.prot)
+            return false;
+    return true;
+}
+
+static bool is_break_room(uint64_t start, uint64_t end) {
+    struct space_range range;
+    for (uint64_t at = start; space_next(&target_space, &at, end, &range);)
+        if (range.attributes.tag != SPACE_BRK)
+            return false;
+    return true;
+}
+
 static uint64_t choose_place(uint64_t hint, uint64_t size, uint64_t prot, uint64_t flags, int fd,
                              uint64_t offset) {
     hint &= ~4095ul;
     if (flags & MAP_32BIT)
         return pick(size, true, false, 4096);
     if (hint && hint + size > hint && is_usual_place(hint, hint + size) &&
-        space_is_free(&target_space, hint, hint + size))
+        is_unused(hint, hint + size))
         return hint;
     // Whole huge pages are aligned as the kernel aligns them, so that it can use them.
     bool huge = flags & MAP_HUGETLB || (flags & MAP_ANONYMOUS && size % HUGE_PAGE == 0);
@@ -106,7 +124,7 @@ long sys_mmap(long number, struct sys_arguments *args) {
         size = (size + HUGE_PAGE - 1) & ~(uint64_t)(HUGE_PAGE - 1);
     memory_write_lock();
     long result;
-    if (flags & MAP_FIXED_NOREPLACE && !space_is_free(&target_space, hint, hint + size)) {
+    if (flags & MAP_FIXED_NOREPLACE && !is_unused(hint, hint + size)) {
         result = -EEXIST;
     } else {
         uint64_t at = fixed ? hint : choose_place(hint, size, prot, flags, fd, offset);
@@ -268,8 +286,10 @@ long sys_brk(long number, struct sys_arguments *args) {
         struct space_attributes attributes = {.tag = SPACE_BRK};
         bool done = true;
         if (new_end > old_end) {
-            done = mmap((void *)old_end, new_end - old_end, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+            done = is_break_room(old_end, new_end) &&
+                   mmap((void *)old_end, new_end - old_end, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
+                        0) == (void *)old_end;
             attributes.prot = PROT_READ | PROT_WRITE;
             if (done)
                 space_map(&target_space, old_end, new_end, &attributes);

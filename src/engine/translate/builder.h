@@ -9,6 +9,7 @@
 enum {
     BLOCK_INSTRUCTIONS = 96,
     BLOCK_BYTES = 1024, // of target code
+    INSN_BYTES = 15,
     BLOCK_EXITS = BLOCK_INSTRUCTIONS + BLOCK_BYTES / 8 + 8,
 };
 
@@ -41,7 +42,8 @@ struct builder {
 };
 
 // decode.c
-bool insn_decode(struct insn *, uint64_t pc, const uint8_t *bytes, unsigned available);
+enum insn_status { INSN_VALID, INSN_INVALID, INSN_CUT_OFF, INSN_TOO_LONG };
+enum insn_status insn_decode(struct insn *, uint64_t pc, const uint8_t *bytes, unsigned available);
 void insn_operands(struct insn *); // decodes operands if not done yet
 uint32_t insn_registers(struct insn *); // general registers that it reads or writes, as a mask
 // Its explicit memory operand, or NULL. Not for address computations (lea, nop).

@@ -136,6 +136,8 @@ bool translate_control(struct builder *b, struct insn *insn) {
         return true;
     case ZYDIS_MNEMONIC_SYSENTER:
     case ZYDIS_MNEMONIC_XBEGIN:
+    case ZYDIS_MNEMONIC_POPF:
+    case ZYDIS_MNEMONIC_POPFQ:
     case ZYDIS_MNEMONIC_WRFSBASE:
     case ZYDIS_MNEMONIC_WRGSBASE:
     case ZYDIS_MNEMONIC_RDFSBASE:

@@ -306,8 +306,9 @@ static const ZydisDecodedOperand *implicit_segment_operand(struct insn *insn) {
 
 void translate_plain(struct builder *b, struct insn *insn) {
     const ZydisDecodedInstruction *z = &insn->z;
+    // Moves to and from control registers have a modrm byte whose mod field means nothing.
     bool modrm_memory = (z->attributes & ZYDIS_ATTRIB_HAS_MODRM) && z->raw.modrm.mod != 3;
-    bool rip = modrm_memory && z->raw.modrm.mod == 0 && z->raw.modrm.rm == 5;
+    bool rip = modrm_memory && z->raw.modrm.mod == 0 && z->raw.modrm.rm == 5 && z->raw.disp.size;
     if (!rip && !has_own_segment(insn)) {
         emit_bytes(&b->e, insn->bytes, z->length);
         return;

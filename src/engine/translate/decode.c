@@ -3,7 +3,8 @@
 static ZydisDecoder decoder;
 static bool ready;
 
-bool insn_decode(struct insn *insn, uint64_t pc, const uint8_t *bytes, unsigned available) {
+enum insn_status insn_decode(struct insn *insn, uint64_t pc, const uint8_t *bytes,
+                             unsigned available) {
     if (!ready) {
         ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
         ready = true;
@@ -11,8 +12,13 @@ bool insn_decode(struct insn *insn, uint64_t pc, const uint8_t *bytes, unsigned 
     insn->pc = pc;
     insn->bytes = bytes;
     insn->has_operands = false;
-    return ZYAN_SUCCESS(
-        ZydisDecoderDecodeInstruction(&decoder, &insn->context, bytes, available, &insn->z));
+    ZyanStatus status =
+        ZydisDecoderDecodeInstruction(&decoder, &insn->context, bytes, available, &insn->z);
+    if (ZYAN_SUCCESS(status))
+        return INSN_VALID;
+    if (status == ZYDIS_STATUS_NO_MORE_DATA)
+        return available < INSN_BYTES ? INSN_CUT_OFF : INSN_TOO_LONG;
+    return status == ZYDIS_STATUS_INSTRUCTION_TOO_LONG ? INSN_TOO_LONG : INSN_INVALID;
 }
 
 void insn_operands(struct insn *insn) {

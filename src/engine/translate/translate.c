@@ -77,17 +77,18 @@ static bool writes_memory(struct insn *insn) {
     return false;
 }
 
-// Decodes the instructions of the block. An instruction that does not decode ends it; alone in its
-// block it is copied as it is, for the processor to refuse.
-static unsigned decode_block(const struct code_bytes *code, unsigned *guest_size) {
+// Decodes the instructions of the block. An instruction that does not decode ends it; at the start
+// of a block it is left to emulate_instruction, which raises what the processor would.
+static unsigned decode_block(const struct code_bytes *code, unsigned most, unsigned *guest_size) {
     unsigned count = 0, offset = 0;
-    while (count < BLOCK_INSTRUCTIONS && offset < BLOCK_BYTES && offset < code->size) {
+    while (count < most && offset < BLOCK_BYTES && offset < code->size) {
         const uint8_t *bytes = code->bytes + offset;
         unsigned available = code->size - offset;
         struct insn *insn = &insns[count];
         if (available >= REQUEST_SIZE && memcmp(bytes, request_preamble, 16) == 0 && count > 0)
             break;
-        if (!insn_decode(insn, code->pc + offset, bytes, available < 15 ? available : 15))
+        if (insn_decode(insn, code->pc + offset, bytes,
+                        available < INSN_BYTES ? available : INSN_BYTES) != INSN_VALID)
             break;
         count++;
         offset += insn->z.length;
@@ -168,9 +169,7 @@ static void translate_body(struct builder *b, const struct code_bytes *code, uns
         translate_insn(b, &insns[i]);
     if (count == 0) {
         builder_state(b, STATE_CLEAN, 0);
-        emit_bytes(&b->e, code->bytes, code->size < 15 ? code->size : 15);
-        emit_bytes(&b->e, (uint8_t[]){0x0f, 0x0b}, 2); // ud2
-        b->ended = true;
+        builder_exit_inline(b, EXIT_EMULATE, b->start);
     }
     if (!b->ended)
         builder_jump_exit(b, insn_next(&insns[count - 1]));
@@ -194,7 +193,7 @@ static void finish_exits(struct builder *b, struct block *block, uint8_t **cold)
     }
 }
 
-struct block *translate_block(const struct code_bytes *code) {
+static struct block *translate(const struct code_bytes *code, unsigned most) {
     struct builder *b = &builder;
     uint8_t *cold;
     if (!cache_room(&b->e.at, &cold))
@@ -206,7 +205,7 @@ struct block *translate_block(const struct code_bytes *code) {
     b->ended = false;
     b->state_count = b->exit_count = 0;
     unsigned guest_size;
-    unsigned count = decode_block(code, &guest_size);
+    unsigned count = decode_block(code, most, &guest_size);
 
     struct block *block = block_allocate();
     builder_state(b, STATE_WITHIN, 1u << RCX);
@@ -230,7 +229,21 @@ struct block *translate_block(const struct code_bytes *code) {
     link_end(b->exit_count);
     cache_commit(b->e.at, cold);
     cache_stats.instructions += count;
-    block_publish(block, block->pc / 4096, (block->pc + block->guest_size - 1) / 4096);
+    return block;
+}
+
+struct block *translate_single(const struct code_bytes *code) {
+    struct block *block = translate(code, 1);
+    if (block)
+        block_publish_code(block);
+    return block;
+}
+
+struct block *translate_block(const struct code_bytes *code) {
+    struct block *block = translate(code, BLOCK_INSTRUCTIONS);
+    if (!block)
+        return NULL;
+    block_publish(block);
     for (unsigned i = 0; i < block->link_count; i++) {
         struct link *link = link_get(first_link + i);
         struct block *to = link->site ? block_find(link->target) : NULL;

@@ -15,6 +15,8 @@ struct code_bytes {
 
 // Translates the block at code->pc. The cache lock is held. Returns NULL when the cache is full.
 struct block *translate_block(const struct code_bytes *code);
+// The same for one instruction only, in a block that no other leads to.
+struct block *translate_single(const struct code_bytes *code);
 
 // Prints a block's target and translated code to the log.
 void translate_print(const struct block *, const struct code_bytes *code);
