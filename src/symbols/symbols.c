@@ -84,10 +84,9 @@ static void place(struct symbols *symbols, struct symbol_frame *frame,
                   const struct units_frame *from) {
     if (!from->path || !from->path[0])
         return;
-    const char *slash = strrchr(from->path, '/');
-    frame->file = names_keep(symbols->names, slash ? slash + 1 : from->path);
+    frame->file = names_keep(symbols->names, from->file);
     frame->line = from->line;
-    int length = slash ? (int)(slash - from->path) : 0;
+    int length = from->file > from->path ? (int)(from->file - from->path) - 1 : 0;
     char *directory = NULL;
     if (from->path[0] == '/' || !from->folder) {
         frame->directory = names_keep_part(symbols->names, from->path, (size_t)length);

@@ -66,8 +66,8 @@ struct symbols_identity {
 struct symbol_frame {
     const char *name;      /* to be shown: demangled if so wished; NULL if not known */
     const char *linkage;   /* as in the symbol table or DW_AT_linkage_name; NULL if not known */
-    const char *file;      /* last component of the source path; NULL if not known */
-    const char *directory; /* the rest of it, without the final slash; may be NULL */
+    const char *file;      /* what the compiler calls the file, most often without folders */
+    const char *directory; /* the rest of its path, without the final slash; may be NULL */
     const char *object;    /* path of the mapped file; NULL if the address is in none */
     uint64_t offset;       /* from the start of the function; 0 for inlined frames */
     uint32_t line;         /* 0 if not known */

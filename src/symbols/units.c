@@ -5,6 +5,7 @@
 
 #include <dwarf.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Bounds that no compiler reaches; damaged files do. */
 #define MOST_UNIT_RANGES  (8u << 20)
@@ -25,6 +26,7 @@ struct unit {
     uint32_t scope_count, scope_capacity;
     struct ranges ranges; /* address → scope */
     const char *folder;   /* where the compiler ran */
+    const char *own_file; /* its main file, if the table has it in one piece; or NULL */
     bool read;
 };
 
@@ -175,6 +177,18 @@ static void walk_children(struct walk *walk, Dwarf_Die *parent, uint32_t around,
     }
 }
 
+static void read_folder(struct unit *unit) {
+    Dwarf_Attribute found;
+    Dwarf_Half version = 0;
+    unit->folder = dwarf_formstring(dwarf_attr(&unit->skeleton, DW_AT_comp_dir, &found));
+    /* In DWARF 5, LLVM enters the main file as it was named on the command line, folders and all,
+     * and perhaps a second time in two pieces; gcc always cuts. */
+    const char *producer = dwarf_formstring(dwarf_attr(&unit->die, DW_AT_producer, &found));
+    dwarf_cu_info(unit->skeleton.cu, &version, NULL, NULL, NULL, NULL, NULL, NULL);
+    if (version >= 5 && producer && strstr(producer, "clang"))
+        unit->own_file = dwarf_formstring(dwarf_attr(&unit->die, DW_AT_name, &found));
+}
+
 static void read_unit(struct units *units, struct unit *unit) {
     unit->read = true;
     unit->die = unit->skeleton;
@@ -183,8 +197,7 @@ static void read_unit(struct units *units, struct unit *unit) {
     if (dwarf_cu_info(unit->skeleton.cu, NULL, &type, NULL, &split, NULL, NULL, NULL) == 0 &&
         type == DW_UT_skeleton && split.addr)
         unit->die = split;
-    Dwarf_Attribute found;
-    unit->folder = dwarf_formstring(dwarf_attr(&unit->skeleton, DW_AT_comp_dir, &found));
+    read_folder(unit);
     struct walk walk = {.unit = unit};
     walk_children(&walk, &unit->die, RANGES_NONE, 0);
     ranges_build(&unit->ranges, &walk.list);
@@ -212,33 +225,82 @@ static void name_scope(const struct scope *scope, struct units_frame *frame) {
     frame->inlined = scope->inlined;
 }
 
+struct place {
+    const char *path, *file;
+    uint32_t line;
+};
+
+/* The length of folder if path lies in it, with the slash behind it; or 0. */
+static size_t length_in(const char *path, const char *folder) {
+    size_t length = strlen(folder);
+    return length && !strncmp(path, folder, length) && path[length] == '/' ? length + 1 : 0;
+}
+
+/*
+ * libdw gives paths that it has joined from a folder and a file. Valgrind shows the file alone,
+ * and compilers differ in where they cut ("src/" and "x.c", or nothing and "src/x.c"): the longest
+ * folder of the table that fits is what was joined.
+ */
+static const char *file_in(const char *path, Dwarf_Files *files, const struct unit *unit) {
+    const char *const *folders;
+    size_t count, longest = 0;
+    if (dwarf_getsrcdirs(files, &folders, &count) != 0)
+        return path;
+    size_t in_unit = unit->folder ? length_in(path, unit->folder) : 0;
+    if (unit->own_file && !strcmp(path + in_unit, unit->own_file))
+        return path + in_unit;
+    for (size_t i = 0; i < count; i++) {
+        if (!folders[i])
+            continue;
+        size_t length = length_in(path, folders[i]);
+        if (in_unit && folders[i][0] != '/') {
+            size_t below = length_in(path + in_unit, folders[i]);
+            length = below ? in_unit + below : length;
+        }
+        if (length > longest)
+            longest = length;
+    }
+    return path + (longest > in_unit ? longest : in_unit);
+}
+
 /* Where the call that was inlined as scope stands in the source. */
-static void place_of_call(const struct unit *unit, const struct scope *scope, const char **path,
-                          uint32_t *line) {
+static struct place place_of_call(const struct unit *unit, const struct scope *scope) {
     Dwarf_Die die = scope->die, unit_die = unit->die;
     Dwarf_Attribute found;
     Dwarf_Word number;
-    *path = NULL;
-    *line = 0;
     Dwarf_Files *files;
     size_t count;
+    struct place place = {0};
     if (dwarf_formudata(dwarf_attr(&die, DW_AT_call_file, &found), &number) == 0 &&
         dwarf_getsrcfiles(&unit_die, &files, &count) == 0 && number < count)
-        *path = dwarf_filesrc(files, number, NULL, NULL);
+        place.path = dwarf_filesrc(files, number, NULL, NULL);
+    if (place.path)
+        place.file = file_in(place.path, files, unit);
     if (dwarf_formudata(dwarf_attr(&die, DW_AT_call_line, &found), &number) == 0)
-        *line = (uint32_t)number;
+        place.line = (uint32_t)number;
+    return place;
 }
 
-static void place_of_address(struct unit *unit, uint64_t address, const char **path,
-                             uint32_t *line) {
-    *path = NULL;
-    *line = 0;
+static struct place place_of_address(struct unit *unit, uint64_t address) {
+    struct place place = {0};
     Dwarf_Line *row = dwarf_getsrc_die(&unit->skeleton, address);
+    Dwarf_Files *files;
+    size_t count;
     int number;
     if (!row || dwarf_lineno(row, &number) != 0)
-        return;
-    *path = dwarf_linesrc(row, NULL, NULL);
-    *line = number > 0 ? (uint32_t)number : 0;
+        return place;
+    place.path = dwarf_linesrc(row, NULL, NULL);
+    place.line = number > 0 ? (uint32_t)number : 0;
+    if (place.path && dwarf_getsrcfiles(&unit->skeleton, &files, &count) == 0)
+        place.file = file_in(place.path, files, unit);
+    return place;
+}
+
+static struct units_frame frame_at(const struct unit *unit, const struct place *place) {
+    return (struct units_frame){.path = place->path,
+                                .file = place->file ? place->file : place->path,
+                                .folder = unit->folder,
+                                .line = place->line};
 }
 
 static uint64_t lowest_address(const struct scope *scope, uint64_t bias) {
@@ -257,9 +319,7 @@ size_t units_find(struct units *units, uint64_t vaddr, bool inlined, struct unit
     if (!unit->read)
         read_unit(units, unit);
 
-    const char *path;
-    uint32_t line;
-    place_of_address(unit, address, &path, &line);
+    struct place place = place_of_address(unit, address);
     uint32_t at = ranges_find(&unit->ranges, address);
     size_t count = 0;
     for (; at != RANGES_NONE && unit->scopes[at].inlined; at = unit->scopes[at].parent) {
@@ -267,14 +327,14 @@ size_t units_find(struct units *units, uint64_t vaddr, bool inlined, struct unit
             continue;
         if (count == max)
             return count;
-        frames[count] = (struct units_frame){.path = path, .folder = unit->folder, .line = line};
+        frames[count] = frame_at(unit, &place);
         name_scope(&unit->scopes[at], &frames[count]);
         count++;
-        place_of_call(unit, &unit->scopes[at], &path, &line);
+        place = place_of_call(unit, &unit->scopes[at]);
     }
     if (count == max)
         return count;
-    frames[count] = (struct units_frame){.path = path, .folder = unit->folder, .line = line};
+    frames[count] = frame_at(unit, &place);
     if (at != RANGES_NONE) {
         name_scope(&unit->scopes[at], &frames[count]);
         frames[count].low = lowest_address(&unit->scopes[at], units->bias);

@@ -23,6 +23,7 @@ struct units_frame {
     const char *name;    /* DW_AT_name */
     const char *linkage; /* or NULL */
     const char *path;    /* of the source file, or NULL */
+    const char *file;    /* the end of path that the compiler calls the file: x.c or even a/x.c */
     const char *folder;  /* what a relative path is relative to, or NULL */
     uint32_t line;       /* or 0 */
     bool inlined;

@@ -43,14 +43,17 @@ static bool is_address_line(const char *line) {
 }
 
 static bool same_place(const struct symbol_frame *frame, const char *place) {
-    const char *slash = strrchr(place, '/');
-    const char *file = slash ? slash + 1 : place;
-    const char *colon = strrchr(file, ':');
+    char whole[8192];
+    const char *colon = strrchr(place, ':');
     unsigned line = colon ? (unsigned)strtoul(colon + 1, NULL, 10) : 0;
     if (!line)
         return !frame->line; /* the judge then guesses files from the symbol table */
-    return frame->line == line && frame->file && strlen(frame->file) == (size_t)(colon - file) &&
-           !strncmp(frame->file, file, (size_t)(colon - file));
+    if (frame->line != line || !frame->file)
+        return false;
+    bool has_folder = frame->directory && frame->directory[0];
+    snprintf(whole, sizeof whole, "%s%s%s", has_folder ? frame->directory : "",
+             has_folder ? "/" : "", frame->file);
+    return strlen(whole) == (size_t)(colon - place) && !strncmp(whole, place, strlen(whole));
 }
 
 /* The judge takes another of the names at the same address now and then. */
@@ -221,6 +224,20 @@ TEST(rust) {
     compare_build("rustc -O", "rustc -g -O $T/symbols_rust.rs -o program");
     compare_build("rustc -O v0",
                   "rustc -g -O -C symbol-mangling-version=v0 $T/symbols_rust.rs -o program");
+}
+
+/* Where compilers cut paths that are relative differs; the whole is the same. */
+TEST(relative_paths) {
+    NEED("llvm-addr2line");
+    NEED("clang");
+    static const char *const compilers[] = {"gcc -gdwarf-4", "gcc -gdwarf-5", "clang -gdwarf-4",
+                                            "clang -gdwarf-5"};
+    for (size_t i = 0; i < 4; i++) {
+        CHECK(help_run("mkdir -p deep/er && cp $T/symbols_c.c deep/er/ && "
+                       "%s -O2 -pthread deep/er/symbols_c.c -o program",
+                       compilers[i]));
+        compare(compilers[i], judge(), "program", "program", ALL, NULL);
+    }
 }
 
 TEST(split_dwarf) {
