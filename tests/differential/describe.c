@@ -32,9 +32,7 @@ const char *const describe_group_names[GROUP_COUNT] = {
 static const char *skip_reason(ZydisMnemonic mnemonic) {
     switch (mnemonic) {
     case ZYDIS_MNEMONIC_SYSENTER:
-        return "where the CPU has it in 64-bit mode, it returns to the 32-bit vdso";
-    case ZYDIS_MNEMONIC_VMCALL:
-        return "KVM on AMD patches the instruction in memory instead of executing it";
+        return __builtin_cpu_is("amd") ? NULL : "on Intel it returns to the 32-bit vdso";
     default:
         return NULL;
     }

@@ -1,8 +1,8 @@
 // Enters a form with all registers set, and leaves it with all registers recorded.
 //
 // int enter(void): loads the state at CONTEXT_IN, jumps to CONTEXT_ENTRY. A form leaves by a jump
-// through one of CONTEXT_EXITS, whose number becomes CONTEXT_MARK; the state goes to CONTEXT_OUT and
-// enter returns 0. A signal handler leaves a form by resuming at enter_faulted with rsp taken from
+// through one of CONTEXT_EXITS, whose number becomes CONTEXT_MARK; the state goes to CONTEXT_OUT
+// and enter returns 0. A signal handler leaves a form by resuming at enter_faulted with rsp taken from
 // CONTEXT_SAVED_RSP; then enter returns 1. All memory used here is at fixed addresses in the low
 // 2 GiB, so no register is needed to reach it; the stack of the form is never used.
 #include "layout.h"

@@ -199,6 +199,13 @@ static bool is_vsib(const struct base_form *base) {
     return false;
 }
 
+// A bit offset that is the address itself would hit anything.
+static void part_bit_offset(struct encoding *e) {
+    bool bit_test = e->kind == ENC_LEGACY && e->map == 1 && (e->opcode & 0xe7) == 0xa3;
+    while (bit_test && (e->reg == e->base || e->reg == e->index))
+        e->reg = (e->reg + 1) % 16;
+}
+
 static void expand_memory(const struct base_form *base, struct random *random) {
     bool vsib = is_vsib(base);
     unsigned registers = base->encoding.kind == ENC_EVEX ? 32 : 16;
@@ -220,6 +227,7 @@ static void expand_memory(const struct base_form *base, struct random *random) {
         if (!still(base, &e))
             continue;
         randomize(base, &e, random, registers);
+        part_bit_offset(&e);
         if (vsib && e.no_base && strpbrk(shape.prefixes, "\x64\x65"))
             e.disp = SEGMENT_DISP;
         finish(&e, shape.place);
