@@ -29,8 +29,19 @@ const char *const describe_group_names[GROUP_COUNT] = {
 };
 
 // Left out, and why.
-static const char *skip_reason(ZydisMnemonic mnemonic) {
-    switch (mnemonic) {
+static const char *skip_reason(const ZydisDecodedInstruction *instruction) {
+    unsigned segments = 0;
+    for (int i = 0; i < instruction->raw.prefix_count; i++)
+        segments += instruction->raw.prefixes[i].value != 0 &&
+                    memchr("\x26\x2e\x36\x3e\x64\x65", instruction->raw.prefixes[i].value, 6);
+    switch (instruction->mnemonic) {
+    case ZYDIS_MNEMONIC_SGDT:
+    case ZYDIS_MNEMONIC_SIDT:
+    case ZYDIS_MNEMONIC_SLDT:
+    case ZYDIS_MNEMONIC_SMSW:
+    case ZYDIS_MNEMONIC_STR:
+        return segments > 1 ? "the kernel emulates it (UMIP), but not with two segment prefixes"
+                            : NULL;
     case ZYDIS_MNEMONIC_SYSENTER:
         return __builtin_cpu_is("amd") ? NULL : "on Intel it returns to the 32-bit vdso";
     default:
@@ -391,7 +402,7 @@ struct description describe(const ZydisDecodedInstruction *instruction,
     d.form.length = instruction->length;
     d.form.states = 4;
     d.form.special = GPR_NONE;
-    d.skipped = skip_reason(instruction->mnemonic);
+    d.skipped = skip_reason(instruction);
     d.ignored = ignore_outcome(&d.form, instruction, operands);
     d.group = group_of(instruction);
     d.form.x87 = d.group == GROUP_X87;

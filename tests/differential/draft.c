@@ -176,7 +176,7 @@ static void finish(FILE *file) {
 }
 
 // A call, movs with longer immediates, a nop: read from different starts.
-static const uint8_t code_end[DRAFT_CODE_END] = {0x66, 0x2e, 0xe8, 0x48, 0xb8, 0x90};
+static const uint8_t code_end[DRAFT_CODE_END] = {0x3e, 0x2e, 0xe8, 0x48, 0xb8, 0x90};
 
 void draft_write(const char *path) {
     struct form_file header = {.magic = FORM_MAGIC, .group_count = GROUP_COUNT};
