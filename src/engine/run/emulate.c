@@ -17,12 +17,28 @@ enum {
     FLAG_RESUME = 0x10000,
 };
 
+static bool is_canonical(uint64_t address) {
+    return (int64_t)(address << 16) >> 16 == (int64_t)address;
+}
+
 static void protection_fault(void) {
     signal_raise(SIGSEGV, SI_KERNEL, 0, TRAP_PROTECTION, 0);
 }
 
-static void page_fault(uint64_t address) {
-    signal_raise(SIGSEGV, SEGV_MAPERR, address, TRAP_PAGE_FAULT, 4);
+// A read of [address, address + size) has failed: the first byte that is not there is to blame.
+static void page_fault(uint64_t address, unsigned size) {
+    uint8_t byte;
+    struct space_range range;
+    if (!is_canonical(address)) {
+        protection_fault();
+        return;
+    }
+    if (target_read(&byte, address, 1) == 0)
+        address = (address + size - 1) & ~4095ul;
+    memory_read_lock();
+    bool mapped = space_find(&target_space, address, &range) && range.start <= address;
+    memory_unlock();
+    signal_raise(SIGSEGV, mapped ? SEGV_ACCERR : SEGV_MAPERR, address, TRAP_PAGE_FAULT, 4 | mapped);
 }
 
 static void invalid_opcode(void) {
@@ -37,10 +53,6 @@ static void fetch_fault(uint64_t address) {
     memory_unlock();
     signal_raise(SIGSEGV, mapped ? SEGV_ACCERR : SEGV_MAPERR, address, TRAP_PAGE_FAULT,
                  ERROR_FETCH | mapped);
-}
-
-static bool is_canonical(uint64_t address) {
-    return (int64_t)(address << 16) >> 16 == (int64_t)address;
 }
 
 static uint64_t operand_address(struct insn *insn, const ZydisDecodedOperand *operand) {
@@ -71,7 +83,7 @@ static bool read_operand(struct insn *insn, const ZydisDecodedOperand *operand, 
     uint64_t address = operand_address(insn, operand);
     if (target_read(value, address, size) == 0)
         return true;
-    page_fault(address);
+    page_fault(address, size);
     return false;
 }
 
@@ -145,7 +157,7 @@ static void pop_segment(struct insn *insn) {
     uint64_t value = 0;
     unsigned width = insn->z.operand_width == 16 ? 2 : 8;
     if (target_read(&value, self->gpr[RSP], 2)) {
-        page_fault(self->gpr[RSP]);
+        page_fault(self->gpr[RSP], 2);
         return;
     }
     if (!load_selector(insn->operands[0].reg.value, value)) {
@@ -191,7 +203,7 @@ static void far_return(struct insn *insn) {
     for (unsigned i = 0; i < (interrupt ? 5 : 2); i++) {
         words[i] = 0;
         if (target_read(&words[i], sp + i * size, size)) {
-            page_fault(sp + i * size);
+            page_fault(sp + i * size, size);
             return;
         }
     }
@@ -212,7 +224,7 @@ static void pop_flags(struct insn *insn) {
     uint64_t value = 0;
     unsigned size = insn->z.operand_width / 8;
     if (target_read(&value, self->gpr[RSP], size)) {
-        page_fault(self->gpr[RSP]);
+        page_fault(self->gpr[RSP], size);
         return;
     }
     set_flags(value, size == 2 ? USER_FLAGS & 0xffff : USER_FLAGS);

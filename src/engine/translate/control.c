@@ -96,6 +96,48 @@ static bool is_far(const struct insn *insn) {
 
 bool translate_control(struct builder *b, struct insn *insn) {
     uint64_t next = insn_next(insn);
+    switch (insn->z.mnemonic) {
+    case ZYDIS_MNEMONIC_SYSCALL:
+        builder_exit_inline(b, EXIT_SYSCALL, next);
+        return true;
+    case ZYDIS_MNEMONIC_INT3:
+        builder_exit_inline(b, EXIT_BREAKPOINT, next);
+        return true;
+    case ZYDIS_MNEMONIC_INT:
+        if (insn->z.raw.imm[0].value.u != 3)
+            break;
+        builder_exit_inline(b, EXIT_BREAKPOINT, next);
+        return true;
+    case ZYDIS_MNEMONIC_XABORT:
+    case ZYDIS_MNEMONIC_JKZD:
+    case ZYDIS_MNEMONIC_JKNZD:
+        return false; // branches in name only
+    case ZYDIS_MNEMONIC_SYSENTER:
+    case ZYDIS_MNEMONIC_XBEGIN:
+    case ZYDIS_MNEMONIC_POPF:
+    case ZYDIS_MNEMONIC_POPFQ:
+    case ZYDIS_MNEMONIC_WRFSBASE:
+    case ZYDIS_MNEMONIC_WRGSBASE:
+    case ZYDIS_MNEMONIC_RDFSBASE:
+    case ZYDIS_MNEMONIC_RDGSBASE:
+    case ZYDIS_MNEMONIC_LFS:
+    case ZYDIS_MNEMONIC_LGS:
+        builder_exit_inline(b, EXIT_EMULATE, insn->pc);
+        return true;
+    case ZYDIS_MNEMONIC_MOV:
+    case ZYDIS_MNEMONIC_POP:
+        // Loading fs or gs: only these opcodes have a segment register as destination.
+        if ((insn->z.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && insn->z.opcode == 0x8e &&
+             (insn->z.raw.modrm.reg == 4 || insn->z.raw.modrm.reg == 5)) ||
+            (insn->z.opcode_map == ZYDIS_OPCODE_MAP_0F &&
+             (insn->z.opcode == 0xa1 || insn->z.opcode == 0xa9))) {
+            builder_exit_inline(b, EXIT_EMULATE, insn->pc);
+            return true;
+        }
+        break;
+    default:
+        break;
+    }
     switch (insn->z.meta.category) {
     case ZYDIS_CATEGORY_COND_BR:
         translate_conditional(b, insn);
@@ -124,38 +166,6 @@ bool translate_control(struct builder *b, struct insn *insn) {
         else
             builder_exit_inline(b, EXIT_EMULATE, insn->pc);
         return true;
-    default:
-        break;
-    }
-    switch (insn->z.mnemonic) {
-    case ZYDIS_MNEMONIC_SYSCALL:
-        builder_exit_inline(b, EXIT_SYSCALL, next);
-        return true;
-    case ZYDIS_MNEMONIC_INT3:
-        builder_exit_inline(b, EXIT_BREAKPOINT, next);
-        return true;
-    case ZYDIS_MNEMONIC_SYSENTER:
-    case ZYDIS_MNEMONIC_XBEGIN:
-    case ZYDIS_MNEMONIC_POPF:
-    case ZYDIS_MNEMONIC_POPFQ:
-    case ZYDIS_MNEMONIC_WRFSBASE:
-    case ZYDIS_MNEMONIC_WRGSBASE:
-    case ZYDIS_MNEMONIC_RDFSBASE:
-    case ZYDIS_MNEMONIC_RDGSBASE:
-    case ZYDIS_MNEMONIC_LFS:
-    case ZYDIS_MNEMONIC_LGS:
-        builder_exit_inline(b, EXIT_EMULATE, insn->pc);
-        return true;
-    case ZYDIS_MNEMONIC_MOV:
-    case ZYDIS_MNEMONIC_POP:
-        // Loading fs or gs: only these opcodes have a segment register as destination.
-        if ((insn->z.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && insn->z.opcode == 0x8e) ||
-            (insn->z.opcode_map == ZYDIS_OPCODE_MAP_0F &&
-             (insn->z.opcode == 0xa1 || insn->z.opcode == 0xa9))) {
-            builder_exit_inline(b, EXIT_EMULATE, insn->pc);
-            return true;
-        }
-        return false;
     default:
         return false;
     }

@@ -30,6 +30,12 @@ static int pick_scratch(uint32_t used) {
     return -1;
 }
 
+// Any register at all, for what is only added to another.
+static int pick_second(uint32_t used) {
+    int low = pick_scratch(used);
+    return low >= 0 ? low : 31 - __builtin_clz(~used & 0xffff);
+}
+
 // For `mov reg, [memory]` without reg in the address: reg itself may hold the address.
 static int own_scratch(struct insn *insn, const ZydisDecodedOperand *memory) {
     const ZydisDecodedOperand *first = &insn->operands[0];
@@ -152,8 +158,14 @@ static void emit_lea32(struct emitter *e, unsigned reg, const ZydisDecodedOperan
     emit32(e, memory->mem.disp.value);
 }
 
+// scratch += the segment's base
+static void emit_add_base(struct emitter *e, int scratch, int second, int field) {
+    emit_load_field(e, second, field);
+    emit_add_address(e, scratch, scratch, second);
+}
+
 // Writes code that leaves the operand's address reachable as *address, using scratch registers that
-// have been spilled. Returns false if one more scratch register is needed (pass it as `second`).
+// have been spilled; `second` only where needs_second says so.
 static void prepare_address(struct emitter *e, const struct insn *insn,
                             const ZydisDecodedOperand *memory, int scratch, int second,
                             struct address *address) {
@@ -162,23 +174,19 @@ static void prepare_address(struct emitter *e, const struct insn *insn,
     *address = (struct address){.base = scratch, .index = -1};
     if (is_rip_relative(memory)) {
         emit_move_imm(e, scratch, rip_target(insn, memory));
-        if (field) {
-            emit_load_field(e, second, field);
-            address->index = second;
-        }
+        if (field)
+            emit_add_base(e, scratch, second, field);
         return;
     }
     if (insn->z.address_width == 32 && !is_vector_register(memory->mem.index)) {
         emit_lea32(e, scratch, memory);
-        emit_load_field(e, second, field);
-        address->index = second;
+        emit_add_base(e, scratch, second, field);
         return;
     }
     int64_t displacement = memory->mem.disp.value;
     if (displacement != (int32_t)displacement) { // absolute 64-bit address of `mov rax, moffs`
         emit_move_imm(e, scratch, displacement);
-        emit_load_field(e, second, field);
-        address->index = second;
+        emit_add_base(e, scratch, second, field);
         return;
     }
     emit_load_field(e, scratch, field);
@@ -237,7 +245,7 @@ static void copy_with_scratch(struct builder *b, struct insn *insn,
         spilled |= 1u << scratch;
         builder_state(b, STATE_WITHIN, spilled);
         if (needs_second(insn, memory)) {
-            second = pick_scratch(used | 1u << scratch);
+            second = pick_second(used | 1u << scratch);
             emit_spill(&b->e, second);
             spilled |= 1u << second;
             builder_state(b, STATE_WITHIN, spilled);
@@ -366,7 +374,7 @@ void translate_load_operand(struct builder *b, struct insn *insn,
     uint16_t spilled = 1u << RCX;
     if (segment_field(operand) || is_rip_relative(operand)) {
         uint32_t used = insn_registers(insn) | 1u << RSP | 1u << RCX;
-        int scratch = pick_scratch(used), second = pick_scratch(used | 1u << scratch);
+        int scratch = pick_scratch(used), second = pick_second(used | 1u << scratch);
         emit_spill(e, scratch);
         emit_spill(e, second);
         spilled |= 1u << scratch | 1u << second;
@@ -387,7 +395,7 @@ void translate_load_operand(struct builder *b, struct insn *insn,
         emit8(e, 0x8b);
         encode_address(e, RCX, &address);
     }
-    for (unsigned reg = 0; reg < 8; reg++)
+    for (unsigned reg = 0; reg < GPR_COUNT; reg++)
         if (reg != RCX && spilled & 1u << reg)
             emit_unspill(e, reg);
     builder_state(b, STATE_WITHIN, 1u << RCX);
