@@ -67,6 +67,7 @@ void task_init_thread(void) {
     *(uint16_t *)self->xstate = 0x37f;
     *(uint32_t *)(self->xstate + 24) = 0x1f80;
     self->flags = 0x202;
+    self->pid = getpid();
     self->tid = syscall(SYS_gettid);
     signal_init_thread();
 }
@@ -108,6 +109,7 @@ void task_forked(void) {
     stopped = 0;
     tasks = self;
     self->next = NULL;
+    self->pid = getpid();
     self->tid = syscall(SYS_gettid);
 }
 
@@ -135,6 +137,11 @@ void task_become_idle(void) {
     __atomic_store_n(&self->busy, 0, __ATOMIC_SEQ_CST);
 }
 
+static void interrupt(const struct task *task) {
+    siginfo_t info = {.si_signo = ENGINE_SIGNAL, .si_code = ENGINE_SIGNAL_CODE};
+    syscall(SYS_rt_tgsigqueueinfo, task->pid, task->tid, ENGINE_SIGNAL, &info);
+}
+
 void task_stop_others(void) {
     task_become_idle();
     pthread_mutex_lock(&stop_lock);
@@ -148,7 +155,7 @@ void task_stop_others(void) {
             // A signal takes a thread out of the cache; again now and then, in case it was just
             // about to go in.
             if (spins % 1024 == 0)
-                syscall(SYS_tgkill, getpid(), task->tid, ENGINE_SIGNAL);
+                interrupt(task);
             syscall(SYS_sched_yield);
         }
     }

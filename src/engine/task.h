@@ -58,7 +58,7 @@ struct task {
     uint32_t busy; // looks up or runs translated code: a flush must wait for it
 
     // The rest is for C code only.
-    int tid;
+    int pid, tid;               // pid: of the process, the child's in a vfork child
     bool spurious;              // a system call was interrupted by the engine itself
     bool trap_flag;             // the target single-steps itself; never in flags (run/dispatch.c)
     bool stepping;              // single-stepping to a clean point (signal/host.c)
@@ -73,6 +73,7 @@ struct task {
     void *host_altstack;
     sigjmp_buf thread_end;      // where a thread that has ended goes
     bool is_leader;             // runs on the process's first host thread
+    bool is_borrowed;           // a vfork child runs on its parent's task
     struct task *next;          // in the list of all tasks
     void *tool;                 // the tool's own per-thread state
 };
@@ -108,7 +109,8 @@ void task_resume_others(void);
 void task_become_busy(void);
 void task_become_idle(void);
 
-// The signal that the engine keeps for itself.
-#define ENGINE_SIGNAL 64
+// How the engine interrupts a thread: SIGTRAP, which it handles anyway, with a code of its own.
+#define ENGINE_SIGNAL      SIGTRAP
+#define ENGINE_SIGNAL_CODE (-0x5157)
 
 #endif

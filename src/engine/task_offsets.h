@@ -22,5 +22,6 @@
 #define EXIT_INDIRECT 1 // an indirect branch whose destination is not in the table yet
 #define EXIT_SIGNAL   2 // a signal handler took the task out of the cache
 #define EXIT_PENDING  3 // not entered: something is pending
+#define EXIT_WILD     4 // the branch at pc leads to an address that cannot exist
 
 #endif

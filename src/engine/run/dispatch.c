@@ -185,6 +185,10 @@ static void run_single(void) {
         signal_raise(SIGTRAP, TRAP_TRACE, self->pc, TRAP_DEBUG, 0);
 }
 
+static bool is_canonical(uint64_t address) {
+    return (int64_t)(address << 16) >> 16 == (int64_t)address;
+}
+
 void run_task(void) {
     struct link *link = NULL;
     bool indirect = false;
@@ -220,6 +224,14 @@ void run_task(void) {
         case EXIT_INDIRECT:
             self->pc = self->jump_target;
             indirect = true;
+            if (!is_canonical(self->pc)) {
+                // Only with high code: the branch has been noted.
+                self->pc = link_get(self->exit_link)->target;
+                emulate_wild_branch(true);
+            }
+            break;
+        case EXIT_WILD:
+            emulate_wild_branch(false);
             break;
         default:
             break;

@@ -314,3 +314,15 @@ void emulate_instruction(void) {
         protection_fault();
     }
 }
+
+void emulate_wild_branch(bool pushed) {
+    struct insn insn;
+    struct code_bytes code;
+    if (!decode_here(&insn, &code))
+        return;
+    if (insn.z.mnemonic == ZYDIS_MNEMONIC_RET)
+        self->gpr[RSP] -= 8 + insn.z.raw.imm[0].value.u;
+    else if (insn.z.mnemonic == ZYDIS_MNEMONIC_CALL && pushed)
+        self->gpr[RSP] += 8;
+    protection_fault();
+}

@@ -29,6 +29,9 @@ __attribute__((noreturn)) void thread_exit(int status);
 
 // emulate.c: performs the instruction at self->pc, or raises the signal that it raises.
 void emulate_instruction(void);
+// The branch at self->pc leads to an address that cannot exist: raises what the processor does, the
+// stack pointer being as before the branch. pushed: a call has already pushed its return address.
+void emulate_wild_branch(bool pushed);
 // request.c: the client request whose last instruction ends at self->pc.
 void client_request(void);
 

@@ -9,6 +9,8 @@
 #include "engine/run/enter.h"
 #include "engine/signal/signal.h"
 
+enum { MINIMAL_ALTSTACK = 2048 };
+
 bool signal_default_is_fatal(int number) {
     switch (number) {
     case SIGCHLD:
@@ -48,8 +50,7 @@ long signal_action(int number, uint64_t new_action, uint64_t old_action, uint64_
         // Another thread must not see half of it.
         signal_block_all();
         *slot = action;
-        if (number != ENGINE_SIGNAL)
-            signal_mirror(number);
+        signal_mirror(number);
         signal_restore_mask();
     }
     if (old_action && target_write(old_action, &old, sizeof old))
@@ -88,36 +89,44 @@ long signal_pending(uint64_t set, uint64_t size) {
 
 bool on_altstack(uint64_t sp) {
     const stack_t *stack = &self->altstack;
-    if (stack->ss_flags & (int)(1u << 31)) // SS_AUTODISARM: disarmed while in use
+    if (stack->ss_flags & SS_AUTODISARM) // disarmed while in use
         return false;
     return sp > (uint64_t)stack->ss_sp && sp - (uint64_t)stack->ss_sp <= stack->ss_size;
 }
 
+void altstack_reset(void) {
+    self->altstack = (stack_t){.ss_flags = SS_DISABLE};
+}
+
+long altstack_set(const stack_t *wanted, uint64_t sp) {
+    int mode = wanted->ss_flags & ~SS_AUTODISARM;
+    if (on_altstack(sp))
+        return -EPERM;
+    if (mode != 0 && mode != SS_ONSTACK && mode != SS_DISABLE)
+        return -EINVAL;
+    if (mode != SS_DISABLE && wanted->ss_size < MINIMAL_ALTSTACK)
+        return -ENOMEM;
+    self->altstack = *wanted;
+    if (mode == SS_DISABLE) {
+        self->altstack.ss_sp = NULL;
+        self->altstack.ss_size = 0;
+    }
+    return 0;
+}
+
 long signal_altstack(uint64_t new_stack, uint64_t old_stack) {
-    const int autodisarm = (int)(1u << 31);
-    stack_t now = self->altstack, wanted;
-    if (!now.ss_size)
-        now.ss_flags = SS_DISABLE;
-    else if (on_altstack(self->gpr[RSP]))
-        now.ss_flags |= SS_ONSTACK;
+    stack_t old = self->altstack, wanted;
+    uint64_t sp = self->gpr[RSP];
+    old.ss_flags &= SS_AUTODISARM;
+    old.ss_flags |= !old.ss_size ? SS_DISABLE : on_altstack(sp) ? SS_ONSTACK : 0;
     if (new_stack) {
         if (target_read(&wanted, new_stack, sizeof wanted))
             return -EFAULT;
-        if (on_altstack(self->gpr[RSP]))
-            return -EPERM;
-        int mode = wanted.ss_flags & ~autodisarm;
-        if (mode != 0 && mode != SS_ONSTACK && mode != SS_DISABLE)
-            return -EINVAL;
-        if (mode == SS_DISABLE) {
-            wanted.ss_sp = NULL;
-            wanted.ss_size = 0;
-        } else if (wanted.ss_size < 2048) {
-            return -ENOMEM;
-        }
-        wanted.ss_flags &= autodisarm;
-        self->altstack = wanted;
+        long result = altstack_set(&wanted, sp);
+        if (result)
+            return result;
     }
-    if (old_stack && target_write(old_stack, &now, sizeof now))
+    if (old_stack && target_write(old_stack, &old, sizeof old))
         return -EFAULT;
     return 0;
 }

@@ -81,6 +81,7 @@ static void write_out_initial_parts(void) {
     }
     if (!(*present & 2))
         memset(self->xstate + 160, 0, 256);
+    *present |= 3; // so that a handler may change them
 }
 
 static uint64_t choose_stack(const struct kernel_action *action) {
@@ -123,15 +124,13 @@ static long push_frame(const struct queued_signal *queued, const struct kernel_a
                           .info = queued->info};
     frame.uc_stack.sp = (uint64_t)self->altstack.ss_sp;
     frame.uc_stack.size = self->altstack.ss_size;
-    frame.uc_stack.flags = self->altstack.ss_size ? self->altstack.ss_flags : SS_DISABLE;
-    if (on_altstack(self->gpr[RSP]))
-        frame.uc_stack.flags |= SS_ONSTACK;
+    frame.uc_stack.flags = self->altstack.ss_flags;
     fill_context(&frame.context, queued);
     frame.context.fpstate = fpstate;
     if (write_xstate(fpstate) || target_write(at, &frame, sizeof frame))
         return -EFAULT;
-    if (self->altstack.ss_flags & (int)(1u << 31)) // SS_AUTODISARM
-        self->altstack = (stack_t){0};
+    if (self->altstack.ss_flags & SS_AUTODISARM)
+        altstack_reset();
     self->gpr[RSP] = at;
     self->gpr[RDI] = queued->number;
     self->gpr[RSI] = at + offsetof(struct frame, info);
@@ -249,12 +248,13 @@ void signal_return(void) {
     const uint64_t gpr[GPR_COUNT] = {c->rax, c->rcx, c->rdx, c->rbx, c->rsp, c->rbp,
                                      c->rsi, c->rdi, c->r8,  c->r9,  c->r10, c->r11,
                                      c->r12, c->r13, c->r14, c->r15};
+    const stack_t stack = {.ss_sp = (void *)frame.uc_stack.sp,
+                           .ss_size = frame.uc_stack.size,
+                           .ss_flags = frame.uc_stack.flags};
+    altstack_set(&stack, self->gpr[RSP]); // refused while on it, as by the kernel
     memcpy(self->gpr, gpr, sizeof gpr);
     self->pc = c->rip;
     self->flags = (self->flags & ~USER_FLAGS) | (c->flags & USER_FLAGS & ~FLAG_TRAP);
     self->trap_flag = c->flags & FLAG_TRAP;
-    self->altstack = (stack_t){.ss_sp = (void *)frame.uc_stack.sp,
-                               .ss_size = frame.uc_stack.flags & SS_DISABLE ? 0 : frame.uc_stack.size,
-                               .ss_flags = frame.uc_stack.flags & (int)(1u << 31)};
     signal_set_mask(frame.uc_mask);
 }

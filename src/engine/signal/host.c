@@ -17,7 +17,7 @@ enum {
     FLAG_TRAP = 0x100,
     FLAGS_CLEAN = 0x202,
     DEFAULT_MXCSR = 0x1f80,
-    TRAP_PAGE_FAULT = 14,
+    LOOKUP_SIZE = 7, // of the instruction that reads the jump table
 };
 
 // Where each general register stands in the kernel's context.
@@ -114,15 +114,25 @@ static void engine_fault(int number, const siginfo_t *info, ucontext_t *context)
           *context_register(context, REG_RIP), info->si_addr, self->pc);
 }
 
+static bool is_canonical(uint64_t address) {
+    return (int64_t)(address << 16) >> 16 == (int64_t)address;
+}
+
 static void fault_in_cache(int number, const siginfo_t *info, ucontext_t *context) {
     uint64_t rip = *context_register(context, REG_RIP);
     struct block *block = block_at(rip);
     if (!block)
         engine_fault(number, info, context);
     const struct block_state *state = block_state_at(block, rip);
+    if (state->kind == STATE_LOOKUP && is_canonical(self->jump_target)) {
+        // Not in the table: as if it had said so.
+        *context_register(context, REG_RCX) = 0;
+        *context_register(context, REG_RIP) += LOOKUP_SIZE;
+        return;
+    }
     take_out(context, block, state);
     if (state->kind == STATE_LOOKUP) {
-        self->exit_reason = EXIT_INDIRECT;
+        self->exit_reason = EXIT_WILD;
         return;
     }
     struct queued_signal *fault = &self->fault;
@@ -135,7 +145,7 @@ static void fault_in_cache(int number, const siginfo_t *info, ucontext_t *contex
         fault->info.si_addr = (void *)self->pc;
     self->pending |= PENDING_SIGNAL;
     memset(&context->uc_sigmask, 0xff, 8);
-    *(uint64_t *)&context->uc_sigmask &= ~ENGINE_SIGNALS;
+    *(uint64_t *)&context->uc_sigmask &= ~SYNCHRONOUS_SIGNALS;
 }
 
 static bool is_synchronous(int number, const siginfo_t *info) {
@@ -157,7 +167,8 @@ void host_signal(int number, siginfo_t *info, void *argument) {
         if (number != SIGSYS || cache_contains(rip))
             return;
     }
-    if (number != ENGINE_SIGNAL) {
+    bool own = number == ENGINE_SIGNAL && info->si_code == ENGINE_SIGNAL_CODE;
+    if (!own) {
         if (SYNCHRONOUS_SIGNALS & self->sigmask & signal_bit(number)) {
             self->held_back |= signal_bit(number);
             return;
@@ -165,9 +176,9 @@ void host_signal(int number, siginfo_t *info, void *argument) {
         self->queued = (struct queued_signal){.number = number, .info = *info};
         self->pending |= PENDING_SIGNAL;
         memset(&context->uc_sigmask, 0xff, 8);
-        *(uint64_t *)&context->uc_sigmask &= ~ENGINE_SIGNALS;
+        *(uint64_t *)&context->uc_sigmask &= ~SYNCHRONOUS_SIGNALS;
     }
-    if (number == ENGINE_SIGNAL && rip == (uint64_t)target_syscall_end)
+    if (own && rip == (uint64_t)target_syscall_end)
         self->spurious = true;
     interrupt(context);
 }
@@ -189,7 +200,7 @@ static void install_handler(int number, uint64_t extra_flags) {
 
 void signal_mirror(int number) {
     const struct kernel_action *target = &self->sighand->actions[number];
-    if (ENGINE_SIGNALS & signal_bit(number))
+    if (SYNCHRONOUS_SIGNALS & signal_bit(number))
         return;
     uint64_t kept = target->flags & (SA_RESTART | SA_NOCLDSTOP | SA_NOCLDWAIT);
     bool is_default = target->handler == (uint64_t)SIG_DFL;
@@ -217,15 +228,15 @@ void signal_set_mask(uint64_t mask) {
 }
 
 void signal_restore_mask(void) {
-    uint64_t mask = self->sigmask & ~ENGINE_SIGNALS;
+    uint64_t mask = self->sigmask & ~SYNCHRONOUS_SIGNALS;
     // While one is under way no other may come.
     if (self->queued.number || self->fault.number)
-        mask = ~ENGINE_SIGNALS;
+        mask = ~SYNCHRONOUS_SIGNALS;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, 8);
 }
 
 void signal_block_all(void) {
-    uint64_t mask = ~ENGINE_SIGNALS;
+    uint64_t mask = ~SYNCHRONOUS_SIGNALS;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, 8);
 }
 
@@ -247,7 +258,7 @@ void signal_init_process(void) {
         host_action(number, NULL, &old);
         if (old.handler == (uint64_t)SIG_IGN)
             sighand->actions[number].handler = (uint64_t)SIG_IGN;
-        if (ENGINE_SIGNALS & signal_bit(number))
+        if (SYNCHRONOUS_SIGNALS & signal_bit(number))
             install_handler(number, SA_RESTART);
         else
             signal_mirror(number);

@@ -36,7 +36,6 @@ static inline uint64_t signal_bit(int number) {
 #define SYNCHRONOUS_SIGNALS                                                                        \
     (1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1) | 1ull << (SIGFPE - 1) | 1ull << (SIGILL - 1) |  \
      1ull << (SIGTRAP - 1) | 1ull << (SIGSYS - 1))
-#define ENGINE_SIGNALS (SYNCHRONOUS_SIGNALS | 1ull << (ENGINE_SIGNAL - 1))
 
 // host.c
 void signal_init_process(void); // takes over the dispositions and the mask that exec left
@@ -64,7 +63,14 @@ long signal_procmask(int how, uint64_t set, uint64_t old, uint64_t size);
 long signal_pending(uint64_t set, uint64_t size);
 long signal_altstack(uint64_t new_stack, uint64_t old_stack);
 struct sighand *sighand_copy(const struct sighand *);
+
+// The alternate stack, by the kernel's rules: flags are kept as they were given.
+#ifndef SS_AUTODISARM
+#define SS_AUTODISARM ((int)(1u << 31))
+#endif
 bool on_altstack(uint64_t sp);
+long altstack_set(const stack_t *, uint64_t sp);
+void altstack_reset(void);
 // Of the default action: is the process ended?
 bool signal_default_is_fatal(int number);
 

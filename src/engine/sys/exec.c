@@ -122,9 +122,23 @@ static long exec_away(int directory, const char *path, char **argv, char **envp,
     return result;
 }
 
+// The path of an open file, if it still leads to that file.
+static bool path_of_descriptor(int fd, char path[PATH_MAX]) {
+    char link[32];
+    struct stat opened, found;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, path, PATH_MAX - 1);
+    path[length > 0 ? length : 0] = 0;
+    if (length > 0 && fstat(fd, &opened) == 0 && stat(path, &found) == 0 &&
+        opened.st_dev == found.st_dev && opened.st_ino == found.st_ino)
+        return true;
+    path[0] = 0;
+    return false;
+}
+
 static long do_exec(int directory, uint64_t path_address, uint64_t argv_address,
                     uint64_t envp_address, int flags) {
-    char path[PATH_MAX], absolute[64];
+    char path[PATH_MAX];
     if (target_string(path, path_address, sizeof path) < 0)
         return -EFAULT;
     const char *alias = files_exe_alias(path);
@@ -137,9 +151,7 @@ static long do_exec(int directory, uint64_t path_address, uint64_t argv_address,
         char **own = argv + ENGINE_ARGUMENTS;
         char *no_arguments[] = {(char *)"", NULL};
         bool simple = directory == AT_FDCWD || path[0] == '/';
-        if (!simple && (flags & AT_EMPTY_PATH) && !path[0]) {
-            snprintf(absolute, sizeof absolute, "/proc/self/fd/%d", directory);
-            snprintf(path, sizeof path, "%s", absolute);
+        if (flags & AT_EMPTY_PATH && !path[0] && path_of_descriptor(directory, path)) {
             directory = AT_FDCWD;
             flags = 0;
             simple = true;

@@ -37,6 +37,11 @@ static bool is_possible_place(uint64_t start, uint64_t end) {
     return is_usual_place(start, end) || inside(start, end, MIDDLE_START, MIDDLE_END);
 }
 
+// Whether a call about existing memory concerns the target's, wherever that lies.
+static bool is_targets(uint64_t start, uint64_t end) {
+    return is_possible_place(start, end) || space_is_mapped(&target_space, start, end);
+}
+
 // Modules go to the low area, so that their code is in reach of the cache: private mappings of the
 // beginning of an ELF file, and whatever is executable from the start.
 static bool looks_like_module(uint64_t prot, uint64_t flags, int fd, uint64_t offset) {
@@ -133,9 +138,15 @@ long sys_mmap(long number, struct sys_arguments *args) {
         } else {
             uint64_t native = (flags & ~(MAP_FIXED_NOREPLACE | MAP_32BIT)) | MAP_FIXED;
             result = syscall(SYS_mmap, at, size, space_native_prot(prot), native, fd, offset);
-            if (result == -1)
+            if (result == -1 && errno == EINVAL && !fixed && !(flags & MAP_ANONYMOUS)) {
+                // Some files (io_uring's rings) are only mapped where the kernel wants them.
+                native &= ~(uint64_t)MAP_FIXED;
+                result = syscall(SYS_mmap, 0, size, space_native_prot(prot), native, fd, offset);
+                at = result;
+            }
+            if (result == -1) {
                 result = -errno;
-            else {
+            } else {
                 struct space_attributes attributes = describe(prot, flags, fd, offset);
                 if (fixed)
                     memory_changed(at, at + size);
@@ -179,7 +190,7 @@ long sys_mprotect(long number, struct sys_arguments *args) {
         return -EINVAL;
     if (end == start)
         return 0;
-    if (!is_possible_place(start, end))
+    if (!is_targets(start, end))
         return -ENOMEM;
     memory_write_lock();
     struct sys_arguments native = *args;
@@ -308,7 +319,7 @@ long sys_brk(long number, struct sys_arguments *args) {
 
 long sys_madvise(long number, struct sys_arguments *args) {
     uint64_t start = args->a[0], end = start + page_up(args->a[1]);
-    if (end > start && !is_possible_place(start, end))
+    if (end > start && !is_targets(start, end))
         return -ENOMEM;
     long result = sys_pass(number, args);
     if (result == 0 && (args->a[2] == MADV_DONTNEED || args->a[2] == MADV_REMOVE) && end > start) {

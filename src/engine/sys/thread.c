@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "engine/cache/block.h"
-#include "engine/log.h"
 #include "engine/memory/memory.h"
 #include "engine/memory/target.h"
 #include "engine/run/enter.h"
@@ -77,6 +76,7 @@ static void *thread_main(void *argument) {
     adjust_child(self, request);
     self->sighand = start->parent->sighand;
     self->sigmask = start->parent->sigmask;
+    altstack_reset();
     if (request->flags & CLONE_CHILD_CLEARTID)
         self->clear_child_tid = request->child_tid;
     if (request->flags & CLONE_PARENT_SETTID)
@@ -165,7 +165,8 @@ void thread_exit(int status) {
     }
     if (!self->is_leader)
         siglongjmp(self->thread_end, 1);
-    task_unregister(self);
+    if (!self->is_borrowed)
+        task_unregister(self);
     syscall(SYS_exit, status);
     __builtin_unreachable();
 }
@@ -177,6 +178,7 @@ static void after_fork(const struct clone_request *request, int parent) {
     memory_forked();
     task_forked();
     self->is_leader = true;
+    self->is_borrowed = false;
     self->clear_child_tid = 0;
     self->robust_list = 0;
     wire_send_forked(parent, getpid());
@@ -219,8 +221,9 @@ static long fork_process(const struct clone_request *request) {
 
 static void vfork_main(void *argument) {
     const struct clone_request *request = argument;
+    self->pid = getpid();
     self->tid = syscall(SYS_gettid);
-    self->is_leader = true;
+    self->is_leader = self->is_borrowed = true;
     self->clear_child_tid = 0;
     self->sighand = sighand_copy(self->sighand);
     wire_send_forked(getppid(), getpid());
@@ -229,7 +232,8 @@ static void vfork_main(void *argument) {
     run_task();
 }
 
-// The parent's part of the task that the child has overwritten.
+// Also for a process that shares memory without CLONE_VFORK: it would need a task of its own, so
+// its parent waits for it all the same.
 static long vfork_process(const struct clone_request *request) {
     static const uint64_t passed = CLONE_VM | CLONE_VFORK | CLONE_PIDFD;
     uint8_t *stack = mmap(NULL, ENGINE_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -240,7 +244,7 @@ static long vfork_process(const struct clone_request *request) {
     signal_block_all();
     struct task saved = *self;
     memcpy(xstate, self->xstate, xstate_size);
-    long child = clone_vm((request->flags & passed) | request->exit_signal,
+    long child = clone_vm((request->flags & passed) | CLONE_VFORK | request->exit_signal,
                           stack + ENGINE_STACK - 16, vfork_main, (void *)request,
                           (void *)request->pidfd);
     if (self->sighand != saved.sighand)
@@ -266,10 +270,7 @@ static long do_clone(const struct clone_request *request) {
         return request->flags & CLONE_VM ? start_thread(request) : -EINVAL;
     if (!(request->flags & CLONE_VM))
         return fork_process(request);
-    if (request->flags & CLONE_VFORK)
-        return vfork_process(request);
-    log_notice("clone without CLONE_THREAD and CLONE_VFORK but with CLONE_VM is not supported yet");
-    return -EINVAL;
+    return vfork_process(request);
 }
 
 long sys_clone(long number, struct sys_arguments *args) {

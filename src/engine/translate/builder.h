@@ -8,6 +8,7 @@
 
 enum {
     BLOCK_INSTRUCTIONS = 96,
+    BLOCK_BRANCHES = 6, // not taken, that a block goes on after: each may start a block that overlaps
     BLOCK_BYTES = 1024, // of target code
     INSN_BYTES = 15,
     BLOCK_EXITS = BLOCK_INSTRUCTIONS + BLOCK_BYTES / 8 + 8,
@@ -59,6 +60,8 @@ void builder_state(struct builder *, enum state_kind, uint16_t spilled);
 void builder_exit_rel32(struct builder *, uint64_t target);
 void builder_exit_inline(struct builder *, enum exit_kind, uint64_t target);
 void builder_jump_exit(struct builder *, uint64_t target);
+// Lets the dispatcher find the branch that is about to be taken.
+void builder_note_branch(struct builder *, uint64_t pc);
 
 // copy.c: instructions that are not control flow.
 void translate_plain(struct builder *, struct insn *);

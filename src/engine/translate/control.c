@@ -18,20 +18,28 @@ static void emit_push_return(struct builder *b, uint64_t address) {
     }
 }
 
-// The destination is in rcx and, already, in self->jump_target.
-static void emit_lookup(struct builder *b) {
+// The destination is in rcx and, already, in self->jump_target. A call pushes its return address
+// after the look-up: a destination that cannot exist is refused before.
+static void emit_lookup(struct builder *b, struct insn *insn, bool is_call) {
     struct emitter *e = &b->e;
-    builder_state(b, STATE_LOOKUP, 1u << RCX);
     if (cache_high_code) {
+        // Not reached by faults: the dispatcher must know the branch to refuse its destination.
+        builder_note_branch(b, insn->pc);
+        if (is_call)
+            emit_push_return(b, insn_next(insn));
         emit_load_field32(e, RCX, TASK_JUMP_TARGET + 4);
         emit_bytes(e, (uint8_t[]){0xe3, 5}, 2); // jrcxz over the jump
         emit_jump(e, cache_gate_high_lookup);
         emit_load_field32(e, RCX, TASK_JUMP_TARGET);
     }
+    builder_state(b, STATE_LOOKUP, 1u << RCX);
     emit_bytes(e, (uint8_t[]){0x8b, 0x0c, 0x8d}, 3); // mov ecx, [rcx*4 + table]
     emit32(e, JUMP_TABLE);
+    builder_state(b, STATE_WITHIN, 1u << RCX);
     emit_bytes(e, (uint8_t[]){0x48, 0x8d, 0x89}, 3); // lea rcx, [rcx + cache]
     emit32(e, CACHE_START);
+    if (is_call && !cache_high_code)
+        emit_push_return(b, insn_next(insn));
     emit_bytes(e, (uint8_t[]){0xff, 0xe1}, 2); // jmp rcx
     b->ended = true;
 }
@@ -46,9 +54,7 @@ static void translate_indirect(struct builder *b, struct insn *insn, bool is_cal
     emit_indirect_begin(b);
     translate_load_operand(b, insn, &insn->operands[0]);
     emit_store_field(&b->e, RCX, TASK_JUMP_TARGET);
-    if (is_call)
-        emit_push_return(b, insn_next(insn));
-    emit_lookup(b);
+    emit_lookup(b, insn, is_call);
 }
 
 static void translate_return(struct builder *b, struct insn *insn) {
@@ -59,7 +65,7 @@ static void translate_return(struct builder *b, struct insn *insn) {
         emit32(&b->e, insn->z.raw.imm[0].value.u);
     }
     emit_store_field(&b->e, RCX, TASK_JUMP_TARGET);
-    emit_lookup(b);
+    emit_lookup(b, insn, false);
 }
 
 static uint64_t branch_target(const struct insn *insn) {

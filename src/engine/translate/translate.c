@@ -46,6 +46,11 @@ void builder_exit_inline(struct builder *b, enum exit_kind kind, uint64_t target
     b->ended = true;
 }
 
+void builder_note_branch(struct builder *b, uint64_t pc) {
+    add_exit(b, EXIT_TO, pc);
+    emit_store_field_imm(&b->e, TASK_EXIT_LINK, first_link + b->exit_count - 1);
+}
+
 void builder_jump_exit(struct builder *b, uint64_t target) {
     emit_align_patch(&b->e, 1);
     emit8(&b->e, 0xe9);
@@ -80,8 +85,8 @@ static bool writes_memory(struct insn *insn) {
 // Decodes the instructions of the block. An instruction that does not decode ends it; at the start
 // of a block it is left to emulate_instruction, which raises what the processor would.
 static unsigned decode_block(const struct code_bytes *code, unsigned most, unsigned *guest_size) {
-    unsigned count = 0, offset = 0;
-    while (count < most && offset < BLOCK_BYTES && offset < code->size) {
+    unsigned count = 0, offset = 0, branches = 0;
+    while (count < most && branches <= BLOCK_BRANCHES && offset < BLOCK_BYTES && offset < code->size) {
         const uint8_t *bytes = code->bytes + offset;
         unsigned available = code->size - offset;
         struct insn *insn = &insns[count];
@@ -92,6 +97,7 @@ static unsigned decode_block(const struct code_bytes *code, unsigned most, unsig
             break;
         count++;
         offset += insn->z.length;
+        branches += insn->z.meta.category == ZYDIS_CATEGORY_COND_BR;
         if (is_block_end(insn) || (code->checked && writes_memory(insn)))
             break;
     }
