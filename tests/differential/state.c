@@ -176,10 +176,11 @@ static uint64_t flags_value(struct random *r) {
     return flags;
 }
 
+// Never one of 1 to 3: an interrupt turns these into 0 at any time.
 static uint16_t selector_value(struct random *r, uint16_t valid) {
-    static const uint16_t selectors[] = {0, 3, 0x2b, 0x33};
+    static const uint16_t selectors[] = {0, 0x2b, 0x33};
     unsigned which = random_below(r, 8);
-    return which < 3 ? valid : which == 7 ? random_next(r) : selectors[which - 3];
+    return which < 3 ? valid : which < 6 ? selectors[which - 3] : random_next(r) | 0x100;
 }
 
 static uint64_t branch_target(const struct form *form, struct random *r, uint64_t area) {
