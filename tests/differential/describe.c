@@ -40,8 +40,9 @@ static const char *skip_reason(const ZydisDecodedInstruction *instruction) {
     case ZYDIS_MNEMONIC_SLDT:
     case ZYDIS_MNEMONIC_SMSW:
     case ZYDIS_MNEMONIC_STR:
-        return segments > 1 ? "the kernel emulates it (UMIP), but not with two segment prefixes"
-                            : NULL;
+        return segments > 1 || instruction->raw.prefix_count > 2
+                   ? "the kernel emulates it (UMIP) and stumbles over that many prefixes"
+                   : NULL;
     case ZYDIS_MNEMONIC_SYSENTER:
         return __builtin_cpu_is("amd") ? NULL : "on Intel it returns to the 32-bit vdso";
     default:
