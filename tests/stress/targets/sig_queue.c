@@ -78,6 +78,17 @@ int main(void) {
     CHECK(kill(getpid(), 65) == -1 && errno == EINVAL);
     CHECK(syscall(SYS_tgkill, getpid(), 1, SIGUSR1) == -1 && errno == ESRCH);
 
+    // Every real-time signal belongs to the program, however it is sent.
+    int outside = 0;
+    for (int s = SIGRTMIN; s <= SIGRTMAX; s++) {
+        stress_handle(s, on_value, 0);
+        int before = count;
+        union sigval value = {.sival_int = 0};
+        CHECK(raise(s) == 0 && kill(getpid(), s) == 0 && sigqueue(getpid(), s, value) == 0);
+        outside += count - before != 3;
+    }
+    printf("real-time signals lost %d\n", outside);
+
     // Only one thread has SIGUSR2 open.
     sigset_t two;
     sigemptyset(&two);
