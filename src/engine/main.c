@@ -1,7 +1,5 @@
-// quern-engine WIRE CONFIGURATION PATH ARGV0 [ARGUMENTS…]
-//
-// Loads the program into this process and runs it translated. Started by the supervisor, and by a
-// followed exec of the target.
+// Loads a program into this process and runs it translated. Started by the supervisor, and by a
+// followed exec of the target, with the command line of wire_start.h.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,9 +20,8 @@
 #include "engine/sys/sys.h"
 #include "engine/task.h"
 #include "engine/translate/translate.h"
+#include "wire/wire_start.h"
 #include "wire/wire_target.h"
-
-extern char **environ;
 
 static struct load_result loaded;
 
@@ -77,15 +74,15 @@ static void report_loaded(const struct load_module *module) {
                                range.attributes.prot, module->path);
 }
 
-static void load(const char *path, char **argv) {
+static void load(const struct wire_start *start) {
     struct load_request request = {.space = &target_space,
-                                   .path = path,
-                                   .argv = argv,
-                                   .envp = environ,
+                                   .path = start->path,
+                                   .argv = start->argv,
+                                   .envp = start->envp,
                                    .stack_limit = stack_limit()};
     int status = load_program(&request, &loaded);
     if (status != 0) {
-        fprintf(stderr, "quern: %s: %s\n", loaded.culprit[0] ? loaded.culprit : path,
+        fprintf(stderr, "quern: %s: %s\n", loaded.culprit[0] ? loaded.culprit : start->path,
                 loaded.message ? loaded.message : strerror(-status));
         _exit(status == -ENOENT ? 127 : 126);
     }
@@ -99,10 +96,11 @@ static void load(const char *path, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    if (argc < 5)
+    struct wire_start start;
+    if (!wire_start_read(argc, argv, &start))
         fatal("quern-engine is started by quern, not by hand");
-    process.wire_fd = atoi(argv[1]);
-    process.config_fd = atoi(argv[2]);
+    process.wire_fd = start.wire;
+    process.config_fd = start.config;
     if (wire_config_load(process.config_fd) != 0)
         fatal("quern and quern-engine do not belong together: build or install both again");
     files_init();
@@ -117,9 +115,9 @@ int main(int argc, char **argv) {
     task_init_thread();
     self->is_leader = true;
     task_register(self);
-    load(argv[3], argv + 4);
+    load(&start);
     take_over_vdso(&loaded.vdso);
-    wire_send_hello(getpid(), getppid(), process.program, argv + 4);
+    wire_send_hello(getpid(), getppid(), process.program, start.argv);
     report_loaded(&loaded.executable);
     if (loaded.has_interpreter)
         report_loaded(&loaded.interpreter);

@@ -14,6 +14,9 @@
 #include "base/text.h"
 #include "supervisor/log.h"
 #include "wire/wire_supervisor.h"
+#include "wire/wire_start.h"
+
+extern char **environ;
 
 // With an unlimited stack the kernel lays mappings out from the bottom up, where the target's own
 // addresses are. The engine then could not keep its distance.
@@ -106,23 +109,18 @@ static void become_engine(const struct supervisor_request *request, pid_t superv
     if (got != 1)
         _exit(1);
 
-    size_t count = 0;
-    while (request->argv[count])
-        count++;
-    char wire_text[16];
-    char config_text[16];
-    snprintf(wire_text, sizeof wire_text, "%d", wire);
-    snprintf(config_text, sizeof config_text, "%d", config);
-    char **argv = base_allocate((count + 5) * sizeof *argv);
-    argv[0] = (char *)request->engine;
-    argv[1] = wire_text;
-    argv[2] = config_text;
-    argv[3] = (char *)request->program;
-    memcpy(argv + 4, request->argv, count * sizeof *argv);
+    struct wire_start start = {.wire = wire,
+                               .config = config,
+                               .path = request->program,
+                               .argv = (char **)request->argv,
+                               .envp = environ};
+    struct wire_start_line line;
+    line.vector = base_allocate(wire_start_size(start.argv, environ) * sizeof *line.vector);
+    wire_start_write(&line, request->engine, &start);
     keep_over_exec(wire);
     keep_over_exec(config);
     put_back_what_was_given();
-    execv(request->engine, argv);
+    execve(request->engine, line.vector, (char *[]){NULL});
     int error = errno;
     if (write(failure, &error, sizeof error) < 0)
         _exit(1);

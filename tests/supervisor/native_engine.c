@@ -21,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "wire/wire_start.h"
 #include "wire/wire_target.h"
 
 static char **next_word;
@@ -157,10 +158,11 @@ static int play(char **words) {
 }
 
 int main(int argc, char **argv) {
-    if (argc < 5 || wire_config_load(atoi(argv[2])) < 0)
+    struct wire_start start;
+    if (!wire_start_read(argc, argv, &start) || wire_config_load(start.config) < 0)
         return 97;
-    wire_init(atoi(argv[1]));
-    close(atoi(argv[2]));
+    wire_init(start.wire);
+    close(start.config);
     const char *stack = wire_option("stack-limit");
     if (stack && strcmp(stack, "unlimited") == 0) {
         struct rlimit limit;
@@ -168,11 +170,11 @@ int main(int argc, char **argv) {
         limit.rlim_cur = RLIM_INFINITY;
         setrlimit(RLIMIT_STACK, &limit);
     }
-    wire_send_hello(getpid(), getppid(), argv[3], argv + 4);
-    const char *base = strrchr(argv[3], '/');
-    if (strcmp(base ? base + 1 : argv[3], "say") == 0)
-        return play(argv + 5);
+    wire_send_hello(getpid(), getppid(), start.path, start.argv);
+    const char *base = strrchr(start.path, '/');
+    if (strcmp(base ? base + 1 : start.path, "say") == 0)
+        return play(start.argv + 1);
     fcntl(wire_fd(), F_SETFD, FD_CLOEXEC);
-    execv(argv[3], argv + 4);
+    execve(start.path, start.argv, start.envp);
     return 96;
 }

@@ -36,6 +36,9 @@ long clone_vm(unsigned long flags, void *stack, void (*fn)(void *), void *argume
 // The engine's own signal handler: clears flags that C code must not meet, then host_signal.
 extern const char host_signal_entry[];
 void host_signal(int number, siginfo_t *, void *context); // signal/host.c
+// Return from it.
 extern const char host_sigreturn[];
+// Becomes what the kernel's signal frame (without its return address) describes.
+__attribute__((noreturn)) void become_context(const void *frame);
 
 #endif

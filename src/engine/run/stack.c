@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/memory/memory.h"
 #include "engine/memory/target.h"
 #include "engine/run/stack.h"
 #include "engine/sys/maps.h"
@@ -37,8 +36,8 @@ static bool file_address(const uint8_t *bytes, size_t size, uint64_t offset, uin
 }
 
 // Adds the module whose code is in this mapping.
-static void add_module(struct unwind_space *space, const struct maps_line *line) {
-    int fd = open(line->path, O_RDONLY | O_CLOEXEC);
+static void add_module(const struct mapped_code *code, void *space) {
+    int fd = open(code->path, O_RDONLY | O_CLOEXEC);
     struct stat st;
     if (fd < 0)
         return;
@@ -46,25 +45,12 @@ static void add_module(struct unwind_space *space, const struct maps_line *line)
         void *bytes = mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         uint64_t address;
         if (bytes != MAP_FAILED) {
-            if (file_address(bytes, st.st_size, line->offset, &address))
-                unwind_space_add_file(space, bytes, st.st_size, line->start - address, true);
+            if (file_address(bytes, st.st_size, code->offset, &address))
+                unwind_space_add_file(space, bytes, st.st_size, code->start - address, true);
             munmap(bytes, st.st_size);
         }
     }
     close(fd);
-}
-
-static void add_modules(struct unwind_space *space) {
-    struct maps maps;
-    struct maps_line line;
-    struct space_range range;
-    if (!maps_open(&maps))
-        return;
-    while (maps_next(&maps, &line))
-        if (line.path[0] == '/' && space_find(&target_space, line.start, &range) &&
-            range.start <= line.start && range.attributes.prot & PROT_EXEC)
-            add_module(space, &line);
-    maps_close(&maps);
 }
 
 size_t stack_of_task(uint64_t *pcs, size_t max) {
@@ -75,7 +61,7 @@ size_t stack_of_task(uint64_t *pcs, size_t max) {
     struct unwind_registers registers;
     if (unwind_space_open(&space) != UNWIND_OK)
         return 0;
-    add_modules(&space);
+    maps_for_each_code(0, UINT64_MAX, add_module, &space);
     for (unsigned i = 0; i < UNWIND_PC; i++)
         registers.value[i] = self->gpr[numbers[i]];
     registers.value[UNWIND_PC] = self->pc;

@@ -1,4 +1,5 @@
 // Making the target's signal frames, and undoing them.
+#include <asm/prctl.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -8,6 +9,7 @@
 #include "engine/log.h"
 #include "engine/memory/memory.h"
 #include "engine/memory/target.h"
+#include "engine/run/enter.h"
 #include "engine/run/process.h"
 #include "engine/signal/signal.h"
 
@@ -202,11 +204,24 @@ void signal_raise(int number, int code, uint64_t address, uint64_t trap, uint64_
     self->pending |= PENDING_SIGNAL;
 }
 
+// Dies where the target would, with its registers: a core file and a debugger show the target. Its
+// code is not executable natively, so that going there is a segmentation fault in itself.
+__attribute__((noreturn)) static void die_in_place(void) {
+    struct queued_signal none = {0};
+    struct frame frame = {.uc_flags = 7};
+    fill_context(&frame.context, &none);
+    frame.context.fpstate = (uint64_t)self->xstate;
+    syscall(SYS_arch_prctl, ARCH_SET_GS, self->gs_base);
+    become_context((char *)&frame + sizeof frame.return_address);
+}
+
 void signal_die(int number, const siginfo_t *info) {
     process_fatal_signal(number, info);
     signal_block_all();
     struct kernel_action action = {.handler = (uint64_t)SIG_DFL};
     syscall(SYS_rt_sigaction, number, &action, NULL, 8);
+    if (number == SIGSEGV)
+        die_in_place();
     uint64_t mask = ~signal_bit(number);
     syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), number);
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, 8);

@@ -15,9 +15,8 @@
 #include "engine/signal/signal.h"
 #include "engine/sys/sys.h"
 #include "engine/task.h"
+#include "wire/wire_start.h"
 #include "wire/wire_target.h"
-
-enum { ENGINE_ARGUMENTS = 4 }; // engine, wire, configuration, path
 
 // Whether a comma-separated list has a pattern that the text matches.
 static bool matches_list(const char *patterns, const char *text) {
@@ -61,10 +60,10 @@ static bool can_follow(int directory, const char *path, int flags) {
     return plain && (elf || script) && faccessat(directory, path, X_OK, flags & AT_EMPTY_PATH) == 0;
 }
 
-// Reads a vector of string pointers, leaving `reserve` places before it. Strings stay where they are.
-static char **read_vector(uint64_t address, unsigned reserve, long *error) {
+// Reads a vector of string pointers. The strings stay where they are.
+static char **read_vector(uint64_t address, long *error) {
     size_t count = 0, room = 64;
-    char **vector = malloc((reserve + room + 1) * sizeof *vector);
+    char **vector = malloc((room + 1) * sizeof *vector);
     *error = 0;
     for (uint64_t string = 1; address && vector; count++) {
         if (target_read(&string, address + 8 * count, 8)) {
@@ -75,16 +74,16 @@ static char **read_vector(uint64_t address, unsigned reserve, long *error) {
             break;
         if (count == room) {
             room *= 2;
-            vector = realloc(vector, (reserve + room + 1) * sizeof *vector);
+            vector = realloc(vector, (room + 1) * sizeof *vector);
             if (!vector)
                 break;
         }
-        vector[reserve + count] = (char *)string;
+        vector[count] = (char *)string;
     }
     if (!vector)
         *error = -ENOMEM;
     else
-        vector[reserve + count] = NULL;
+        vector[count] = NULL;
     return vector;
 }
 
@@ -94,18 +93,21 @@ static void keep_over_exec(bool keep) {
 }
 
 static long exec_followed(const char *path, char **argv, char **envp) {
-    char wire[12], config[12];
-    snprintf(wire, sizeof wire, "%d", process.wire_fd);
-    snprintf(config, sizeof config, "%d", process.config_fd);
     const char *engine = wire_option("engine-path");
-    argv[0] = (char *)engine;
-    argv[1] = wire;
-    argv[2] = config;
-    argv[3] = (char *)path;
+    struct wire_start start = {.wire = process.wire_fd,
+                               .config = process.config_fd,
+                               .path = path,
+                               .argv = argv,
+                               .envp = envp};
+    struct wire_start_line line = {.vector = malloc(wire_start_size(argv, envp) * sizeof *argv)};
+    if (!line.vector)
+        return -ENOMEM;
+    wire_start_write(&line, engine, &start);
     keep_over_exec(true);
     signal_prepare_exec();
-    execve(engine, argv, envp);
+    execve(engine, line.vector, (char *[]){NULL});
     long result = -errno;
+    free(line.vector);
     keep_over_exec(false);
     signal_restore_mask();
     return result;
@@ -145,10 +147,9 @@ static long do_exec(int directory, uint64_t path_address, uint64_t argv_address,
     if (alias)
         snprintf(path, sizeof path, "%s", alias);
     long error;
-    char **argv = read_vector(argv_address, ENGINE_ARGUMENTS, &error);
-    char **envp = error ? NULL : read_vector(envp_address, 0, &error);
+    char **argv = read_vector(argv_address, &error);
+    char **envp = error ? NULL : read_vector(envp_address, &error);
     if (!error) {
-        char **own = argv + ENGINE_ARGUMENTS;
         char *no_arguments[] = {(char *)"", NULL};
         bool simple = directory == AT_FDCWD || path[0] == '/';
         if (flags & AT_EMPTY_PATH && !path[0] && path_of_descriptor(directory, path)) {
@@ -156,11 +157,11 @@ static long do_exec(int directory, uint64_t path_address, uint64_t argv_address,
             flags = 0;
             simple = true;
         }
-        if (wire_option_yes("trace-children") && simple && own[0] && !flags &&
-            can_follow(directory, path, flags) && !is_skipped(path, own))
+        if (wire_option_yes("trace-children") && simple && argv[0] && !flags &&
+            can_follow(directory, path, flags) && !is_skipped(path, argv))
             error = exec_followed(path, argv, envp);
         else
-            error = exec_away(directory, path, own[0] ? own : no_arguments, envp, flags);
+            error = exec_away(directory, path, argv[0] ? argv : no_arguments, envp, flags);
     }
     free(argv);
     free(envp);

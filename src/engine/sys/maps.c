@@ -63,6 +63,30 @@ bool maps_next(struct maps *maps, struct maps_line *line) {
     }
 }
 
+void maps_for_each_code(uint64_t start, uint64_t end,
+                        void (*fn)(const struct mapped_code *, void *), void *argument) {
+    struct maps maps;
+    struct maps_line line;
+    struct space_range range;
+    if (!maps_open(&maps))
+        return;
+    while (maps_next(&maps, &line)) {
+        if (line.path[0] != '/' || line.start >= end || line.end <= start)
+            continue;
+        uint64_t at = line.start > start ? line.start : start;
+        uint64_t stop = line.end < end ? line.end : end;
+        while (space_next(&target_space, &at, stop, &range)) {
+            struct mapped_code code = {.start = range.start,
+                                       .end = range.end,
+                                       .offset = line.offset + (range.start - line.start),
+                                       .path = line.path};
+            if (range.attributes.prot & PROT_EXEC)
+                fn(&code, argument);
+        }
+    }
+    maps_close(&maps);
+}
+
 static const char *special_name(const struct space_range *range) {
     switch (range->attributes.tag) {
     case SPACE_STACK:

@@ -24,6 +24,16 @@ bool maps_open(struct maps *);
 bool maps_next(struct maps *, struct maps_line *);
 void maps_close(struct maps *);
 
+// Calls fn for each piece of a file that is mapped inside [start, end) and executable for the
+// target. The kernel's lines alone do not tell: natively nothing is executable, so it joins a
+// file's code with its neighbours.
+struct mapped_code {
+    uint64_t start, end, offset;
+    const char *path;
+};
+void maps_for_each_code(uint64_t start, uint64_t end,
+                        void (*fn)(const struct mapped_code *, void *), void *argument);
+
 // A file with the target's own mappings in the form of /proc/self/maps; a descriptor or -errno.
 int maps_of_target(void);
 

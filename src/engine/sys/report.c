@@ -27,14 +27,10 @@ void report_module_gone(uint64_t start, uint64_t end) {
     wire_send_module_unmap(start, end);
 }
 
+static void report_code(const struct mapped_code *code, void *unused) {
+    report_module_path(code->start, code->end, code->offset, PROT_READ | PROT_EXEC, code->path);
+}
+
 void report_modules_in(uint64_t start, uint64_t end) {
-    struct maps maps;
-    struct maps_line line;
-    if (!maps_open(&maps))
-        return;
-    while (maps_next(&maps, &line))
-        if (line.start < end && line.end > start && line.path[0] == '/')
-            report_module_path(line.start, line.end, line.offset, PROT_READ | PROT_EXEC,
-                               line.path);
-    maps_close(&maps);
+    maps_for_each_code(start, end, report_code, NULL);
 }
