@@ -58,6 +58,7 @@ struct task {
     uint32_t busy; // looks up or runs translated code: a flush must wait for it
 
     // The rest is for C code only.
+    uint16_t fs_selector, gs_selector; // what the target has loaded; 0 as a rule
     int pid, tid;               // pid: of the process, the child's in a vfork child
     bool spurious;              // a system call was interrupted by the engine itself
     bool trap_flag;             // the target single-steps itself; never in flags (run/dispatch.c)

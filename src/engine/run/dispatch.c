@@ -16,6 +16,7 @@
 #include "engine/translate/translate.h"
 
 enum { TRAP_DEBUG = 1, TRAP_BREAKPOINT = 3, TRAP_PAGE_FAULT = 14, ERROR_WRITE = 2, ERROR_FETCH = 0x14 };
+enum { OPCODE_PUSHF = 0x9c, FLAG_TRAP = 0x100 };
 
 static struct code_bytes code; // guarded by the cache lock
 
@@ -174,7 +175,10 @@ static void run_single(void) {
         return;
     }
     self->entry = CACHE_START + block->code + block->direct_entry;
+    bool pushes_flags = code.bytes[block->guest_size - 1] == OPCODE_PUSHF;
     uint32_t reason = cache_enter();
+    if (reason == EXIT_LINK && pushes_flags)
+        *(uint16_t *)self->gpr[RSP] |= FLAG_TRAP; // just written
     if (reason == EXIT_LINK)
         handle_exit(link_get(self->exit_link));
     else if (reason == EXIT_INDIRECT)

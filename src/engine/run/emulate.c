@@ -2,6 +2,7 @@
 #include <cpuid.h>
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 
 #include "engine/memory/memory.h"
 #include "engine/memory/target.h"
@@ -9,8 +10,8 @@
 #include "engine/signal/signal.h"
 #include "engine/translate/builder.h"
 
-enum { TRAP_INVALID = 6, TRAP_PROTECTION = 13, TRAP_PAGE_FAULT = 14 };
-enum { ERROR_FETCH = 0x14, USER_CODE = 0x33 };
+enum { TRAP_OVERFLOW = 4, TRAP_INVALID = 6, TRAP_PROTECTION = 13, TRAP_PAGE_FAULT = 14 };
+enum { ERROR_FETCH = 0x14, USER_CODE = 0x33, USER_DATA = 0x2b };
 enum {
     USER_FLAGS = 0x244dd5, // what iret and popf may change in user mode
     FLAG_TRAP = 0x100,
@@ -25,20 +26,23 @@ static void protection_fault(void) {
     signal_raise(SIGSEGV, SI_KERNEL, 0, TRAP_PROTECTION, 0);
 }
 
-// A read of [address, address + size) has failed: the first byte that is not there is to blame.
-static void page_fault(uint64_t address, unsigned size) {
+// An access to [address, address + size) has failed: the first byte that is not there is to blame.
+static void memory_fault(uint64_t address, unsigned size, bool write) {
     uint8_t byte;
     struct space_range range;
     if (!is_canonical(address)) {
         protection_fault();
         return;
     }
-    if (target_read(&byte, address, 1) == 0)
+    bool first = target_read(&byte, address, 1) == 0 &&
+                 (!write || target_write(address, &byte, 1) == 0);
+    if (first)
         address = (address + size - 1) & ~4095ul;
     memory_read_lock();
     bool mapped = space_find(&target_space, address, &range) && range.start <= address;
     memory_unlock();
-    signal_raise(SIGSEGV, mapped ? SEGV_ACCERR : SEGV_MAPERR, address, TRAP_PAGE_FAULT, 4 | mapped);
+    signal_raise(SIGSEGV, mapped ? SEGV_ACCERR : SEGV_MAPERR, address, TRAP_PAGE_FAULT,
+                 4 | mapped | (write ? 2 : 0));
 }
 
 static void invalid_opcode(void) {
@@ -83,7 +87,7 @@ static bool read_operand(struct insn *insn, const ZydisDecodedOperand *operand, 
     uint64_t address = operand_address(insn, operand);
     if (target_read(value, address, size) == 0)
         return true;
-    page_fault(address, size);
+    memory_fault(address, size, false);
     return false;
 }
 
@@ -117,58 +121,88 @@ static void base_instruction(struct insn *insn) {
     self->pc = insn_next(insn);
 }
 
-// Only null selectors and the usual user selectors exist for us.
+// ---- selectors ---------------------------------------------------------------------------------
+
+static void selector_fault(uint16_t selector) {
+    signal_raise(SIGSEGV, SI_KERNEL, 0, TRAP_PROTECTION, selector & ~3);
+}
+
+// The user segments that Linux has: 32-bit code, data, 64-bit code, and the one with the CPU number.
+static bool is_user_segment(uint16_t selector) {
+    uint16_t entry = selector & ~3;
+    return entry == 0x20 || entry == 0x28 || entry == 0x30 || entry == 0x78;
+}
+
 static bool load_selector(ZydisRegister segment, uint16_t selector) {
-    if ((selector & ~3) == 0) {
-        if (segment == ZYDIS_REGISTER_FS)
-            self->fs_base = 0;
-        else if (segment == ZYDIS_REGISTER_GS)
-            self->gs_base = 0;
-        else if (segment == ZYDIS_REGISTER_SS || segment == ZYDIS_REGISTER_CS)
-            return false;
-        return true;
-    }
-    if (segment == ZYDIS_REGISTER_SS)
-        return selector == 0x2b;
-    if (segment == ZYDIS_REGISTER_CS || (selector != 0x2b && selector != 0x33))
+    if (selector & ~3 && !is_user_segment(selector)) {
+        selector_fault(selector);
         return false;
-    if (segment == ZYDIS_REGISTER_FS)
+    }
+    if (segment == ZYDIS_REGISTER_FS) {
+        self->fs_selector = selector;
         self->fs_base = 0;
-    else if (segment == ZYDIS_REGISTER_GS)
+    } else {
+        self->gs_selector = selector;
         self->gs_base = 0;
+    }
     return true;
 }
 
-static void move_to_segment(struct insn *insn) {
-    uint64_t value = 0;
-    if (insn->operands[0].reg.value == ZYDIS_REGISTER_CS) {
-        invalid_opcode();
-        return;
-    }
-    if (!read_operand(insn, &insn->operands[1], &value, 2))
-        return;
-    if (!load_selector(insn->operands[0].reg.value, value))
-        protection_fault();
-    else
-        self->pc = insn_next(insn);
+static uint16_t selector_of(ZydisRegister segment) {
+    return segment == ZYDIS_REGISTER_FS ? self->fs_selector : self->gs_selector;
 }
 
-static void pop_segment(struct insn *insn) {
+static bool is_segment(const ZydisDecodedOperand *operand) {
+    return operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+           (operand->reg.value == ZYDIS_REGISTER_FS || operand->reg.value == ZYDIS_REGISTER_GS);
+}
+
+static bool write_memory(uint64_t address, const void *value, unsigned size) {
+    if (target_write(address, value, size) == 0)
+        return true;
+    memory_fault(address, size, true);
+    return false;
+}
+
+static void move_selector(struct insn *insn) {
+    const ZydisDecodedOperand *to = &insn->operands[0], *from = &insn->operands[1];
+    uint64_t value = 0;
+    if (is_segment(to)) {
+        if (!read_operand(insn, from, &value, 2) || !load_selector(to->reg.value, value))
+            return;
+    } else {
+        value = selector_of(from->reg.value);
+        if (to->type == ZYDIS_OPERAND_TYPE_REGISTER)
+            write_register(register_number(to->reg.value), value, insn->z.operand_width);
+        else if (!write_memory(operand_address(insn, to), &value, 2))
+            return;
+    }
+    self->pc = insn_next(insn);
+}
+
+static void pop_selector(struct insn *insn) {
     uint64_t value = 0;
     unsigned width = insn->z.operand_width == 16 ? 2 : 8;
-    if (target_read(&value, self->gpr[RSP], 2)) {
-        page_fault(self->gpr[RSP], 2);
+    if (target_read(&value, self->gpr[RSP], width)) {
+        memory_fault(self->gpr[RSP], width, false);
         return;
     }
-    if (!load_selector(insn->operands[0].reg.value, value)) {
-        protection_fault();
+    if (!load_selector(insn->operands[0].reg.value, value))
         return;
-    }
     self->gpr[RSP] += width;
     self->pc = insn_next(insn);
 }
 
-// lfs, lgs, lss: offset into a register, selector into a segment register.
+static void push_selector(struct insn *insn) {
+    uint64_t value = selector_of(insn->operands[0].reg.value);
+    unsigned width = insn->z.operand_width == 16 ? 2 : 8;
+    if (!write_memory(self->gpr[RSP] - width, &value, width))
+        return;
+    self->gpr[RSP] -= width;
+    self->pc = insn_next(insn);
+}
+
+// lfs, lgs: offset into a register, selector into a segment register.
 static void load_far_pointer(struct insn *insn, ZydisRegister segment) {
     struct {
         uint64_t low, high;
@@ -177,13 +211,14 @@ static void load_far_pointer(struct insn *insn, ZydisRegister segment) {
     if (!read_operand(insn, &insn->operands[1], &value, width / 8 + 2))
         return;
     uint16_t selector = width == 64 ? value.high : value.low >> width;
-    if (!load_selector(segment, selector)) {
-        protection_fault();
+    uint64_t offset = width == 64 ? value.low : value.low & ((1ull << width) - 1);
+    if (!load_selector(segment, selector))
         return;
-    }
-    write_register(register_number(insn->operands[0].reg.value), value.low, width);
+    write_register(register_number(insn->operands[0].reg.value), offset, width);
     self->pc = insn_next(insn);
 }
+
+// ---- far transfers -----------------------------------------------------------------------------
 
 static void set_flags(uint64_t flags, uint64_t mask) {
     self->flags = (self->flags & ~(mask | FLAG_RESUME)) | (flags & mask);
@@ -191,40 +226,76 @@ static void set_flags(uint64_t flags, uint64_t mask) {
     self->flags &= ~(uint64_t)FLAG_TRAP;
 }
 
+// Only to the segment that 64-bit code is in.
+static bool is_code_selector(uint16_t selector) {
+    if (selector == USER_CODE)
+        return true;
+    selector_fault(selector);
+    return false;
+}
+
 static void far_return(struct insn *insn) {
-    bool interrupt = insn->z.mnemonic == ZYDIS_MNEMONIC_IRETQ;
-    uint64_t words[5];
-    if (!interrupt && (insn->z.mnemonic != ZYDIS_MNEMONIC_RET || insn->z.operand_width == 16)) {
-        protection_fault();
-        return;
-    }
+    bool interrupt = insn->z.mnemonic != ZYDIS_MNEMONIC_RET;
     unsigned size = insn->z.operand_width / 8;
-    uint64_t sp = self->gpr[RSP];
+    uint64_t words[5] = {0}, sp = self->gpr[RSP];
     for (unsigned i = 0; i < (interrupt ? 5 : 2); i++) {
-        words[i] = 0;
         if (target_read(&words[i], sp + i * size, size)) {
-            page_fault(sp + i * size, size);
+            memory_fault(sp + i * size, size, false);
             return;
         }
     }
-    if ((uint16_t)words[1] != USER_CODE || !is_canonical(words[0]) ||
-        (interrupt && (uint16_t)words[4] != 0x2b)) {
+    if (!is_code_selector(words[1]))
+        return;
+    if (!is_canonical(words[0])) {
         protection_fault();
+        return;
+    }
+    if (interrupt && (uint16_t)words[4] != USER_DATA) {
+        selector_fault(words[4]);
         return;
     }
     self->pc = words[0];
     self->gpr[RSP] = sp + 2 * size + insn->z.raw.imm[0].value.u;
     if (interrupt) {
-        set_flags(words[2], USER_FLAGS);
+        set_flags(words[2], size == 2 ? USER_FLAGS & 0xffff : USER_FLAGS);
         self->gpr[RSP] = words[3];
     }
+}
+
+static void far_branch(struct insn *insn, bool is_call) {
+    uint8_t pointer[10];
+    uint64_t offset = 0;
+    uint16_t selector;
+    unsigned size = insn->z.operand_width / 8;
+    if (insn->operands[0].type != ZYDIS_OPERAND_TYPE_MEMORY) {
+        invalid_opcode();
+        return;
+    }
+    if (!read_operand(insn, &insn->operands[0], pointer, size + 2))
+        return;
+    memcpy(&offset, pointer, size);
+    memcpy(&selector, pointer + size, 2);
+    if (!is_code_selector(selector))
+        return;
+    if (!is_canonical(offset)) {
+        protection_fault();
+        return;
+    }
+    if (is_call) {
+        uint64_t words[2] = {insn_next(insn), USER_CODE};
+        uint64_t sp = self->gpr[RSP] - 2 * size;
+        if (!write_memory(sp + size, &words[1], size) || !write_memory(sp, &words[0], size))
+            return;
+        self->gpr[RSP] = sp;
+    }
+    self->pc = offset;
 }
 
 static void pop_flags(struct insn *insn) {
     uint64_t value = 0;
     unsigned size = insn->z.operand_width / 8;
     if (target_read(&value, self->gpr[RSP], size)) {
-        page_fault(self->gpr[RSP], size);
+        memory_fault(self->gpr[RSP], size, false);
         return;
     }
     set_flags(value, size == 2 ? USER_FLAGS & 0xffff : USER_FLAGS);
@@ -283,10 +354,21 @@ void emulate_instruction(void) {
         base_instruction(&insn);
         break;
     case ZYDIS_MNEMONIC_MOV:
-        move_to_segment(&insn);
+        move_selector(&insn);
         break;
     case ZYDIS_MNEMONIC_POP:
-        pop_segment(&insn);
+        pop_selector(&insn);
+        break;
+    case ZYDIS_MNEMONIC_PUSH:
+        push_selector(&insn);
+        break;
+    case ZYDIS_MNEMONIC_INT: // 4: overflow, a trap
+        self->pc = insn_next(&insn);
+        signal_raise(SIGSEGV, SI_KERNEL, 0, TRAP_OVERFLOW, 0);
+        break;
+    case ZYDIS_MNEMONIC_JMP:
+    case ZYDIS_MNEMONIC_CALL:
+        far_branch(&insn, insn.z.mnemonic == ZYDIS_MNEMONIC_CALL);
         break;
     case ZYDIS_MNEMONIC_POPF:
     case ZYDIS_MNEMONIC_POPFQ:
@@ -310,9 +392,18 @@ void emulate_instruction(void) {
     case ZYDIS_MNEMONIC_SYSENTER:
         invalid_opcode();
         break;
-    default: // far jumps and calls, system returns
+    default: // system returns
         protection_fault();
     }
+}
+
+// Raises the fault if it is not.
+static bool is_writable(uint64_t address, unsigned size) {
+    uint64_t value;
+    if (target_read(&value, address, size) == 0)
+        return write_memory(address, &value, size);
+    memory_fault(address, size, true);
+    return false;
 }
 
 void emulate_wild_branch(bool pushed) {
@@ -324,5 +415,7 @@ void emulate_wild_branch(bool pushed) {
         self->gpr[RSP] -= 8 + insn.z.raw.imm[0].value.u;
     else if (insn.z.mnemonic == ZYDIS_MNEMONIC_CALL && pushed)
         self->gpr[RSP] += 8;
+    else if (insn.z.mnemonic == ZYDIS_MNEMONIC_CALL && !is_writable(self->gpr[RSP] - 8, 8))
+        return; // the push is tried first
     protection_fault();
 }

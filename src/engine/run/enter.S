@@ -146,7 +146,8 @@ clone_vm:
         .globl host_signal_entry
         .type host_signal_entry, @function
 host_signal_entry:
-        pushq   $2
+        pushfq
+        andq    $~0x40000, (%rsp)       // only this one: sigreturn does not restore all of them
         popfq
         jmp     host_signal
         .size host_signal_entry, .-host_signal_entry

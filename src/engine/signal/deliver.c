@@ -19,6 +19,7 @@ enum {
     MAGIC2 = 0x46505845, // and its end
     TRAP_DEBUG = 1,
     TRAP_BREAKPOINT = 3,
+    TRAP_OVERFLOW = 4,
     FLAG_TRAP = 0x100,
     FLAG_DIRECTION = 0x400,
     FLAG_RESUME = 0x10000,
@@ -199,7 +200,7 @@ void signal_raise(int number, int code, uint64_t address, uint64_t trap, uint64_
     self->fault.info.si_signo = number;
     self->fault.info.si_code = code;
     self->fault.info.si_addr = (void *)address;
-    if (trap != TRAP_DEBUG && trap != TRAP_BREAKPOINT)
+    if (trap != TRAP_DEBUG && trap != TRAP_BREAKPOINT && trap != TRAP_OVERFLOW)
         self->flags |= FLAG_RESUME; // as for every fault
     self->pending |= PENDING_SIGNAL;
 }

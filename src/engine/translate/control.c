@@ -100,6 +100,15 @@ static bool is_far(const struct insn *insn) {
     return insn->z.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR;
 }
 
+// Moves, pushes and pops of the selectors themselves.
+static bool uses_fs_or_gs(const struct insn *insn) {
+    uint8_t opcode = insn->z.opcode;
+    if (insn->z.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && (opcode == 0x8c || opcode == 0x8e))
+        return insn->z.raw.modrm.reg == 4 || insn->z.raw.modrm.reg == 5;
+    return insn->z.opcode_map == ZYDIS_OPCODE_MAP_0F &&
+           (opcode == 0xa0 || opcode == 0xa1 || opcode == 0xa8 || opcode == 0xa9);
+}
+
 bool translate_control(struct builder *b, struct insn *insn) {
     uint64_t next = insn_next(insn);
     switch (insn->z.mnemonic) {
@@ -110,11 +119,15 @@ bool translate_control(struct builder *b, struct insn *insn) {
         builder_exit_inline(b, EXIT_BREAKPOINT, next);
         return true;
     case ZYDIS_MNEMONIC_INT:
-        if (insn->z.raw.imm[0].value.u != 3)
+        if (insn->z.raw.imm[0].value.u == 3)
+            builder_exit_inline(b, EXIT_BREAKPOINT, next);
+        else if (insn->z.raw.imm[0].value.u == 4)
+            builder_exit_inline(b, EXIT_EMULATE, insn->pc);
+        else
             break;
-        builder_exit_inline(b, EXIT_BREAKPOINT, next);
         return true;
     case ZYDIS_MNEMONIC_XABORT:
+    case ZYDIS_MNEMONIC_XEND:
     case ZYDIS_MNEMONIC_JKZD:
     case ZYDIS_MNEMONIC_JKNZD:
         return false; // branches in name only
@@ -132,15 +145,11 @@ bool translate_control(struct builder *b, struct insn *insn) {
         return true;
     case ZYDIS_MNEMONIC_MOV:
     case ZYDIS_MNEMONIC_POP:
-        // Loading fs or gs: only these opcodes have a segment register as destination.
-        if ((insn->z.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && insn->z.opcode == 0x8e &&
-             (insn->z.raw.modrm.reg == 4 || insn->z.raw.modrm.reg == 5)) ||
-            (insn->z.opcode_map == ZYDIS_OPCODE_MAP_0F &&
-             (insn->z.opcode == 0xa1 || insn->z.opcode == 0xa9))) {
-            builder_exit_inline(b, EXIT_EMULATE, insn->pc);
-            return true;
-        }
-        break;
+    case ZYDIS_MNEMONIC_PUSH:
+        if (!uses_fs_or_gs(insn))
+            break;
+        builder_exit_inline(b, EXIT_EMULATE, insn->pc);
+        return true;
     default:
         break;
     }
