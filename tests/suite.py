@@ -140,7 +140,7 @@ def main():
         shutil.rmtree(FOLDER, ignore_errors=True)
         if reason:
             bad += 1
-            print(f'not ok {name} - {" ".join(reason.split())}', flush=True)
+            print(f'not ok {name} - {" ".join(reason.split())[:1000]}', flush=True)
         else:
             print(f'ok {name}', flush=True)
     sys.exit(1 if bad else 0)

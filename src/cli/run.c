@@ -103,6 +103,7 @@ int verb_run(const struct tool *tool, const struct option_values *values, char *
     char *engine = find_engine();
     if (!engine) {
         fprintf(stderr, "quern: quern-engine is missing; reinstall or rebuild Quern\n");
+        free(program);
         return 1;
     }
     int verbosity = (int)option_times(values, "verbose") - (option_given(values, "quiet") ? 1 : 0);
@@ -128,5 +129,11 @@ int verb_run(const struct tool *tool, const struct option_values *values, char *
     choose_log(values, &request.log);
     choose_names(values, &request);
     fflush(NULL);
-    return supervisor_run(&request);
+    status = supervisor_run(&request);
+    for (size_t i = 0; i < count; i++)
+        free(options[i]);
+    free(options);
+    free(engine);
+    free(program);
+    return status;
 }

@@ -286,5 +286,8 @@ int collect_until_end(const struct supervisor_request *request, const struct lau
     forget(&loop, loop.main_pid);
     if (!loop.wire_closed)
         leave_to_collector(&loop);
+    while (followed_count())
+        followed_remove(followed_at(0)->pid);
+    symbols_free(loop.symbols);
     return loop.status;
 }

@@ -39,6 +39,10 @@ void followed_remove(int pid) {
             close(table[i]->pidfd);
         free(table[i]);
         table[i] = table[--table_count];
+        if (!table_count) {
+            free(table);
+            table = NULL;
+        }
         return;
     }
 }

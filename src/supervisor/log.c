@@ -135,6 +135,16 @@ void log_drop_process(int pid) {
     }
 }
 
+void log_close(void) {
+    for (size_t i = 0; i < sink_count; i++) {
+        close(sinks[i].fd);
+        free(sinks[i].name);
+    }
+    free(sinks);
+    sinks = NULL;
+    sink_count = 0;
+}
+
 bool log_shows(int level) {
     return level <= settings.verbosity;
 }

@@ -19,6 +19,8 @@ bool log_open(const struct log_settings *settings, int pid);
 void log_add_process(int pid);
 // Closes the file of a process that has ended, if it had one of its own.
 void log_drop_process(int pid);
+// Closes everything.
+void log_close(void);
 // Whether lines of this level are shown: 0 unless -q, 1 with -v, 2 with -v -v; -1 always.
 bool log_shows(int level);
 // Whether the log goes to a file or socket rather than to a descriptor the user sees.

@@ -26,11 +26,14 @@ int supervisor_run(const struct supervisor_request *request) {
         count++;
     present_banner(request, launch.pid, getppid(), (const char *const *)request->argv, count);
     present_remarks(request, launch.pid);
-    if (!launch_release(&launch, request))
+    if (!launch_release(&launch, request)) {
+        log_close();
         return STATUS_FAILED;
+    }
     int status = collect_until_end(request, &launch);
     if (log_shows(0))
         log_print(launch.pid, LOG_USER, "");
+    log_close();
     if (!WIFSIGNALED(status))
         return WEXITSTATUS(status);
     // Stopped as asked is a success, not a failure.
