@@ -63,13 +63,6 @@ static void forget(struct loop *loop, int pid) {
 // ---- messages ----
 
 static void greet(struct loop *loop, struct followed *process, const struct wire_message *message) {
-    symbols_end(loop->symbols, process->pid);
-    process->muted = false;
-    // The first program's banner was printed before it started.
-    bool first = process->pid == loop->main_pid && !process->greeted;
-    process->greeted = true;
-    if (first)
-        return;
     const char *words[64];
     size_t count = 0;
     const char *end = (const char *)message->payload + message->size;
@@ -77,18 +70,23 @@ static void greet(struct loop *loop, struct followed *process, const struct wire
     for (word += strlen(word) + 1; word < end && count < 64; word += strlen(word) + 1)
         words[count++] = word;
     if (!count)
-        words[count++] = message->hello->path;
+        return;
+    symbols_end(loop->symbols, process->pid);
+    process->muted = false;
+    // The first program's banner was printed before it started.
+    bool first = process->pid == loop->main_pid && !process->greeted;
+    process->greeted = true;
+    if (first)
+        return;
     log_add_process(process->pid);
     present_banner(loop->request, process->pid, message->hello->ppid, words, count);
 }
 
-// Sent by the child, before anything else, or by the parent: then the child may be known already.
+// Only the child's own word counts. A process that may name others could have them killed when the
+// run is stopped, by a supervisor that may be more powerful than itself.
 static void note_fork(struct loop *loop, const struct wire_message *message) {
-    int child_pid = message->forked->child;
-    bool by_child = message->pid != message->forked->parent;
-    if (by_child)
-        child_pid = message->pid; // right even across pid namespaces
-    if (child_pid <= 0 || child_pid == loop->main_pid || followed_find(child_pid))
+    int child_pid = message->pid;
+    if (child_pid == message->forked->parent || followed_find(child_pid))
         return;
     struct followed *child = known(loop, child_pid);
     symbols_fork(loop->symbols, message->forked->parent, child_pid);

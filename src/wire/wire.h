@@ -22,7 +22,7 @@
 
 enum wire_type {
     WIRE_HELLO = 1,        // struct wire_hello: the process runs translated from now on
-    WIRE_FORKED = 2,       // struct wire_forked: best sent by the child, before anything else
+    WIRE_FORKED = 2,       // struct wire_forked: sent by the child, before anything else
     WIRE_EXEC_AWAY = 3,    // struct wire_exec_away: the process becomes a program not followed
     WIRE_EXITING = 4,      // struct wire_exiting: the process ends by exit
     WIRE_FATAL_SIGNAL = 5, // struct wire_fatal_signal: a signal is about to end the process
@@ -49,7 +49,9 @@ struct wire_header {
 struct wire_hello {
     int32_t pid;
     int32_t ppid;
-    char path[]; // of the program; then its arguments from argv[0] on, each terminated
+    // Of the program; then its arguments from argv[0] on, each terminated. Without arguments: the
+    // process is still the program that it was, an announced exec has failed.
+    char path[];
 };
 
 struct wire_forked {

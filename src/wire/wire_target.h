@@ -21,8 +21,10 @@ int wire_fd(void);
 void wire_send(enum wire_type type, const void *payload, size_t size);
 
 // At the start of every program (also after a followed exec, not after a fork). `argv` is shown in
-// the banner and may be NULL; what does not fit in a few kilobytes is left out.
+// the banner; what does not fit in a few kilobytes is left out. With NULL: the process is still
+// there after an exec that failed.
 void wire_send_hello(int pid, int ppid, const char *path, char *const *argv);
+// By the child, before anything else: the supervisor believes only what a process says of itself.
 void wire_send_forked(int parent, int child);
 void wire_send_exec_away(const char *path);
 void wire_send_exiting(int status);

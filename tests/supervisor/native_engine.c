@@ -3,13 +3,14 @@
 // It takes the engine's command line. A target named `say` is not run: its arguments are played as
 // wire messages, in order, so that a test can make the supervisor see anything:
 //
+//     forked PARENT CHILD (PARENT 0: this process)              stay (an exec that fails)
 //     hello PATH        notice LEVEL TEXT      debug TEXT       option NAME   (tells its values)
 //     map START END OFFSET PATH                unmap START END
 //     fork (the child goes on with what follows the next `end`)
 //     fatal SIGNAL CODE ADDRESS PC...          (to the next word that is no number; then dies of
 //     it) garbage SIZE      version N              exec (runs the rest natively, says EXEC_AWAY)
 //     detach (forks; the parent exits 0, the child goes on)     quiet (closes 0, 1 and 2)
-//     sleep MS          exit STATUS
+//     stubborn (ignores SIGINT and SIGTERM)                     sleep MS     exit STATUS
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -110,7 +111,14 @@ static int play(char **words) {
     while (*next_word) {
         const char *verb = word();
         if (strcmp(verb, "hello") == 0) {
-            wire_send_hello(getpid(), getppid(), word(), NULL);
+            char *words[] = {*next_word, NULL};
+            wire_send_hello(getpid(), getppid(), word(), words);
+        } else if (strcmp(verb, "forked") == 0) {
+            int parent = (int)number();
+            wire_send_forked(parent ? parent : getpid(), (int)number());
+        } else if (strcmp(verb, "stay") == 0) {
+            wire_send_exec_away("/bin/no");
+            wire_send_hello(getpid(), getppid(), "/bin/no", NULL);
         } else if (strcmp(verb, "notice") == 0) {
             int level = atoi(word());
             wire_send_notice(level, word());
@@ -133,6 +141,9 @@ static int play(char **words) {
             play_version();
         } else if (strcmp(verb, "detach") == 0) {
             play_detach();
+        } else if (strcmp(verb, "stubborn") == 0) {
+            signal(SIGINT, SIG_IGN);
+            signal(SIGTERM, SIG_IGN);
         } else if (strcmp(verb, "quiet") == 0) {
             for (int fd = 0; fd < 3; fd++)
                 close(fd);
