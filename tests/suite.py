@@ -19,6 +19,7 @@ BUILD = os.environ.get('BUILD', os.path.join(ROOT, 'build'))
 QUERN = os.environ.get('QUERN', os.path.join(BUILD, 'quern'))
 MARK = 'QUERN_TEST_MARK'
 TESTS = []
+TEST_SECONDS = 60
 
 
 class Failed(Exception):
@@ -37,6 +38,10 @@ def equal(got, wanted, what='result'):
 def contains(text, part):
     if part not in text:
         raise Failed(f'{part!r} is not in {text[-600:]!r}')
+
+
+def give_up(*_):
+    raise Failed(f'it took more than {TEST_SECONDS} s')
 
 
 def test(function):
@@ -117,6 +122,8 @@ def main():
         mark = f'{os.getpid()}-{name}'
         os.environ[MARK] = mark
         reason = None
+        signal.signal(signal.SIGALRM, give_up)
+        signal.alarm(TEST_SECONDS)
         try:
             function()
         except Failed as error:
@@ -124,6 +131,7 @@ def main():
         except Exception as error:  # a test that breaks is a test that fails
             line = traceback.extract_tb(error.__traceback__)[-1]
             reason = f'{type(error).__name__}: {error} ({line.name}, line {line.lineno})'
+        signal.alarm(0)
         del os.environ[MARK]
         left = [pid for pid in marked(mark) if pid != os.getpid()]
         if left and not reason:
