@@ -75,17 +75,24 @@ def alive(pid):
 
 
 def marked(mark):
-    """The processes that carry this mark and still run."""
+    """The processes that carry this mark and still run.
+
+    A target's environment is among the words of the engine's command line.
+    """
     found = []
+    wanted = f'{MARK}={mark}'.encode()
     for name in os.listdir('/proc'):
         if not name.isdigit():
             continue
-        try:
-            with open(f'/proc/{name}/environ', 'rb') as file:
-                if f'{MARK}={mark}'.encode() in file.read().split(b'\0') and alive(name):
-                    found.append(int(name))
-        except OSError:
-            pass
+        words = []
+        for file_name in ('environ', 'cmdline'):
+            try:
+                with open(f'/proc/{name}/{file_name}', 'rb') as file:
+                    words += file.read().split(b'\0')
+            except OSError:
+                pass
+        if wanted in words and alive(name):
+            found.append(int(name))
     return found
 
 
