@@ -44,7 +44,7 @@ const size_t tool_count = sizeof tool_table / sizeof *tool_table;
 
 const struct option option_table[] = {
 #define IN .topic = TOPIC_BASIC
-    {IN, STRING("tool", "NAME", "memcheck"),
+    {IN, STRING("tool", "NAME", "memcheck"), LOCAL,
      .help = "the tool to use; `quern NAME ...` is short for it"},
     {IN, FLAG("help", 'h'), LOCAL,
      .help = "show help and exit; after a tool's name, its options too"},

@@ -39,6 +39,9 @@ static char **engine_options(const struct tool *tool, const struct option_values
     struct text line = {0};
     char **lines = NULL;
     *count = 0;
+    text_format(&line, "tool=%s", tool->name);
+    lines = base_allocate(sizeof *lines);
+    lines[(*count)++] = text_take(&line);
     for (size_t i = 0; i < option_count; i++) {
         const struct option *option = &option_table[i];
         const struct tool *owner = option_tool(option);
