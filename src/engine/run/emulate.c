@@ -10,7 +10,7 @@
 #include "engine/signal/signal.h"
 #include "engine/translate/builder.h"
 
-enum { TRAP_OVERFLOW = 4, TRAP_INVALID = 6, TRAP_PROTECTION = 13, TRAP_PAGE_FAULT = 14 };
+enum { TRAP_OVERFLOW = 4, TRAP_INVALID = 6, TRAP_STACK = 12, TRAP_PROTECTION = 13, TRAP_PAGE_FAULT = 14 };
 enum { ERROR_FETCH = 0x14, USER_CODE = 0x33, USER_DATA = 0x2b };
 enum {
     USER_FLAGS = 0x244dd5, // what iret and popf may change in user mode
@@ -27,11 +27,14 @@ static void protection_fault(void) {
 }
 
 // An access to [address, address + size) has failed: the first byte that is not there is to blame.
-static void memory_fault(uint64_t address, unsigned size, bool write) {
+static void memory_fault(uint64_t address, unsigned size, bool write, bool stack) {
     uint8_t byte;
     struct space_range range;
     if (!is_canonical(address)) {
-        protection_fault();
+        if (stack)
+            signal_raise(SIGBUS, SI_KERNEL, 0, TRAP_STACK, 0);
+        else
+            protection_fault();
         return;
     }
     bool first = target_read(&byte, address, 1) == 0 &&
@@ -77,6 +80,10 @@ static uint64_t operand_address(struct insn *insn, const ZydisDecodedOperand *op
     return address;
 }
 
+static bool is_stack_operand(const ZydisDecodedOperand *operand) {
+    return operand->mem.segment == ZYDIS_REGISTER_SS;
+}
+
 // Reads up to 16 bytes of a source operand; false after raising a fault.
 static bool read_operand(struct insn *insn, const ZydisDecodedOperand *operand, void *value,
                          unsigned size) {
@@ -87,7 +94,7 @@ static bool read_operand(struct insn *insn, const ZydisDecodedOperand *operand, 
     uint64_t address = operand_address(insn, operand);
     if (target_read(value, address, size) == 0)
         return true;
-    memory_fault(address, size, false);
+    memory_fault(address, size, false, is_stack_operand(operand));
     return false;
 }
 
@@ -157,10 +164,19 @@ static bool is_segment(const ZydisDecodedOperand *operand) {
            (operand->reg.value == ZYDIS_REGISTER_FS || operand->reg.value == ZYDIS_REGISTER_GS);
 }
 
-static bool write_memory(uint64_t address, const void *value, unsigned size) {
+static bool push_bytes(uint64_t address, const void *value, unsigned size) {
     if (target_write(address, value, size) == 0)
         return true;
-    memory_fault(address, size, true);
+    memory_fault(address, size, true, true);
+    return false;
+}
+
+static bool write_operand(struct insn *insn, const ZydisDecodedOperand *operand, const void *value,
+                          unsigned size) {
+    uint64_t address = operand_address(insn, operand);
+    if (target_write(address, value, size) == 0)
+        return true;
+    memory_fault(address, size, true, is_stack_operand(operand));
     return false;
 }
 
@@ -174,7 +190,7 @@ static void move_selector(struct insn *insn) {
         value = selector_of(from->reg.value);
         if (to->type == ZYDIS_OPERAND_TYPE_REGISTER)
             write_register(register_number(to->reg.value), value, insn->z.operand_width);
-        else if (!write_memory(operand_address(insn, to), &value, 2))
+        else if (!write_operand(insn, to, &value, 2))
             return;
     }
     self->pc = insn_next(insn);
@@ -184,7 +200,7 @@ static void pop_selector(struct insn *insn) {
     uint64_t value = 0;
     unsigned width = insn->z.operand_width == 16 ? 2 : 8;
     if (target_read(&value, self->gpr[RSP], width)) {
-        memory_fault(self->gpr[RSP], width, false);
+        memory_fault(self->gpr[RSP], width, false, true);
         return;
     }
     if (!load_selector(insn->operands[0].reg.value, value))
@@ -196,10 +212,21 @@ static void pop_selector(struct insn *insn) {
 static void push_selector(struct insn *insn) {
     uint64_t value = selector_of(insn->operands[0].reg.value);
     unsigned width = insn->z.operand_width == 16 ? 2 : 8;
-    if (!write_memory(self->gpr[RSP] - width, &value, width))
+    if (!push_bytes(self->gpr[RSP] - width, &value, width))
         return;
     self->gpr[RSP] -= width;
     self->pc = insn_next(insn);
+}
+
+// Far pointers with 64-bit offsets exist on Intel's processors only; on others REX.W means nothing.
+static unsigned far_operand_width(const struct insn *insn) {
+    static int has_wide = -1;
+    if (has_wide < 0) {
+        unsigned a, b, c, d;
+        __cpuid(0, a, b, c, d);
+        has_wide = b == signature_INTEL_ebx;
+    }
+    return insn->z.operand_width == 64 && !has_wide ? 32 : insn->z.operand_width;
 }
 
 // lfs, lgs: offset into a register, selector into a segment register.
@@ -207,7 +234,7 @@ static void load_far_pointer(struct insn *insn, ZydisRegister segment) {
     struct {
         uint64_t low, high;
     } value = {0};
-    unsigned width = insn->z.operand_width;
+    unsigned width = far_operand_width(insn);
     if (!read_operand(insn, &insn->operands[1], &value, width / 8 + 2))
         return;
     uint16_t selector = width == 64 ? value.high : value.low >> width;
@@ -240,7 +267,7 @@ static void far_return(struct insn *insn) {
     uint64_t words[5] = {0}, sp = self->gpr[RSP];
     for (unsigned i = 0; i < (interrupt ? 5 : 2); i++) {
         if (target_read(&words[i], sp + i * size, size)) {
-            memory_fault(sp + i * size, size, false);
+            memory_fault(sp + i * size, size, false, true);
             return;
         }
     }
@@ -266,7 +293,7 @@ static void far_branch(struct insn *insn, bool is_call) {
     uint8_t pointer[10];
     uint64_t offset = 0;
     uint16_t selector;
-    unsigned size = insn->z.operand_width / 8;
+    unsigned size = far_operand_width(insn) / 8;
     if (insn->operands[0].type != ZYDIS_OPERAND_TYPE_MEMORY) {
         invalid_opcode();
         return;
@@ -284,7 +311,7 @@ static void far_branch(struct insn *insn, bool is_call) {
     if (is_call) {
         uint64_t words[2] = {insn_next(insn), USER_CODE};
         uint64_t sp = self->gpr[RSP] - 2 * size;
-        if (!write_memory(sp + size, &words[1], size) || !write_memory(sp, &words[0], size))
+        if (!push_bytes(sp + size, &words[1], size) || !push_bytes(sp, &words[0], size))
             return;
         self->gpr[RSP] = sp;
     }
@@ -295,7 +322,7 @@ static void pop_flags(struct insn *insn) {
     uint64_t value = 0;
     unsigned size = insn->z.operand_width / 8;
     if (target_read(&value, self->gpr[RSP], size)) {
-        memory_fault(self->gpr[RSP], size, false);
+        memory_fault(self->gpr[RSP], size, false, true);
         return;
     }
     set_flags(value, size == 2 ? USER_FLAGS & 0xffff : USER_FLAGS);
@@ -401,8 +428,8 @@ void emulate_instruction(void) {
 static bool is_writable(uint64_t address, unsigned size) {
     uint64_t value;
     if (target_read(&value, address, size) == 0)
-        return write_memory(address, &value, size);
-    memory_fault(address, size, true);
+        return push_bytes(address, &value, size);
+    memory_fault(address, size, true, true);
     return false;
 }
 
