@@ -37,7 +37,7 @@ const struct tool tool_table[] = {
     {"dhat", false, TOPIC_DHAT, "how heap blocks are used"},
     {"helgrind", false, TOPIC_COUNT, "data races"},
     {"drd", false, TOPIC_COUNT, "data races"},
-    {"lackey", false, TOPIC_COUNT, "example tool"},
+    {"lackey", true, TOPIC_COUNT, "example tool that counts what the program does"},
     {"exp-bbv", false, TOPIC_COUNT, "basic block vectors"},
 };
 const size_t tool_count = sizeof tool_table / sizeof *tool_table;

@@ -10,6 +10,7 @@
 
 #include "engine/cache/block.h"
 #include "engine/fatal.h"
+#include "engine/hooks/hooks.h"
 #include "engine/layout.h"
 #include "engine/load/load.h"
 #include "engine/memory/memory.h"
@@ -19,7 +20,6 @@
 #include "engine/sys/report.h"
 #include "engine/sys/sys.h"
 #include "engine/task.h"
-#include "engine/translate/translate.h"
 #include "wire/wire_start.h"
 #include "wire/wire_target.h"
 
@@ -41,17 +41,13 @@ static void reserve_own_mappings(void) {
 // A function of the vdso is called natively: it reads data that only the real one can reach.
 static void call_vdso(void *argument) {
     long (*function)(uint64_t, uint64_t, uint64_t) = argument;
-    uint64_t return_address;
-    memcpy(&return_address, (void *)self->gpr[RSP], 8);
     self->gpr[RAX] = function(self->gpr[RDI], self->gpr[RSI], self->gpr[RDX]);
-    self->gpr[RSP] += 8;
-    self->pc = return_address;
 }
 
 static void take_over_vdso(const struct load_vdso *vdso) {
     for (size_t i = 0; i < vdso->symbol_count; i++)
-        replace_function(vdso->copy + vdso->symbols[i].offset, call_vdso,
-                         (void *)(vdso->real + vdso->symbols[i].offset));
+        function_hook(vdso->copy + vdso->symbols[i].offset, TOOL_REPLACE, call_vdso,
+                      (void *)(vdso->real + vdso->symbols[i].offset));
 }
 
 static uint64_t stack_limit(void) {
@@ -95,6 +91,14 @@ static void load(const struct wire_start *start) {
     self->gpr[RSP] = loaded.rsp;
 }
 
+// The tool hears of what the loader has mapped as of what the target maps later.
+static void announce_mappings(void) {
+    struct space_range range;
+    for (uint64_t at = 0; space_next(&target_space, &at, HIGH_END, &range);)
+        if (range.attributes.tag != SPACE_ENGINE && range.attributes.tag != SPACE_BRK)
+            TOOL_HOOK(mapped, range.start, range.end, range.attributes.prot);
+}
+
 int main(int argc, char **argv) {
     struct wire_start start;
     if (!wire_start_read(argc, argv, &start))
@@ -115,6 +119,8 @@ int main(int argc, char **argv) {
     task_init_thread();
     self->is_leader = true;
     task_register(self);
+    hooks_init();
+    TOOL_HOOK(start);
     load(&start);
     take_over_vdso(&loaded.vdso);
     wire_send_hello(getpid(), getppid(), process.program, start.argv);
@@ -122,6 +128,8 @@ int main(int argc, char **argv) {
     if (loaded.has_interpreter)
         report_loaded(&loaded.interpreter);
     load_announce(&loaded);
+    announce_mappings();
+    hooks_thread_start();
     signal_init_process();
     run_task();
 }

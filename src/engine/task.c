@@ -32,6 +32,7 @@ OFFSET_IS(xstate, TASK_XSTATE);
 OFFSET_IS(exit_link, TASK_EXIT_LINK);
 OFFSET_IS(exit_reason, TASK_EXIT_REASON);
 OFFSET_IS(pending, TASK_PENDING);
+OFFSET_IS(tool, TASK_TOOL);
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct task *tasks;
@@ -93,6 +94,13 @@ void task_unregister(struct task *task) {
         at = &(*at)->next;
     *at = task->next;
     pthread_mutex_unlock(&list_lock);
+}
+
+bool task_is_last(void) {
+    pthread_mutex_lock(&list_lock);
+    bool last = tasks == self && !self->next;
+    pthread_mutex_unlock(&list_lock);
+    return last;
 }
 
 void task_lock_list(void) {

@@ -56,6 +56,7 @@ struct task {
     uint32_t exit_link, exit_reason;
     uint32_t pending;
     uint32_t busy; // looks up or runs translated code: a flush must wait for it
+    void *tool;    // the tool's own state of the thread
 
     // The rest is for C code only.
     uint16_t fs_selector, gs_selector; // what the target has loaded; 0 as a rule
@@ -76,7 +77,6 @@ struct task {
     bool is_leader;             // runs on the process's first host thread
     bool is_borrowed;           // a vfork child runs on its parent's task
     struct task *next;          // in the list of all tasks
-    void *tool;                 // the tool's own per-thread state
 };
 
 extern _Thread_local struct task current_task __attribute__((tls_model("local-exec")));
@@ -94,6 +94,7 @@ void task_init_thread(void);          // on each host thread: xstate area, alter
 void task_free_thread(void);
 void task_register(struct task *);    // list of all tasks; takes the task lock
 void task_unregister(struct task *);
+bool task_is_last(void);              // nobody but the caller is left
 // Around fork: the list must be whole in the child, whose only thread is the caller.
 void task_lock_list(void);
 void task_unlock_list(void);

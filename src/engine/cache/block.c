@@ -237,6 +237,10 @@ struct block_state *block_states_allocate(unsigned count) {
     return arena_allocate(count * sizeof(struct block_state));
 }
 
+struct inserted_call *inserted_call_allocate(void) {
+    return arena_allocate(sizeof(struct inserted_call));
+}
+
 uint32_t link_begin(unsigned most) {
     if (next_link + most > 1u << LINK_BITS)
         next_link = 1;

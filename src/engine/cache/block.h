@@ -26,6 +26,12 @@ enum exit_kind {
     EXIT_MODIFIED,  // a checked block found its code changed; target is its pc
     EXIT_BREAKPOINT,// int3; target is the pc after it
     EXIT_REPLACED,  // entry of a function that the engine performs; target is its pc
+    EXIT_CALL,      // a call that a tool inserted; target is the pc, stub where to go on
+};
+
+struct inserted_call {
+    void (*function)(void *);
+    void *argument;
 };
 
 struct link {
@@ -36,6 +42,7 @@ struct link {
     bool linked;
     struct block *from, *to;
     struct link *next_incoming; // in to->incoming
+    const struct inserted_call *call; // of an EXIT_CALL
 };
 
 // From which host offset on the target's state is to be read how. Sorted by host.
@@ -93,6 +100,7 @@ void block_publish(struct block *);
 void block_publish_code(struct block *); // for block_at alone: it is run once
 struct block *block_allocate(void);
 struct block_state *block_states_allocate(unsigned count);
+struct inserted_call *inserted_call_allocate(void);
 // Room for up to `most` consecutive link records, of which `used` are kept.
 uint32_t link_begin(unsigned most);
 void link_end(unsigned used);

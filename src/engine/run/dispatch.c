@@ -5,9 +5,11 @@
 
 #include "engine/cache/block.h"
 #include "engine/fatal.h"
+#include "engine/hooks/hooks.h"
 #include "engine/layout.h"
 #include "engine/log.h"
 #include "engine/memory/memory.h"
+#include "engine/memory/target.h"
 #include "engine/run/enter.h"
 #include "engine/run/process.h"
 #include "engine/signal/signal.h"
@@ -88,11 +90,35 @@ static void modified(uint64_t pc) {
 }
 
 static void perform_replaced(uint64_t pc) {
-    replacement function;
-    void *argument;
-    if (!replacement_find(pc, &function, &argument))
+    const struct hooked_function *hooked = function_find(pc);
+    if (!hooked)
         fatal("internal error: no replacement at 0x%lx", pc);
-    function(argument);
+    hooked->function(hooked->argument);
+    if (target_read(&self->pc, self->gpr[RSP], 8) == 0)
+        self->gpr[RSP] += 8;
+    else
+        signal_raise(SIGSEGV, SEGV_MAPERR, self->gpr[RSP], TRAP_PAGE_FAULT, 4);
+}
+
+// A call that a tool has inserted; afterwards the block goes on. What has become pending meanwhile
+// waits for the next instruction: going back to this one would make the call twice.
+static uint32_t perform_call(const struct link *link) {
+    self->pc = link->target;
+    link->call->function(link->call->argument);
+    self->entry = link->stub;
+    if (self->pending) {
+        self->stepping = true;
+        self->flags |= FLAG_TRAP;
+    }
+    return cache_resume();
+}
+
+// Into the cache and through the calls that tools have inserted.
+static uint32_t enter(void) {
+    uint32_t reason = cache_enter();
+    while (reason == EXIT_LINK && link_get(self->exit_link)->kind == EXIT_CALL)
+        reason = perform_call(link_get(self->exit_link));
+    return reason;
 }
 
 // A write to a watched page is the engine's own business.
@@ -144,6 +170,8 @@ static bool handle_exit(const struct link *link) {
     case EXIT_REPLACED:
         perform_replaced(self->pc);
         return false;
+    case EXIT_CALL: // done by enter
+        return false;
     }
     return false;
 }
@@ -176,7 +204,7 @@ static void run_single(void) {
     }
     self->entry = CACHE_START + block->code + block->direct_entry;
     bool pushes_flags = code.bytes[block->guest_size - 1] == OPCODE_PUSHF;
-    uint32_t reason = cache_enter();
+    uint32_t reason = enter();
     if (reason == EXIT_LINK && pushes_flags)
         *(uint16_t *)self->gpr[RSP] |= FLAG_TRAP; // just written
     if (reason == EXIT_LINK)
@@ -219,7 +247,7 @@ void run_task(void) {
         indirect = false;
         epoch = cache_epoch;
         self->entry = CACHE_START + block->code + block->direct_entry;
-        switch (cache_enter()) {
+        switch (enter()) {
         case EXIT_LINK:
             link = link_get(self->exit_link);
             if (!handle_exit(link))

@@ -18,6 +18,7 @@ cache_enter:
 cache_enter_begin:
         cmpl    $0, FIELD(TASK_PENDING)
         jne     1f
+cache_load:
         mov     FIELD(TASK_XSTATE), %rcx
         mov     xstate_features(%rip), %eax
         mov     xstate_features+4(%rip), %edx
@@ -44,6 +45,18 @@ cache_enter_begin:
 cache_enter_end:
 1:      movl    $EXIT_PENDING, FIELD(TASK_EXIT_REASON)
         jmp     cache_leave_saved
+
+        .globl cache_resume
+        .type cache_resume, @function
+cache_resume:
+        push    %rbx
+        push    %rbp
+        push    %r12
+        push    %r13
+        push    %r14
+        push    %r15
+        mov     %rsp, FIELD(TASK_HOST_RSP)
+        jmp     cache_load
 
 cache_leave:
         mov     %rax, FIELD(TASK_GPR+8*0)

@@ -11,6 +11,8 @@
 // Loads the target's registers from `self` and jumps to self->entry. Returns an EXIT_* reason when
 // the cache has been left, with the target's registers in `self` again.
 uint32_t cache_enter(void);
+// The same without a look at what is pending, to go on in the middle of a block.
+uint32_t cache_resume(void);
 // Between these two the target's registers are being loaded: single-step through it.
 extern const char cache_enter_begin[], cache_enter_end[];
 // Where exits of the cache go: saves everything and returns from cache_enter.

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "engine/cache/block.h"
+#include "engine/hooks/hooks.h"
 #include "engine/log.h"
 #include "engine/run/process.h"
 #include "engine/run/stack.h"
@@ -22,16 +23,23 @@ static void print_stats(void) {
 
 void process_fatal_signal(int number, const siginfo_t *info) {
     uint64_t pcs[STACK_DEPTH];
+    hooks_end();
     size_t count = stack_of_task(pcs, STACK_DEPTH);
     if (wire_option_yes("stats"))
         print_stats();
     wire_send_fatal_signal(number, info->si_code, (uint64_t)info->si_addr, self->tid, pcs, count);
 }
 
-void process_exit(int status) {
+void process_ending(int status) {
+    if (!self->is_borrowed)
+        hooks_end();
     if (wire_option_yes("stats"))
         print_stats();
     wire_send_exiting(status);
+}
+
+void process_exit(int status) {
+    process_ending(status);
     syscall(SYS_exit_group, status);
     __builtin_unreachable();
 }

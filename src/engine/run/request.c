@@ -1,4 +1,5 @@
 // Client requests: what an annotated target asks of the tool it runs under.
+#include "engine/hooks/hooks.h"
 #include "engine/memory/target.h"
 #include "engine/run/process.h"
 #include "engine/task.h"
@@ -7,6 +8,9 @@ enum request_code { REQUEST_RUNNING_ON = 0x1001, REQUEST_DISCARD_TRANSLATIONS = 
 enum { KIND_SIZE = 3 };
 
 static uint64_t answer(const uint64_t words[6], uint64_t otherwise) {
+    uint64_t result;
+    if (tool->request && tool->request(words, &result))
+        return result;
     switch (words[0]) {
     case REQUEST_RUNNING_ON:
         return 1;

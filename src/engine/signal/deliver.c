@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/hooks/hooks.h"
 #include "engine/log.h"
 #include "engine/memory/memory.h"
 #include "engine/memory/target.h"
@@ -177,6 +178,7 @@ static void deliver(struct queued_signal *slot, bool synchronous) {
         deliver(&self->fault, true);
         return;
     }
+    TOOL_HOOK(signal_delivered, number);
     uint64_t mask = self->sigmask | action.mask;
     if (!(action.flags & SA_NODEFER))
         mask |= signal_bit(number);
@@ -272,5 +274,6 @@ void signal_return(void) {
     self->pc = c->rip;
     self->flags = (self->flags & ~USER_FLAGS) | (c->flags & USER_FLAGS & ~FLAG_TRAP);
     self->trap_flag = c->flags & FLAG_TRAP;
+    TOOL_HOOK(signal_returned);
     signal_set_mask(frame.uc_mask);
 }

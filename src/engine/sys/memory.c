@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/hooks/hooks.h"
 #include "engine/layout.h"
 #include "engine/memory/memory.h"
 #include "engine/run/process.h"
@@ -151,6 +152,7 @@ long sys_mmap(long number, struct sys_arguments *args) {
                 if (fixed)
                     memory_changed(at, at + size);
                 space_map(&target_space, at, at + size, &attributes);
+                TOOL_HOOK(mapped, at, at + size, prot & 7);
                 if (attributes.flags & SPACE_FILE && prot & PROT_EXEC)
                     report_module(at, at + size, offset, prot, fd);
             }
@@ -172,6 +174,7 @@ static void unmap_range(uint64_t start, uint64_t end) {
     }
     memory_changed(start, end);
     space_unmap(&target_space, start, end);
+    TOOL_HOOK(unmapped, start, end);
 }
 
 long sys_munmap(long number, struct sys_arguments *args) {
@@ -201,6 +204,7 @@ long sys_mprotect(long number, struct sys_arguments *args) {
     if (result == 0 || result == -ENOMEM) {
         memory_changed(start, end);
         space_protect(&target_space, start, end, prot & 7);
+        TOOL_HOOK(protected, start, end, prot & 7);
         if (result == 0 && prot & PROT_EXEC)
             report_modules_in(start, end);
     }
@@ -233,8 +237,11 @@ static long move_mapping(struct sys_arguments *args, uint64_t old_size, uint64_t
         last.offset = 0;
     if (new_size > copied)
         space_map(&target_space, to + copied, to + new_size, &last);
+    TOOL_HOOK(mapped, to, to + new_size, last.prot);
     if (!(flags & MREMAP_DONTUNMAP) && old_size)
         space_unmap(&target_space, from, from + old_size);
+    if (!(flags & MREMAP_DONTUNMAP) && old_size)
+        TOOL_HOOK(unmapped, from, from + old_size);
     return result;
 }
 
@@ -246,12 +253,14 @@ static long resize_mapping(uint64_t from, uint64_t old_size, uint64_t new_size) 
     if (new_size < old_size) {
         memory_changed(from + new_size, from + old_size);
         space_unmap(&target_space, from + new_size, from + old_size);
+        TOOL_HOOK(unmapped, from + new_size, from + old_size);
     } else if (new_size > old_size &&
                space_find(&target_space, from + old_size - 1, &range)) {
         struct space_attributes attributes = range.attributes;
         if (attributes.flags & SPACE_FILE)
             attributes.offset += from + old_size - range.start;
         space_map(&target_space, from + old_size, from + new_size, &attributes);
+        TOOL_HOOK(mapped, from + old_size, from + new_size, attributes.prot);
     }
     return result;
 }
@@ -302,12 +311,15 @@ long sys_brk(long number, struct sys_arguments *args) {
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
                         0) == (void *)old_end;
             attributes.prot = PROT_READ | PROT_WRITE;
-            if (done)
+            if (done) {
                 space_map(&target_space, old_end, new_end, &attributes);
+                TOOL_HOOK(mapped, old_end, new_end, attributes.prot);
+            }
         } else if (new_end < old_end) {
             munmap((void *)new_end, old_end - new_end);
             memory_changed(new_end, old_end);
             space_map(&target_space, new_end, old_end, &attributes);
+            TOOL_HOOK(unmapped, new_end, old_end);
         }
         if (done)
             process.brk = wanted;
@@ -359,6 +371,7 @@ long sys_shmat(long number, struct sys_arguments *args) {
                 .inode = at};
             memory_changed(at, at + size);
             space_map(&target_space, at, at + size, &attributes);
+            TOOL_HOOK(mapped, at, at + size, attributes.prot);
         }
     }
     memory_unlock();
@@ -375,6 +388,7 @@ long sys_shmdt(long number, struct sys_arguments *args) {
         if (result == 0) {
             memory_changed(range.start, range.end);
             space_unmap(&target_space, range.start, range.end);
+            TOOL_HOOK(unmapped, range.start, range.end);
         }
     }
     memory_unlock();

@@ -4,12 +4,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "engine/hooks/hooks.h"
 #include "engine/sys/maps.h"
 #include "engine/sys/report.h"
 #include "wire/wire_target.h"
 
 void report_module_path(uint64_t start, uint64_t end, uint64_t offset, uint64_t prot,
                         const char *path) {
+    functions_of_module(start, end, offset, path);
     wire_send_module_map(start, end, offset, prot, path);
 }
 
@@ -24,6 +26,7 @@ void report_module(uint64_t start, uint64_t end, uint64_t offset, uint64_t prot,
 }
 
 void report_module_gone(uint64_t start, uint64_t end) {
+    functions_gone(start, end);
     wire_send_module_unmap(start, end);
 }
 

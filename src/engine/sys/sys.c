@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/hooks/hooks.h"
 #include "engine/log.h"
 #include "engine/memory/memory.h"
 #include "engine/memory/target.h"
@@ -141,6 +142,7 @@ void sys_handle(void) {
     struct sys_arguments args = {{r[RDI], r[RSI], r[RDX], r[R10], r[R8], r[R9]}};
     struct sys_arguments given = args;
     sys_handler *handler = number >= 0 && number < 512 ? handlers[number] : NULL;
+    TOOL_HOOK(before_system_call, number, args.a);
     long result = handler ? handler(number, &args) : sys_pass(number, &args);
     if (process.trace_syscalls)
         trace(number, &given, result);
@@ -151,6 +153,7 @@ void sys_handle(void) {
         self->pc -= SYSCALL_SIZE;
         return;
     }
+    TOOL_HOOK(after_system_call, number, given.a, result);
     r[RAX] = result;
     r[RCX] = self->pc;
     r[R11] = self->flags;

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "engine/cache/block.h"
+#include "engine/hooks/hooks.h"
 #include "engine/memory/memory.h"
 #include "engine/memory/target.h"
 #include "engine/run/enter.h"
@@ -71,6 +72,7 @@ static void copy_registers(struct task *to, const struct task *from) {
 static void *thread_main(void *argument) {
     struct thread_start *start = argument;
     const struct clone_request *request = start->request;
+    signal_block_all(); // the C library leaves its own signals open, which are the target's too
     task_init_thread();
     copy_registers(self, start->parent);
     adjust_child(self, request);
@@ -87,6 +89,7 @@ static void *thread_main(void *argument) {
     start->tid = self->tid;
     sem_post(&start->ready); // start is gone after this
     if (sigsetjmp(self->thread_end, 0) == 0) {
+        hooks_thread_start();
         signal_set_mask(self->sigmask);
         run_task();
     }
@@ -158,6 +161,10 @@ static void release_robust_futexes(void) {
 void thread_exit(int status) {
     signal_block_all();
     task_become_idle();
+    if (self->is_borrowed || task_is_last())
+        process_ending(status);
+    if (!self->is_borrowed)
+        hooks_thread_end();
     release_robust_futexes();
     if (self->clear_child_tid) {
         store_tid(self->clear_child_tid, 0);

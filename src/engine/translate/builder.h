@@ -11,7 +11,8 @@ enum {
     BLOCK_BRANCHES = 6, // not taken, that a block goes on after: each may start a block that overlaps
     BLOCK_BYTES = 1024, // of target code
     INSN_BYTES = 15,
-    BLOCK_EXITS = BLOCK_INSTRUCTIONS + BLOCK_BYTES / 8 + 8,
+    BLOCK_CALLS = 4 * BLOCK_INSTRUCTIONS, // inserted by a tool
+    BLOCK_EXITS = BLOCK_INSTRUCTIONS + BLOCK_BYTES / 8 + 8 + BLOCK_CALLS,
 };
 
 // A decoded target instruction.
@@ -28,6 +29,8 @@ struct pending_exit {
     uint8_t *site; // of the rel32; NULL for an exit that is not a jump
     uint64_t target;
     enum exit_kind kind;
+    uint32_t resume; // of an inserted call: where to go on
+    const struct inserted_call *call;
 };
 
 struct builder {
@@ -60,6 +63,8 @@ void builder_state(struct builder *, enum state_kind, uint16_t spilled);
 void builder_exit_rel32(struct builder *, uint64_t target);
 void builder_exit_inline(struct builder *, enum exit_kind, uint64_t target);
 void builder_jump_exit(struct builder *, uint64_t target);
+// A call of C code at this point; see tool_insert_call.
+void builder_call(struct builder *, void (*function)(void *), void *argument);
 // Lets the dispatcher find the branch that is about to be taken.
 void builder_note_branch(struct builder *, uint64_t pc);
 

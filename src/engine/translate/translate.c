@@ -1,7 +1,6 @@
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "engine/hooks/hooks.h"
 #include "engine/layout.h"
 #include "engine/translate/builder.h"
 #include "engine/translate/translate.h"
@@ -49,6 +48,15 @@ void builder_exit_inline(struct builder *b, enum exit_kind kind, uint64_t target
 void builder_note_branch(struct builder *b, uint64_t pc) {
     add_exit(b, EXIT_TO, pc);
     emit_store_field_imm(&b->e, TASK_EXIT_LINK, first_link + b->exit_count - 1);
+}
+
+void builder_call(struct builder *b, void (*function)(void *), void *argument) {
+    struct inserted_call *call = inserted_call_allocate();
+    *call = (struct inserted_call){function, argument};
+    struct pending_exit *exit = add_exit(b, EXIT_CALL, b->pc);
+    exit->call = call;
+    emit_leave_through_link(&b->e, first_link + b->exit_count - 1);
+    exit->resume = emit_address(&b->e);
 }
 
 void builder_jump_exit(struct builder *b, uint64_t target) {
@@ -154,19 +162,19 @@ static void emit_check(struct builder *b, const struct code_bytes *code, unsigne
 static void translate_insn(struct builder *b, struct insn *insn) {
     b->pc = insn->pc;
     builder_state(b, STATE_CLEAN, 0);
+    hooks_translate(b, insn, insn == insns);
     if (!translate_control(b, insn))
         translate_plain(b, insn);
 }
 
 static void translate_body(struct builder *b, const struct code_bytes *code, unsigned count) {
-    replacement unused;
-    void *argument;
     if (code->size >= REQUEST_SIZE && memcmp(code->bytes, request_preamble, 16) == 0) {
         builder_state(b, STATE_CLEAN, 0);
         builder_exit_inline(b, EXIT_REQUEST, b->start + REQUEST_SIZE);
         return;
     }
-    if (replacement_find(b->start, &unused, &argument)) {
+    const struct hooked_function *hooked = function_find(b->start);
+    if (hooked && hooked->kind == TOOL_REPLACE) {
         builder_state(b, STATE_CLEAN, 0);
         builder_exit_inline(b, EXIT_REPLACED, b->start);
         return;
@@ -186,7 +194,11 @@ static void finish_exits(struct builder *b, struct block *block, uint8_t **cold)
     for (unsigned i = 0; i < b->exit_count; i++) {
         struct pending_exit *exit = &b->exits[i];
         struct link *link = link_get(first_link + i);
-        *link = (struct link){.target = exit->target, .kind = exit->kind, .from = block};
+        *link = (struct link){.target = exit->target,
+                              .kind = exit->kind,
+                              .from = block,
+                              .stub = exit->resume,
+                              .call = exit->call};
         if (!exit->site)
             continue;
         *cold -= 17;
@@ -257,29 +269,4 @@ struct block *translate_block(const struct code_bytes *code) {
             block_link(link, to);
     }
     return block;
-}
-
-// ---- replaced functions ------------------------------------------------------------------------
-
-static struct replaced {
-    uint64_t pc;
-    replacement function;
-    void *argument;
-} *replaced;
-static unsigned replaced_count;
-
-void replace_function(uint64_t pc, replacement function, void *argument) {
-    replaced = realloc(replaced, (replaced_count + 1) * sizeof *replaced);
-    replaced[replaced_count++] = (struct replaced){pc, function, argument};
-}
-
-bool replacement_find(uint64_t pc, replacement *function, void **argument) {
-    for (unsigned i = 0; i < replaced_count; i++) {
-        if (replaced[i].pc == pc) {
-            *function = replaced[i].function;
-            *argument = replaced[i].argument;
-            return true;
-        }
-    }
-    return false;
 }

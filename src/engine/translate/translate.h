@@ -21,9 +21,4 @@ struct block *translate_single(const struct code_bytes *code);
 // Prints a block's target and translated code to the log.
 void translate_print(const struct block *, const struct code_bytes *code);
 
-// Functions that the engine performs itself; consulted when a block begins at pc.
-typedef void (*replacement)(void *argument);
-void replace_function(uint64_t pc, replacement, void *argument);
-bool replacement_find(uint64_t pc, replacement *, void **argument);
-
 #endif

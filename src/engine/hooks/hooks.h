@@ -1,0 +1,47 @@
+// The engine's side of tools: the tool in use, calls of its hooks, functions found by symbol.
+#ifndef QUERN_ENGINE_HOOKS_H
+#define QUERN_ENGINE_HOOKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "engine/tool.h"
+
+struct insn;
+struct builder;
+
+// The tool in use; set once at start-up.
+extern const struct tool *tool;
+
+#define TOOL_HOOK(name, ...)                                                                       \
+    do {                                                                                           \
+        if (tool->name)                                                                            \
+            tool->name(__VA_ARGS__);                                                               \
+    } while (0)
+
+void hooks_init(void);         // finds the tool by its option, or ends with a message
+void hooks_thread_start(void); // makes the thread's state
+void hooks_thread_end(void);
+void hooks_end(void);          // once for each process
+
+// While a block is translated: lets the tool insert code before the instruction.
+void hooks_translate(struct builder *, struct insn *, bool first);
+
+// ---- functions ----
+
+// A function that something is done about when a block begins at its first instruction.
+struct hooked_function {
+    uint64_t pc;
+    enum tool_function_kind kind;
+    tool_function *function;
+    void *argument;
+    struct hooked_function *next;
+};
+
+// All but function_find take or need the cache lock.
+void function_hook(uint64_t pc, enum tool_function_kind, tool_function *, void *argument);
+const struct hooked_function *function_find(uint64_t pc);
+// A module's code has been mapped, or is gone. With the cache lock free.
+void functions_of_module(uint64_t start, uint64_t end, uint64_t offset, const char *path);
+void functions_gone(uint64_t start, uint64_t end);
+
+#endif

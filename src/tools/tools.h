@@ -1,0 +1,12 @@
+// The tools that the engine can run.
+#ifndef QUERN_TOOLS_TOOLS_H
+#define QUERN_TOOLS_TOOLS_H
+
+#include "engine/tool.h"
+
+extern const struct tool tool_none, tool_lackey;
+
+// The tool of that name, or NULL.
+const struct tool *tools_find(const char *name);
+
+#endif
