@@ -14,6 +14,7 @@
 #include "engine/layout.h"
 #include "engine/load/load.h"
 #include "engine/memory/memory.h"
+#include "engine/run/enter.h"
 #include "engine/run/process.h"
 #include "engine/signal/signal.h"
 #include "engine/sys/maps.h"
@@ -40,8 +41,11 @@ static void reserve_own_mappings(void) {
 
 // A function of the vdso is called natively: it reads data that only the real one can reach.
 static void call_vdso(void *argument) {
-    long (*function)(uint64_t, uint64_t, uint64_t) = argument;
-    self->gpr[RAX] = function(self->gpr[RDI], self->gpr[RSI], self->gpr[RDX]);
+    const uint64_t *r = self->gpr;
+    uint64_t result =
+        call_guarded(argument, (uint64_t[]){r[RDI], r[RSI], r[RDX], r[RCX], r[R8], r[R9]});
+    if (!self->fault.number)
+        self->gpr[RAX] = result;
 }
 
 static void take_over_vdso(const struct load_vdso *vdso) {

@@ -33,6 +33,7 @@ OFFSET_IS(exit_link, TASK_EXIT_LINK);
 OFFSET_IS(exit_reason, TASK_EXIT_REASON);
 OFFSET_IS(pending, TASK_PENDING);
 OFFSET_IS(tool, TASK_TOOL);
+OFFSET_IS(guard_rsp, TASK_GUARD_RSP);
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct task *tasks;

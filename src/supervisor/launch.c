@@ -63,7 +63,8 @@ static int write_config(const struct supervisor_request *request) {
     size_t count = request->option_count;
     struct text engine = {0};
     struct text parent = {0};
-    const char **options = base_allocate((count + 3) * sizeof *options);
+    struct text supervisor = {0};
+    const char **options = base_allocate((count + 4) * sizeof *options);
     if (count)
         memcpy(options, request->options, count * sizeof *options);
     text_format(&engine, "engine-path=%s", request->engine);
@@ -71,12 +72,15 @@ static int write_config(const struct supervisor_request *request) {
     // Natively the target's parent would be ours.
     text_format(&parent, "parent-pid=%d", getppid());
     options[count++] = parent.bytes;
+    text_format(&supervisor, "supervisor-pid=%d", getpid());
+    options[count++] = supervisor.bytes;
     if (stack_was_unlimited())
         options[count++] = "stack-limit=unlimited";
     int fd = wire_config_write(options, count);
     free(options);
     text_free(&engine);
     text_free(&parent);
+    text_free(&supervisor);
     return fd;
 }
 

@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "engine/layout.h"
 
 // What an exit is for.
 enum exit_kind {
@@ -92,7 +93,7 @@ struct block *block_at(uint64_t address);
 const struct block_state *block_state_at(const struct block *, uint64_t address);
 
 static inline bool cache_contains(uint64_t address) {
-    return address - 0x70000000ul < 0x0fff0000ul;
+    return address - CACHE_START < CACHE_END - CACHE_START;
 }
 
 // With the cache lock held:

@@ -136,6 +136,40 @@ copy_guarded_fault:
         ret
         .size copy_guarded, .-copy_guarded
 
+// uint64_t call_guarded(void *fn, const uint64_t arguments[6])
+        .globl call_guarded, call_guarded_abort
+        .type call_guarded, @function
+call_guarded:
+        push    %rbx
+        push    %rbp
+        push    %r12
+        push    %r13
+        push    %r14
+        push    %r15
+        sub     $8, %rsp
+        mov     %rsp, FIELD(TASK_GUARD_RSP)
+        mov     %rdi, %rax
+        mov     %rsi, %r10
+        mov     (%r10), %rdi
+        mov     8(%r10), %rsi
+        mov     16(%r10), %rdx
+        mov     24(%r10), %rcx
+        mov     32(%r10), %r8
+        mov     40(%r10), %r9
+        call    *%rax
+call_guarded_abort:
+        mov     FIELD(TASK_GUARD_RSP), %rsp
+        movq    $0, FIELD(TASK_GUARD_RSP)
+        add     $8, %rsp
+        pop     %r15
+        pop     %r14
+        pop     %r13
+        pop     %r12
+        pop     %rbp
+        pop     %rbx
+        ret
+        .size call_guarded, .-call_guarded
+
 // long clone_vm(unsigned long flags, void *stack, void (*fn)(void *), void *argument, void *pidfd)
         .globl clone_vm
         .type clone_vm, @function

@@ -118,6 +118,21 @@ static bool is_canonical(uint64_t address) {
     return (int64_t)(address << 16) >> 16 == (int64_t)address;
 }
 
+static void block_until_delivery(ucontext_t *context) {
+    uint64_t mask = ~SYNCHRONOUS_SIGNALS;
+    memcpy(&context->uc_sigmask, &mask, sizeof mask);
+}
+
+static void note_fault(int number, const siginfo_t *info, ucontext_t *context) {
+    self->fault = (struct queued_signal){.number = number,
+                                         .info = *info,
+                                         .trap = *context_register(context, REG_TRAPNO),
+                                         .error = *context_register(context, REG_ERR),
+                                         .fault_address = *context_register(context, REG_CR2)};
+    self->pending |= PENDING_SIGNAL;
+    block_until_delivery(context);
+}
+
 static void fault_in_cache(int number, const siginfo_t *info, ucontext_t *context) {
     uint64_t rip = *context_register(context, REG_RIP);
     struct block *block = block_at(rip);
@@ -135,17 +150,15 @@ static void fault_in_cache(int number, const siginfo_t *info, ucontext_t *contex
         self->exit_reason = EXIT_WILD;
         return;
     }
-    struct queued_signal *fault = &self->fault;
-    fault->number = number;
-    fault->info = *info;
-    fault->trap = *context_register(context, REG_TRAPNO);
-    fault->error = *context_register(context, REG_ERR);
-    fault->fault_address = *context_register(context, REG_CR2);
+    note_fault(number, info, context);
     if ((uint64_t)info->si_addr == rip)
-        fault->info.si_addr = (void *)self->pc;
-    self->pending |= PENDING_SIGNAL;
-    memset(&context->uc_sigmask, 0xff, 8);
-    *(uint64_t *)&context->uc_sigmask &= ~SYNCHRONOUS_SIGNALS;
+        self->fault.info.si_addr = (void *)self->pc;
+}
+
+// In a call on the target's behalf.
+static void fault_in_guarded_call(int number, const siginfo_t *info, ucontext_t *context) {
+    note_fault(number, info, context);
+    *context_register(context, REG_RIP) = (uint64_t)call_guarded_abort;
 }
 
 static bool is_synchronous(int number, const siginfo_t *info) {
@@ -162,6 +175,8 @@ void host_signal(int number, siginfo_t *info, void *argument) {
             *context_register(context, REG_RIP) = (uint64_t)copy_guarded_fault;
         else if (cache_contains(rip))
             fault_in_cache(number, info, context);
+        else if (self->guard_rsp && number != SIGSYS)
+            fault_in_guarded_call(number, info, context);
         else if (number != SIGSYS)
             engine_fault(number, info, context);
         if (number != SIGSYS || cache_contains(rip))
@@ -175,8 +190,7 @@ void host_signal(int number, siginfo_t *info, void *argument) {
         }
         self->queued = (struct queued_signal){.number = number, .info = *info};
         self->pending |= PENDING_SIGNAL;
-        memset(&context->uc_sigmask, 0xff, 8);
-        *(uint64_t *)&context->uc_sigmask &= ~SYNCHRONOUS_SIGNALS;
+        block_until_delivery(context);
     }
     if (own && rip == (uint64_t)target_syscall_end)
         self->spurious = true;

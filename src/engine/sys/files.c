@@ -76,46 +76,56 @@ const char *files_exe_alias(const char *path) {
     return entry && strcmp(entry, "exe") == 0 ? process.program : NULL;
 }
 
-static long open_special(long number, struct sys_arguments *args, unsigned path_index) {
+// Reads a path argument if it begins with /proc/: others are not worth a closer look.
+static bool proc_path(uint64_t address, char path[PATH_MAX]) {
+    return target_read(path, address, 6) == 0 && memcmp(path, "/proc/", 6) == 0 &&
+           target_string(path, address, PATH_MAX) >= 0;
+}
+
+// The call, with a path that leads to the engine's executable led to the target's.
+static long pass_with_path(long number, struct sys_arguments *args, unsigned index) {
     char path[PATH_MAX];
-    // Only paths that start like this one are worth a closer look.
-    if (target_read(path, args->a[path_index], 6) || memcmp(path, "/proc/", 6) != 0 ||
-        target_string(path, args->a[path_index], sizeof path) < 0)
-        return sys_pass(number, args);
-    const char *entry = own_proc_entry(path);
+    const char *alias = proc_path(args->a[index], path) ? files_exe_alias(path) : NULL;
+    if (alias)
+        args->a[index] = (uint64_t)alias;
+    return sys_pass(number, args);
+}
+
+long sys_with_path(long number, struct sys_arguments *args) {
+    return pass_with_path(number, args, 0);
+}
+
+long sys_with_path_at(long number, struct sys_arguments *args) {
+    return pass_with_path(number, args, 1);
+}
+
+static long open_with_path(long number, struct sys_arguments *args, unsigned index) {
+    char path[PATH_MAX];
+    const char *entry = proc_path(args->a[index], path) ? own_proc_entry(path) : NULL;
     if (entry && strcmp(entry, "maps") == 0)
         return maps_of_target();
-    const char *alias = files_exe_alias(path);
-    if (!alias)
-        return sys_pass(number, args);
-    struct sys_arguments aliased = *args;
-    aliased.a[path_index] = (uint64_t)alias;
-    return sys_pass(number, &aliased);
+    return pass_with_path(number, args, index);
 }
 
 long sys_open(long number, struct sys_arguments *args) {
-    return open_special(number, args, 0);
+    return open_with_path(number, args, 0);
 }
 
 long sys_openat(long number, struct sys_arguments *args) {
-    return open_special(number, args, 1);
+    return open_with_path(number, args, 1);
 }
 
 static long readlink_special(long number, struct sys_arguments *args, unsigned first) {
     char path[PATH_MAX];
-    if (target_read(path, args->a[first], 6) == 0 && memcmp(path, "/proc/", 6) == 0 &&
-        target_string(path, args->a[first], sizeof path) >= 0) {
-        const char *alias = files_exe_alias(path);
-        if (alias) {
-            size_t length = strlen(alias);
-            if (args->a[first + 2] == 0)
-                return -EINVAL;
-            if (length > args->a[first + 2])
-                length = args->a[first + 2];
-            return target_write(args->a[first + 1], alias, length) ? -EFAULT : (long)length;
-        }
-    }
-    return sys_pass(number, args);
+    const char *alias = proc_path(args->a[first], path) ? files_exe_alias(path) : NULL;
+    if (!alias)
+        return sys_pass(number, args);
+    size_t length = strlen(alias), room = args->a[first + 2];
+    if (room == 0)
+        return -EINVAL;
+    if (length > room)
+        length = room;
+    return target_write(args->a[first + 1], alias, length) ? -EFAULT : (long)length;
 }
 
 long sys_readlink(long number, struct sys_arguments *args) {

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include "engine/sys/names.h"
 #include "engine/sys/sys.h"
 #include "engine/task.h"
+#include "wire/wire_target.h"
 
 enum { SYSCALL_SIZE = 2 };
 
@@ -78,6 +80,20 @@ static long sys_rt_sigreturn(long number, struct sys_arguments *args) {
     return SYS_DONE;
 }
 
+// Only what is touched: the engine's tables are mostly empty address space.
+static long sys_mlockall(long number, struct sys_arguments *args) {
+    args->a[0] |= MCL_ONFAULT;
+    return sys_pass(number, args);
+}
+
+// The supervisor stands between the target and whoever started quern.
+static long sys_getppid(long number, struct sys_arguments *args) {
+    long parent = sys_pass(number, args);
+    return parent == wire_option_number("supervisor-pid", 0)
+               ? wire_option_number("parent-pid", parent)
+               : parent;
+}
+
 static long sys_refuse(long number, struct sys_arguments *args) {
     return -ENOSYS;
 }
@@ -128,6 +144,16 @@ static sys_handler *const handlers[512] = {
     [SYS_dup2] = sys_dup2,
     [SYS_dup3] = sys_dup3,
     [SYS_getdents64] = sys_getdents64,
+    [SYS_stat] = sys_with_path,
+    [SYS_lstat] = sys_with_path,
+    [SYS_access] = sys_with_path,
+    [SYS_newfstatat] = sys_with_path_at,
+    [SYS_statx] = sys_with_path_at,
+    [SYS_faccessat] = sys_with_path_at,
+    [SYS_faccessat2] = sys_with_path_at,
+    [SYS_openat2] = sys_with_path_at,
+    [SYS_mlockall] = sys_mlockall,
+    [SYS_getppid] = sys_getppid,
 };
 
 static void trace(long number, const struct sys_arguments *args, long result) {

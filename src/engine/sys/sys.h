@@ -34,7 +34,7 @@ sys_handler sys_clone, sys_clone3, sys_fork, sys_vfork, sys_exit, sys_exit_group
 sys_handler sys_execve, sys_execveat;
 // files.c
 sys_handler sys_open, sys_openat, sys_readlink, sys_readlinkat, sys_close, sys_close_range,
-    sys_dup2, sys_dup3, sys_getdents64;
+    sys_dup2, sys_dup3, sys_getdents64, sys_with_path, sys_with_path_at;
 
 // files.c: keeps the engine's descriptors out of the target's way.
 void files_init(void);

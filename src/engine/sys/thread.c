@@ -156,6 +156,10 @@ static void release_robust_futexes(void) {
     if (head.pending)
         owner_died((head.pending & ~1ul) + head.offset);
     self->robust_list = 0;
+    // The kernel would go through the list once more when the host thread ends, long after the
+    // target may have reused its memory.
+    static struct robust_list_head none = {.list = {&none.list}};
+    syscall(SYS_set_robust_list, &none, sizeof none);
 }
 
 void thread_exit(int status) {
