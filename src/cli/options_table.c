@@ -31,7 +31,7 @@
 const struct tool tool_table[] = {
     {"none", true, TOPIC_COUNT, "a tool that runs the program and reports nothing but its death"},
     {"memcheck", false, TOPIC_MEMCHECK, "finds invalid and uninitialised memory use, and leaks"},
-    {"massif", false, TOPIC_MASSIF, "heap profile over time"},
+    {"massif", true, TOPIC_MASSIF, "heap profile over time"},
     {"callgrind", false, TOPIC_CALLGRIND, "call graph with instruction and cache counts"},
     {"cachegrind", false, TOPIC_CACHEGRIND, "instruction and cache counts per line"},
     {"dhat", false, TOPIC_DHAT, "how heap blocks are used"},
@@ -290,11 +290,12 @@ const struct option option_table[] = {
     {IN, BOOL("show-mismatched-frees", "yes"), .help = "report free of new'd blocks and the like"},
     {IN, BOOL("show-realloc-size-zero", "yes"), .help = "report realloc to no bytes"},
 #undef IN
-#define IN .topic = TOPIC_MASSIF, NOT_YET
-    {IN, BOOL("heap", "yes"), .help = "profile the heap"},
+#define IN .topic = TOPIC_MASSIF
+    {IN, BOOL("heap", "yes"), NOT_YET, .fine = "yes", .help = "profile the heap"},
     {IN, NUMBER("heap-admin", "8", 0, 1024), .help = "bytes of overhead per block"},
-    {IN, BOOL("stacks", "no"), .help = "profile stacks"},
-    {IN, BOOL("pages-as-heap", "no"), .help = "profile mapped pages instead of heap blocks"},
+    {IN, BOOL("stacks", "no"), NOT_YET, .fine = "no", .help = "profile stacks"},
+    {IN, BOOL("pages-as-heap", "no"), NOT_YET, .fine = "no",
+     .help = "profile mapped pages instead of heap blocks"},
     {IN, NUMBER("depth", "30", 1, 200), .help = "depth of allocation trees"},
     {IN, STRING("alloc-fn", "NAME", NULL), ALL_MANY,
      .help = "a function that allocates for others"},
@@ -303,7 +304,8 @@ const struct option option_table[] = {
     {IN, DECIMAL("threshold", "1.0", 0, 100), .help = "smallest share shown, in percent"},
     {IN, DECIMAL("peak-inaccuracy", "1.0", 0, 100),
      .help = "how far the peak may be off, in percent"},
-    {IN, CHOICE("time-unit", "i|ms|B", "i"), .help = "instructions, milliseconds or bytes"},
+    {IN, CHOICE("time-unit", "i|ms|B", "ms"), NOT_YET, .fine = "ms|B",
+     .help = "instructions, milliseconds or bytes"},
     {IN, NUMBER("detailed-freq", "10", 1, 1000000),
      .help = "every how many snapshots one is detailed"},
     {IN, NUMBER("max-snapshots", "100", 10, 1000), .help = "most snapshots"},

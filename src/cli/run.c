@@ -12,25 +12,32 @@
 #include "config.h"
 #include "supervisor/supervisor.h"
 
-// The engine lies beside quern in a build folder, or in libexec below the same prefix.
-static char *find_engine(void) {
+// Engine and recorder lie beside quern in a build folder, or in libexec below the same prefix.
+static char *find_part(const char *name) {
     char self[PATH_MAX];
     ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
     if (size <= 0)
         return NULL;
     self[size] = 0;
     *strrchr(self, '/') = 0;
-    static const char *const places[] = {"quern-engine", QUERN_ENGINE_FROM_BIN};
+    struct text path = {0};
+    static const char *const places[] = {".", QUERN_LIBEXEC_FROM_BIN};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        struct text path = {0};
-        text_format(&path, "%s/%s", self, places[i]);
+        text_clear(&path);
+        text_format(&path, "%s/%s/%s", self, places[i], name);
         char *real = realpath(path.bytes, NULL);
-        text_free(&path);
-        if (real && access(real, X_OK) == 0)
+        if (real && access(real, X_OK) == 0) {
+            text_free(&path);
             return real;
+        }
         free(real);
     }
-    return access(QUERN_ENGINE_PATH, X_OK) == 0 ? base_copy(QUERN_ENGINE_PATH) : NULL;
+    text_clear(&path);
+    text_format(&path, "%s/%s", QUERN_LIBEXEC, name);
+    if (access(path.bytes, X_OK) == 0)
+        return text_take(&path);
+    text_free(&path);
+    return NULL;
 }
 
 // The effective values, as the engine reads them.
@@ -57,8 +64,14 @@ static char **engine_options(const struct tool *tool, const struct option_values
         }
     }
     text_format(&line, "verbosity=%d", verbosity);
-    lines = base_reallocate(lines, (*count + 1) * sizeof *lines);
+    lines = base_reallocate(lines, (*count + 2) * sizeof *lines);
     lines[(*count)++] = text_take(&line);
+    // Frames below main, and alloc functions, are taken off later.
+    if (strcmp(tool->name, "massif") == 0) {
+        long depth = option_number(values, "depth") + 40;
+        text_format(&line, "recorder-depth=%ld", depth < 250 ? depth : 250);
+        lines[(*count)++] = text_take(&line);
+    }
     return lines;
 }
 
@@ -94,6 +107,52 @@ static void choose_names(const struct option_values *values, struct supervisor_r
     };
 }
 
+static enum heap_tool heap_tool_of(const struct tool *tool) {
+    return strcmp(tool->name, "massif") == 0 ? HEAP_TOOL_MASSIF : HEAP_TOOL_NONE;
+}
+
+// The options of the tool that were given, as the head of its output file shows them.
+static char *given_options(const struct tool *tool, const struct option_values *values) {
+    struct text line = {0};
+    for (size_t i = 0; i < option_count; i++) {
+        for (size_t j = 0; option_tool(&option_table[i]) == tool && j < values->values[i].count;
+             j++)
+            text_format(&line, "%s--%s=%s", line.size ? " " : "", option_table[i].name,
+                        values->values[i].items[j]);
+    }
+    return line.size ? text_take(&line) : NULL;
+}
+
+static void choose_heap(const struct tool *tool, const struct option_values *values,
+                        struct supervisor_request *request) {
+    struct heap_settings *heap = &request->heap;
+    const struct option_value *alloc = option_items(values, "alloc-fn");
+    const struct option_value *ignore = option_items(values, "ignore-fn");
+    bool bytes = strcmp(option_text(values, "time-unit"), "B") == 0;
+    heap->out_file = option_text(values, "massif-out-file");
+    heap->description = given_options(tool, values);
+    heap->threshold = strtod(option_text(values, "threshold"), NULL);
+    heap->massif = (struct massif_options){
+        .time_unit = bytes ? MASSIF_BYTES : MASSIF_MILLISECONDS,
+        .heap_admin = (unsigned)option_number(values, "heap-admin"),
+        .max_snapshots = (unsigned)option_number(values, "max-snapshots"),
+        .detailed_freq = (unsigned)option_number(values, "detailed-freq"),
+        .peak_inaccuracy = strtod(option_text(values, "peak-inaccuracy"), NULL),
+    };
+    heap->names = (struct heap_names_options){
+        .alloc_fns = (const char *const *)alloc->items,
+        .alloc_fn_count = alloc->count,
+        .ignore_fns = (const char *const *)ignore->items,
+        .ignore_fn_count = ignore->count,
+        .depth = (size_t)option_number(values, "depth"),
+        .text = request->stacks,
+    };
+    if (!option_given(values, "time-unit"))
+        heap->note = "Time is in milliseconds; instructions (--time-unit=i) are not supported yet";
+    // Names are asked for at the end, when libraries may have been unloaded.
+    request->symbols.keep_unmapped = true;
+}
+
 int verb_run(const struct tool *tool, const struct option_values *values, char **argv) {
     int status = 0;
     char *reason = NULL;
@@ -103,9 +162,11 @@ int verb_run(const struct tool *tool, const struct option_values *values, char *
         free(reason);
         return status;
     }
-    char *engine = find_engine();
-    if (!engine) {
-        fprintf(stderr, "quern: quern-engine is missing; reinstall or rebuild Quern\n");
+    enum heap_tool heap_tool = heap_tool_of(tool);
+    const char *part = heap_tool ? "quern-recorder.so" : "quern-engine";
+    char *path = find_part(part);
+    if (!path) {
+        fprintf(stderr, "quern: %s is missing; reinstall or rebuild Quern\n", part);
         free(program);
         return 1;
     }
@@ -120,7 +181,8 @@ int verb_run(const struct tool *tool, const struct option_values *values, char *
         .tool_help = tool->help,
         .program = program,
         .argv = argv,
-        .engine = engine,
+        .engine = heap_tool ? NULL : path,
+        .heap = {.tool = heap_tool, .recorder = path},
         .options = (const char *const *)options,
         .option_count = count,
         .log.verbosity = verbosity,
@@ -131,12 +193,15 @@ int verb_run(const struct tool *tool, const struct option_values *values, char *
     };
     choose_log(values, &request.log);
     choose_names(values, &request);
+    if (heap_tool)
+        choose_heap(tool, values, &request);
     fflush(NULL);
     status = supervisor_run(&request);
     for (size_t i = 0; i < count; i++)
         free(options[i]);
     free(options);
-    free(engine);
+    free((char *)request.heap.description);
+    free(path);
     free(program);
     return status;
 }

@@ -97,7 +97,7 @@ void stack_text_frame(FILE *out, const struct symbol_frame *frame,
     }
 }
 
-static bool ends_stack(const struct symbol_frame *frame) {
+bool stack_text_is_main(const struct symbol_frame *frame) {
     return frame->name && (!strcmp(frame->name, "main") || is_below_main(frame->name));
 }
 
@@ -134,7 +134,7 @@ void stack_text(struct symbols *symbols, const struct stack *stack,
             write_line(i == 0, address, NULL, options, line, context);
         for (size_t j = 0; j < count; j++)
             write_line(i == 0 && j == 0, address, &frames[j], options, line, context);
-        if (count && !options->show_below_main && ends_stack(&frames[count - 1]))
+        if (count && !options->show_below_main && stack_text_is_main(&frames[count - 1]))
             return;
     }
 }

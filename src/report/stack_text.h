@@ -53,6 +53,9 @@ void stack_text(struct symbols *symbols, const struct stack *stack,
 void stack_text_frame(FILE *out, const struct symbol_frame *frame,
                       const struct stack_text_options *options);
 
+/* Whether the frame is main, or one of those that call it. */
+bool stack_text_is_main(const struct symbol_frame *frame);
+
 /* Writes a name of the target so that it cannot steer a terminal. */
 void stack_text_escaped(FILE *out, const char *text);
 

@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "supervisor/heap.h"
 #include "supervisor/job.h"
 #include "supervisor/log.h"
 #include "supervisor/present.h"
@@ -55,6 +56,7 @@ static void forget(struct loop *loop, int pid) {
     if (process && process->pidfd >= 0)
         epoll_ctl(loop->events, EPOLL_CTL_DEL, process->pidfd, NULL);
     followed_remove(pid);
+    heap_finish(pid);
     symbols_end(loop->symbols, pid);
     if (pid != loop->main_pid)
         log_drop_process(pid);
@@ -71,6 +73,7 @@ static void greet(struct loop *loop, struct followed *process, const struct wire
         words[count++] = word;
     if (!count)
         return;
+    heap_finish(process->pid);
     symbols_end(loop->symbols, process->pid);
     process->muted = false;
     // The first program's banner was printed before it started.
@@ -127,6 +130,8 @@ static void take_message(struct loop *loop, const struct wire_message *message) 
         symbols_map(loop->symbols, process->pid, message->module_map->start,
                     message->module_map->end, message->module_map->offset,
                     message->module_map->path, NULL);
+        heap_map(process->pid, message->module_map->start, message->module_map->end,
+                 message->module_map->offset, message->module_map->path);
         break;
     case WIRE_MODULE_UNMAP:
         symbols_unmap(loop->symbols, process->pid, message->module_unmap->start,
@@ -135,6 +140,9 @@ static void take_message(struct loop *loop, const struct wire_message *message) 
     case WIRE_NOTICE:
     case WIRE_DEBUG:
         show_text(process, message);
+        break;
+    case WIRE_HEAP:
+        heap_attach(process->pid, message->fd, message->heap->size);
         break;
     case WIRE_EXITING:
     case WIRE_FORKED:
@@ -202,9 +210,19 @@ static void take_signals(struct loop *loop) {
     }
 }
 
+// The next deadline, or the next look at the heaps of recorded processes. NULL: neither.
+static struct timespec *round_timeout(struct timespec *timeout) {
+    int64_t deadline = stop_timeout() * 1000000ll;
+    int64_t look = heap_timeout();
+    int64_t wait = look >= 0 && (deadline < 0 || look < deadline) ? look : deadline;
+    *timeout = (struct timespec){.tv_sec = wait / 1000000000, .tv_nsec = wait % 1000000000};
+    return wait < 0 ? NULL : timeout;
+}
+
 static void one_round(struct loop *loop) {
     struct epoll_event events[64];
-    int count = epoll_wait(loop->events, events, 64, stop_timeout());
+    struct timespec timeout;
+    int count = epoll_pwait2(loop->events, events, 64, round_timeout(&timeout), NULL);
     for (int i = 0; i < count; i++) {
         if (events[i].data.u64 == EVENT_SIGNAL) {
             take_signals(loop);
@@ -216,6 +234,7 @@ static void one_round(struct loop *loop) {
             forget(loop, (int)events[i].data.u64);
         }
     }
+    heap_drain();
     stop_tick(loop->main_pid);
     if (!loop->background)
         wait_for_main(loop);
@@ -273,6 +292,7 @@ int collect_until_end(const struct supervisor_request *request, const struct lau
     watch(&loop, loop.wire, EVENT_WIRE);
     bool made;
     followed_add(loop.main_pid, &made);
+    heap_prepare(request, loop.symbols, loop.main_pid);
     stop_after(request->duration);
     wait_for_main(&loop);
     while (!loop.main_ended)
@@ -281,6 +301,7 @@ int collect_until_end(const struct supervisor_request *request, const struct lau
     struct followed *process = followed_find(loop.main_pid);
     if (WIFSIGNALED(loop.status) && process && !process->fatal_shown)
         present_killed(loop.main_pid, WTERMSIG(loop.status));
+    heap_finish_main();
     forget(&loop, loop.main_pid);
     if (!loop.wire_closed)
         leave_to_collector(&loop);

@@ -67,8 +67,9 @@ static int write_config(const struct supervisor_request *request) {
     const char **options = base_allocate((count + 4) * sizeof *options);
     if (count)
         memcpy(options, request->options, count * sizeof *options);
-    text_format(&engine, "engine-path=%s", request->engine);
-    options[count++] = engine.bytes;
+    text_format(&engine, "engine-path=%s", request->engine ? request->engine : "");
+    if (request->engine)
+        options[count++] = engine.bytes;
     // Natively the target's parent would be ours.
     text_format(&parent, "parent-pid=%d", getppid());
     options[count++] = parent.bytes;
@@ -88,19 +89,44 @@ static void keep_over_exec(int fd) {
     fcntl(fd, F_SETFD, 0);
 }
 
-static void put_back_what_was_given(void) {
+static void put_back_what_was_given(bool translated) {
     sigaction(SIGCHLD, &given_child_action, NULL);
     setrlimit(RLIMIT_NOFILE, &given_files);
-    if (stack_was_unlimited()) {
+    if (translated && stack_was_unlimited()) {
         struct rlimit stack = {STACK_LIMIT, given_stack.rlim_max};
         setrlimit(RLIMIT_STACK, &stack);
     }
     sigprocmask(SIG_SETMASK, &given_mask, NULL);
 }
 
+static void run_translated(const struct supervisor_request *request, int wire, int config) {
+    struct wire_start start = {.wire = wire,
+                               .config = config,
+                               .path = request->program,
+                               .argv = (char **)request->argv,
+                               .envp = environ};
+    struct wire_start_line line;
+    line.vector = base_allocate(wire_start_size(start.argv, environ) * sizeof *line.vector);
+    wire_start_write(&line, request->engine, &start);
+    execve(request->engine, line.vector, (char *[]){NULL});
+}
+
+// The recorder comes first, so that it sees what an allocator preloaded by the user does.
+static void run_recorded(const struct supervisor_request *request, int wire, int config) {
+    struct text text = {0};
+    text_format(&text, "%d,%d", wire, config);
+    setenv("QUERN_RECORDER", text.bytes, 1);
+    text_clear(&text);
+    const char *others = getenv("LD_PRELOAD");
+    text_format(&text, "%s%s%s", request->heap.recorder, others && *others ? ":" : "",
+                others ? others : "");
+    setenv("LD_PRELOAD", text.bytes, 1);
+    execv(request->program, request->argv);
+}
+
 // The child, up to the exec. `gate` opens with one byte once the banner is out; without one the
 // supervisor is gone.
-static void become_engine(const struct supervisor_request *request, pid_t supervisor, int gate,
+static void become_target(const struct supervisor_request *request, pid_t supervisor, int gate,
                           int failure, int wire, int config) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != supervisor)
@@ -113,18 +139,13 @@ static void become_engine(const struct supervisor_request *request, pid_t superv
     if (got != 1)
         _exit(1);
 
-    struct wire_start start = {.wire = wire,
-                               .config = config,
-                               .path = request->program,
-                               .argv = (char **)request->argv,
-                               .envp = environ};
-    struct wire_start_line line;
-    line.vector = base_allocate(wire_start_size(start.argv, environ) * sizeof *line.vector);
-    wire_start_write(&line, request->engine, &start);
     keep_over_exec(wire);
     keep_over_exec(config);
-    put_back_what_was_given();
-    execve(request->engine, line.vector, (char *[]){NULL});
+    put_back_what_was_given(!request->heap.tool);
+    if (request->heap.tool)
+        run_recorded(request, wire, config);
+    else
+        run_translated(request, wire, config);
     int error = errno;
     if (write(failure, &error, sizeof error) < 0)
         _exit(1);
@@ -145,7 +166,7 @@ bool launch_start(struct launch *launch, const struct supervisor_request *reques
     launch->pid = fork();
     if (launch->pid == 0) {
         close(gate[1]);
-        become_engine(request, supervisor, gate[0], failure[1], wire[1], launch->config);
+        become_target(request, supervisor, gate[0], failure[1], wire[1], launch->config);
     }
     error = errno;
     close(gate[0]);
@@ -174,8 +195,11 @@ bool launch_release(struct launch *launch, const struct supervisor_request *requ
     if (got != sizeof error)
         return true;
     waitpid(launch->pid, NULL, 0);
-    log_complain("cannot start the engine '%s': %s; reinstall or rebuild Quern", request->engine,
-                 strerror(error));
+    if (request->heap.tool)
+        log_complain("cannot run '%s': %s", request->program, strerror(error));
+    else
+        log_complain("cannot start the engine '%s': %s; reinstall or rebuild Quern",
+                     request->engine, strerror(error));
     return false;
 }
 

@@ -21,6 +21,14 @@ static void add_word(struct text *line, const char *word) {
     }
 }
 
+void present_command(struct text *line, const char *const *words) {
+    for (size_t i = 0; words[i]; i++) {
+        if (i)
+            text_char(line, ' ');
+        add_word(line, words[i]);
+    }
+}
+
 void present_banner(const struct supervisor_request *request, int pid, int parent,
                     const char *const *words, size_t count) {
     if (!log_shows(0))

@@ -3,9 +3,12 @@
 #ifndef QUERN_SUPERVISOR_PRESENT_H
 #define QUERN_SUPERVISOR_PRESENT_H
 
+#include "base/text.h"
 #include "supervisor/supervisor.h"
 #include "wire/wire.h"
 
+// Adds the command as logs and output files show it. `words` ends with NULL.
+void present_command(struct text *line, const char *const *words);
 // The banner of a process. `words` are the command's `count` words.
 void present_banner(const struct supervisor_request *request, int pid, int parent,
                     const char *const *words, size_t count);

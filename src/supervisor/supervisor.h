@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "profile/massif.h"
+#include "report/heap_names.h"
 #include "report/stack_text.h"
 #include "symbols/symbols.h"
 
@@ -26,17 +28,32 @@ struct log_settings {
     bool time_stamp;
 };
 
+enum heap_tool { HEAP_TOOL_NONE, HEAP_TOOL_MASSIF, HEAP_TOOL_RECORD };
+
+// A target that runs natively with the recorder instead of translated.
+struct heap_settings {
+    enum heap_tool tool;
+    const char *recorder;    // path of quern-recorder.so
+    const char *out_file;    // template
+    const char *description; // the tool's options as given, NULL when there were none
+    struct massif_options massif;
+    double threshold;
+    struct heap_names_options names;
+    const char *note; // shown at the start; may be NULL
+};
+
 struct supervisor_request {
     const char *tool;
     const char *tool_help;      // what the banner says of it
     const char *program;        // the file to run
     char *const *argv;          // the target's, argv[0] as the user typed it
-    const char *engine;         // path of quern-engine
+    const char *engine;         // path of quern-engine; not needed for heap tools
     const char *const *options; // "name=value" for the engine, in order
     size_t option_count;
     struct log_settings log;
     struct symbols_options symbols;
     struct stack_text_options stacks;
+    struct heap_settings heap;
     long duration;              // seconds after which the target is stopped; 0: never
     bool silent_after_fork;     // mute a forked child until it execs
     const char *const *remarks; // lines for -v: where options came from, what has no effect

@@ -11,13 +11,14 @@
 //
 // History
 //   1  first version
+//   2  WIRE_HEAP and wire_heap.h: recorded processes
 #ifndef QUERN_WIRE_WIRE_H
 #define QUERN_WIRE_WIRE_H
 
 #include <stdint.h>
 
 #define WIRE_MAGIC       0x4e525551u // "QURN" in memory
-#define WIRE_VERSION     1
+#define WIRE_VERSION     2
 #define WIRE_MESSAGE_MAX 65536 // header and payload together
 
 enum wire_type {
@@ -30,6 +31,7 @@ enum wire_type {
     WIRE_MODULE_UNMAP = 7, // struct wire_module_unmap: a range is no longer mapped
     WIRE_NOTICE = 8,       // struct wire_text: for the user, shown after ==PID==
     WIRE_DEBUG = 9,        // struct wire_text: debugging output, shown after --PID--
+    WIRE_HEAP = 10,        // struct wire_heap, with the descriptor of the area (wire_heap.h)
 };
 
 struct wire_header {
@@ -94,6 +96,10 @@ struct wire_module_unmap {
 struct wire_text {
     int32_t level; // shown when the verbosity is at least this: 0 always unless -q, 1 with -v
     char text[];   // may hold several lines
+};
+
+struct wire_heap {
+    uint64_t size; // of the area
 };
 
 // The configuration: this header, then `count` NUL-terminated strings "name=value" in `size` bytes.

@@ -38,6 +38,8 @@ static bool payload_sound(enum wire_type type, const void *payload, size_t size)
     case WIRE_NOTICE:
     case WIRE_DEBUG:
         return ends_with_string(payload, size, sizeof(struct wire_text));
+    case WIRE_HEAP:
+        return size == sizeof(struct wire_heap);
     }
     return false;
 }
@@ -56,6 +58,7 @@ enum wire_result wire_decode(const void *bytes, size_t size, struct wire_message
         .type = header->type,
         .pid = header->pid,
         .tid = header->tid,
+        .fd = -1,
         .size = header->size,
         .payload = payload,
     };
@@ -88,8 +91,10 @@ static int sender_of(struct msghdr *packet) {
     return 0;
 }
 
-// Descriptors that a hostile sender slipped into a packet would otherwise pile up here.
-static void close_gifts(struct msghdr *packet) {
+// The first descriptor that came with the packet, or -1. Further ones, which a hostile sender may
+// have slipped in, would pile up here and are closed.
+static int take_gift(struct msghdr *packet) {
+    int gift = -1;
     for (struct cmsghdr *part = CMSG_FIRSTHDR(packet); part; part = CMSG_NXTHDR(packet, part)) {
         if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
             continue;
@@ -97,9 +102,13 @@ static void close_gifts(struct msghdr *packet) {
         for (size_t i = 0; i < count; i++) {
             int fd;
             memcpy(&fd, CMSG_DATA(part) + i * sizeof fd, sizeof fd);
-            close(fd);
+            if (gift < 0)
+                gift = fd;
+            else
+                close(fd);
         }
     }
+    return gift;
 }
 
 enum wire_result wire_receive(int fd, void *buffer, struct wire_message *message) {
@@ -117,16 +126,20 @@ enum wire_result wire_receive(int fd, void *buffer, struct wire_message *message
     while (size < 0 && errno == EINTR);
     if (size < 0)
         return errno == EAGAIN ? WIRE_NOTHING : WIRE_CLOSED;
-    close_gifts(&packet);
+    int gift = take_gift(&packet);
     int sender = sender_of(&packet);
     // An empty packet can be sent; the end of the stream has no sender.
-    if (size == 0)
-        return sender ? WIRE_BAD : WIRE_CLOSED;
-    if (packet.msg_flags & MSG_TRUNC)
-        return WIRE_BAD;
-    enum wire_result result = wire_decode(buffer, (size_t)size, message);
+    enum wire_result result = size == 0 && !sender ? WIRE_CLOSED : WIRE_BAD;
+    if (size > 0 && !(packet.msg_flags & MSG_TRUNC))
+        result = wire_decode(buffer, (size_t)size, message);
+    if (result == WIRE_GOT && message->type == WIRE_HEAP && gift < 0)
+        result = WIRE_BAD;
     if (result == WIRE_GOT && sender > 0)
         message->pid = sender;
+    if (result == WIRE_GOT && message->type == WIRE_HEAP)
+        message->fd = gift;
+    else if (gift >= 0)
+        close(gift);
     return result;
 }
 

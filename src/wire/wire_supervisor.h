@@ -16,6 +16,7 @@ struct wire_message {
     enum wire_type type;
     int pid; // the kernel's word where known, else the sender's
     int tid;
+    int fd;      // of WIRE_HEAP, for the receiver to close; else -1
     size_t size; // of the payload
     union {
         const void *payload;
@@ -27,6 +28,7 @@ struct wire_message {
         const struct wire_module_map *module_map;
         const struct wire_module_unmap *module_unmap;
         const struct wire_text *text;
+        const struct wire_heap *heap;
     };
 };
 

@@ -194,6 +194,33 @@ void wire_send_module_unmap(uint64_t start, uint64_t end) {
     wire_send(WIRE_MODULE_UNMAP, &unmap, sizeof unmap);
 }
 
+void wire_send_heap(int fd, uint64_t size) {
+    struct wire_heap heap = {.size = size};
+    struct wire_header header = {
+        .magic = WIRE_MAGIC,
+        .version = WIRE_VERSION,
+        .type = WIRE_HEAP,
+        .size = sizeof heap,
+        .pid = (int32_t)raw_call(SYS_getpid, 0, 0, 0, 0, 0, 0),
+        .tid = (int32_t)raw_call(SYS_gettid, 0, 0, 0, 0, 0, 0),
+    };
+    struct iovec parts[2] = {{&header, sizeof header}, {&heap, sizeof heap}};
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof fd)] = {0};
+    struct msghdr packet = {
+        .msg_iov = parts,
+        .msg_iovlen = 2,
+        .msg_control = control,
+        .msg_controllen = sizeof control,
+    };
+    struct cmsghdr *gift = CMSG_FIRSTHDR(&packet);
+    gift->cmsg_level = SOL_SOCKET;
+    gift->cmsg_type = SCM_RIGHTS;
+    gift->cmsg_len = CMSG_LEN(sizeof fd);
+    *(int *)CMSG_DATA(gift) = fd;
+    if (wire_socket >= 0 && !wire_dead)
+        send_packet(&packet);
+}
+
 void wire_send_notice(int level, const char *text) {
     struct wire_text notice = {.level = level};
     send_with_string(WIRE_NOTICE, &notice, sizeof notice, text);

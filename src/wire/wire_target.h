@@ -37,6 +37,8 @@ void wire_send_module_unmap(uint64_t start, uint64_t end);
 // Longer text is cut at the size of a message.
 void wire_send_notice(int level, const char *text);
 void wire_send_debug(const char *text);
+// Hands the area of wire_heap.h over.
+void wire_send_heap(int fd, uint64_t size);
 
 // Maps the configuration; the descriptor may be closed afterwards. 0, or a negative error number
 // (-EPROTO: made by another version).

@@ -1,0 +1,31 @@
+// A table of live blocks, by any number that tells them apart (address, or block number).
+//
+// Open addressing, at most three quarters full, 64 bytes a slot; it grows with the number of live
+// blocks and never shrinks. Pointers to blocks are good until the next insertion or removal.
+#ifndef QUERN_PROFILE_BLOCKS_H
+#define QUERN_PROFILE_BLOCKS_H
+
+#include "profile/heap.h"
+
+struct blocks_slot {
+    uint64_t key; // 0: empty
+    struct heap_block block;
+};
+
+struct blocks {
+    struct blocks_slot *slots;
+    size_t room; // a power of two, or 0
+    size_t count;
+};
+
+// The block of a key, NULL when there is none. Keys are not 0.
+struct heap_block *blocks_find(struct blocks *blocks, uint64_t key);
+// A place for a key that is not in the table; all zero.
+struct heap_block *blocks_insert(struct blocks *blocks, uint64_t key);
+// Takes a block out into *block. False when there is none.
+bool blocks_remove(struct blocks *blocks, uint64_t key, struct heap_block *block);
+void blocks_free(struct blocks *blocks);
+// Aborts if an invariant does not hold. For tests.
+void blocks_check(const struct blocks *blocks);
+
+#endif

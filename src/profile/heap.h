@@ -1,0 +1,66 @@
+// The neutral model of a heap's history: what every source (a running target, a recording) tells,
+// and every report reads.
+//
+// Words:
+//   block     a piece of heap memory from its allocation to its release. Its number counts the
+//             allocations of the run; a resize keeps it
+//   capacity  what Valgrind's allocator would have set aside for the block: its size rounded up to
+//             16; a block that shrinks, or grows within its capacity, keeps it
+//   stack     where something was allocated: a small number, 0 for unknown; its return addresses,
+//             innermost first, are told once, before or after the number is first used
+//   thread    a small number from 1 on; its system number is told when it starts
+//   event     an allocation, a release or a resize, in the order in which they happened
+//
+// A source calls the functions of its sinks; a sink keeps what it needs. Supervisor context.
+#ifndef QUERN_PROFILE_HEAP_H
+#define QUERN_PROFILE_HEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HEAP_FRAMES_MAX 256
+#define HEAP_SIZE_MAX   (1ull << 56) // of a block; more is not believed
+
+struct heap_block {
+    uint64_t number;
+    uint64_t size; // as asked for
+    uint64_t capacity;
+    uint64_t time; // of its allocation
+    uint32_t stack;
+    uint32_t thread; // that allocated it
+    uint32_t marks;  // a sink's own; kept over resizes
+};
+
+enum heap_kind { HEAP_ALLOCATED, HEAP_FREED, HEAP_RESIZED };
+
+struct heap_event {
+    enum heap_kind kind;
+    uint32_t thread;          // where it happened
+    uint64_t time;            // nanoseconds since recording began
+    struct heap_block before; // of a release or resize
+    struct heap_block *block; // of an allocation or resize: as it is now; marks may be changed
+};
+
+// A part of a file in the target's memory.
+struct heap_mapping {
+    uint64_t start, end, offset;
+    const char *path;
+};
+
+struct heap_sink {
+    void *context;
+    // Any of these may be NULL.
+    void (*event)(void *context, const struct heap_event *event);
+    void (*stack)(void *context, uint32_t id, const uint64_t *pcs, size_t count, bool truncated);
+    void (*thread)(void *context, uint32_t thread, int tid);
+    void (*mapping)(void *context, const struct heap_mapping *mapping);
+    // Nothing more will come; `time` as in events.
+    void (*end)(void *context, uint64_t time);
+};
+
+static inline uint64_t heap_rounded(uint64_t size) {
+    return (size + 15) & ~15ull;
+}
+
+#endif

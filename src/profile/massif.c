@@ -1,0 +1,258 @@
+#include "profile/massif.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+// Mark of a block whose allocation was left out: it stays so when it is resized.
+#define IGNORED 1u
+
+// What is known of a stack.
+struct site {
+    uint64_t bytes; // useful ones, now
+    bool asked;
+    bool ignored;
+};
+
+struct massif {
+    struct massif_options options;
+    struct massif_snapshot *snapshots;
+    size_t count;
+    struct site *sites;
+    size_t site_count;
+    uint64_t useful, extra;
+    uint64_t changed;    // bytes ever allocated and freed, the time in unit B
+    uint64_t peak;       // total of the last peak snapshot
+    uint64_t interval;   // least time between snapshots
+    uint64_t next;       // no ordinary snapshot before this time
+    unsigned undetailed; // snapshots since the last detailed one
+    uint64_t now;        // nanoseconds
+};
+
+static uint64_t current_time(const struct massif *massif) {
+    return massif->options.time_unit == MASSIF_BYTES ? massif->changed : massif->now / 1000000;
+}
+
+static struct site *site_of(struct massif *massif, uint32_t stack) {
+    if (stack >= massif->site_count) {
+        size_t room = massif->site_count ? massif->site_count : 256;
+        while (room <= stack)
+            room *= 2;
+        massif->sites = base_reallocate(massif->sites, room * sizeof *massif->sites);
+        memset(massif->sites + massif->site_count, 0,
+               (room - massif->site_count) * sizeof *massif->sites);
+        massif->site_count = room;
+    }
+    return &massif->sites[stack];
+}
+
+static bool is_ignored(struct massif *massif, uint32_t stack) {
+    struct site *site = site_of(massif, stack);
+    if (!site->asked && massif->options.ignore)
+        site->ignored = massif->options.ignore(massif->options.ignore_context, stack);
+    site->asked = true;
+    return site->ignored;
+}
+
+// ---- removing half ----
+
+static void discard(struct massif_snapshot *snapshot) {
+    free(snapshot->shares);
+    memset(snapshot, 0, sizeof *snapshot);
+}
+
+// The snapshot whose neighbours are closest to each other.
+static size_t least_important(const struct massif *massif) {
+    size_t best = 0;
+    uint64_t best_span = UINT64_MAX;
+    for (size_t i = 1; i + 1 < massif->count; i++) {
+        uint64_t span = massif->snapshots[i + 1].time - massif->snapshots[i - 1].time;
+        if (!massif->snapshots[i].is_peak && span < best_span) {
+            best_span = span;
+            best = i;
+        }
+    }
+    return best;
+}
+
+static bool is_fixed(const struct massif *massif, size_t index) {
+    return index == 0 || index + 1 == massif->count || massif->snapshots[index].is_peak;
+}
+
+static void remove_half(struct massif *massif) {
+    for (size_t i = 0; i < massif->options.max_snapshots / 2; i++) {
+        size_t index = least_important(massif);
+        discard(&massif->snapshots[index]);
+        massif->count--;
+        memmove(&massif->snapshots[index], &massif->snapshots[index + 1],
+                (massif->count - index) * sizeof *massif->snapshots);
+    }
+    uint64_t least = UINT64_MAX;
+    for (size_t i = 1; i < massif->count; i++) {
+        uint64_t span = massif->snapshots[i].time - massif->snapshots[i - 1].time;
+        if (!(is_fixed(massif, i) && is_fixed(massif, i - 1)) && span < least)
+            least = span;
+    }
+    massif->interval = least;
+}
+
+// ---- taking ----
+
+static void take_shares(struct massif *massif, struct massif_snapshot *snapshot) {
+    size_t count = 0;
+    for (size_t i = 0; i < massif->site_count; i++)
+        count += massif->sites[i].bytes != 0;
+    snapshot->shares = base_allocate((count + 1) * sizeof *snapshot->shares);
+    for (size_t i = 0; i < massif->site_count; i++)
+        if (massif->sites[i].bytes)
+            snapshot->shares[snapshot->share_count++] =
+                (struct massif_share){(uint32_t)i, massif->sites[i].bytes};
+}
+
+static void take(struct massif *massif, bool is_peak, bool is_detailed) {
+    struct massif_snapshot *snapshot = &massif->snapshots[massif->count];
+    *snapshot = (struct massif_snapshot){
+        .time = current_time(massif),
+        .useful = massif->useful,
+        .extra = massif->extra,
+        .is_peak = is_peak,
+        .is_detailed = is_detailed,
+    };
+    if (is_detailed)
+        take_shares(massif, snapshot);
+    massif->undetailed = is_detailed ? 0 : massif->undetailed + 1;
+    if (is_peak) {
+        massif->peak = massif->useful + massif->extra;
+        for (size_t i = 0; i < massif->count; i++)
+            massif->snapshots[i].is_peak = false;
+    }
+    massif->count++;
+    uint64_t time = snapshot->time;
+    if (massif->count == massif->options.max_snapshots)
+        remove_half(massif);
+    massif->next = time + massif->interval;
+}
+
+static void try_normal(struct massif *massif) {
+    if (current_time(massif) >= massif->next)
+        take(massif, false, massif->undetailed == massif->options.detailed_freq - 1);
+}
+
+static void try_peak(struct massif *massif) {
+    double excess = (double)massif->peak * massif->options.peak_inaccuracy / 100;
+    if ((double)(massif->useful + massif->extra) > (double)massif->peak + excess)
+        take(massif, true, true);
+}
+
+// ---- events ----
+
+// Applies a change of useful and extra bytes, given as what is added and what is taken away.
+static void change(struct massif *massif, uint64_t useful_more, uint64_t useful_less,
+                   uint64_t extra_more, uint64_t extra_less) {
+    massif->useful += useful_more - useful_less;
+    massif->extra += extra_more - extra_less;
+    int64_t sum = (int64_t)(useful_more - useful_less + extra_more - extra_less);
+    massif->changed += (uint64_t)(sum < 0 ? -sum : sum);
+}
+
+static uint64_t slop_of(const struct heap_block *block) {
+    return block->capacity - block->size;
+}
+
+static void on_allocated(struct massif *massif, struct heap_block *block) {
+    if (is_ignored(massif, block->stack)) {
+        block->marks |= IGNORED;
+        return;
+    }
+    change(massif, block->size, 0, massif->options.heap_admin + slop_of(block), 0);
+    site_of(massif, block->stack)->bytes += block->size;
+    try_normal(massif);
+}
+
+static void on_freed(struct massif *massif, const struct heap_block *block) {
+    if (block->marks & IGNORED)
+        return;
+    try_peak(massif);
+    change(massif, 0, block->size, 0, massif->options.heap_admin + slop_of(block));
+    site_of(massif, block->stack)->bytes -= block->size;
+    try_normal(massif);
+}
+
+static void on_resized(struct massif *massif, const struct heap_block *before,
+                       struct heap_block *block) {
+    if (before->marks & IGNORED)
+        return;
+    if (block->size < before->size)
+        try_peak(massif);
+    site_of(massif, before->stack)->bytes -= before->size;
+    if (is_ignored(massif, block->stack)) {
+        block->marks |= IGNORED;
+        change(massif, 0, before->size, 0, massif->options.heap_admin + slop_of(before));
+    } else {
+        change(massif, block->size, before->size, slop_of(block), slop_of(before));
+        site_of(massif, block->stack)->bytes += block->size;
+    }
+    try_normal(massif);
+}
+
+static void on_event(void *context, const struct heap_event *event) {
+    struct massif *massif = context;
+    massif->now = event->time;
+    switch (event->kind) {
+    case HEAP_ALLOCATED:
+        on_allocated(massif, event->block);
+        break;
+    case HEAP_FREED:
+        on_freed(massif, &event->before);
+        break;
+    case HEAP_RESIZED:
+        on_resized(massif, &event->before, event->block);
+        break;
+    }
+}
+
+static void on_end(void *context, uint64_t time) {
+    struct massif *massif = context;
+    massif->now = time;
+    try_peak(massif);
+}
+
+struct massif *massif_new(const struct massif_options *options) {
+    struct massif *massif = base_allocate(sizeof *massif);
+    *massif = (struct massif){.options = *options};
+    massif->snapshots = base_allocate(options->max_snapshots * sizeof *massif->snapshots);
+    try_normal(massif);
+    return massif;
+}
+
+void massif_free(struct massif *massif) {
+    for (size_t i = 0; i < massif->count; i++)
+        free(massif->snapshots[i].shares);
+    free(massif->snapshots);
+    free(massif->sites);
+    free(massif);
+}
+
+void massif_sink(struct massif *massif, struct heap_sink *sink) {
+    *sink = (struct heap_sink){.context = massif, .event = on_event, .end = on_end};
+}
+
+const struct massif_snapshot *massif_snapshots(const struct massif *massif, size_t *count) {
+    *count = massif->count;
+    return massif->snapshots;
+}
+
+void massif_check(const struct massif *massif) {
+    uint64_t bytes = 0;
+    size_t peaks = 0;
+    for (size_t i = 0; i < massif->site_count; i++)
+        bytes += massif->sites[i].bytes;
+    for (size_t i = 0; i < massif->count; i++) {
+        peaks += massif->snapshots[i].is_peak;
+        if (i && massif->snapshots[i].time < massif->snapshots[i - 1].time)
+            abort();
+    }
+    if (bytes != massif->useful || peaks > 1 || massif->count >= massif->options.max_snapshots)
+        abort();
+}

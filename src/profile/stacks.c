@@ -1,0 +1,37 @@
+#include "profile/stacks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+void stacks_set(struct stacks *stacks, uint32_t id, const uint64_t *pcs, size_t count,
+                bool truncated) {
+    if (id >= stacks->count) {
+        uint32_t room = id < 64 ? 64 : 1u << (32 - __builtin_clz(id));
+        stacks->entries = base_reallocate(stacks->entries, room * sizeof *stacks->entries);
+        memset(stacks->entries + stacks->count, 0,
+               (room - stacks->count) * sizeof *stacks->entries);
+        stacks->count = room;
+    }
+    struct stacks_entry *entry = &stacks->entries[id];
+    if (entry->pcs)
+        return;
+    entry->pcs = base_allocate((count + 1) * sizeof *entry->pcs);
+    if (count)
+        memcpy(entry->pcs, pcs, count * sizeof *pcs);
+    entry->count = (uint32_t)count;
+    entry->truncated = truncated;
+}
+
+const struct stacks_entry *stacks_get(const struct stacks *stacks, uint32_t id) {
+    static const struct stacks_entry unknown = {.truncated = true};
+    return id < stacks->count && stacks->entries[id].pcs ? &stacks->entries[id] : &unknown;
+}
+
+void stacks_free(struct stacks *stacks) {
+    for (uint32_t i = 0; i < stacks->count; i++)
+        free(stacks->entries[i].pcs);
+    free(stacks->entries);
+    *stacks = (struct stacks){0};
+}

@@ -1,0 +1,224 @@
+#include "recorder/recorder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "wire/wire_target.h"
+
+#define MODULES_MAX 8192
+
+struct module {
+    uint64_t start, end;
+    const void *headers; // together with the span it tells one module from its successor
+    uint32_t round;      // of the refresh that has last seen it
+};
+
+struct unwind_space modules_space;
+
+static struct module *modules;
+static size_t module_count;
+static uint32_t round_number;
+static unsigned long long seen_adds, seen_subs;
+static uint64_t own_start, own_end;
+static atomic_flag lock = ATOMIC_FLAG_INIT;
+
+bool modules_is_own(uint64_t pc) {
+    return pc >= own_start && pc < own_end;
+}
+
+// ---- /proc/self/maps ----
+
+struct maps_line {
+    uint64_t start, end, offset;
+    bool executable;
+    const char *path; // empty: no file
+};
+
+static const char *parse_hex(const char *text, uint64_t *value) {
+    *value = 0;
+    for (;; text++) {
+        unsigned digit = (unsigned)*text - '0';
+        if (digit > 9)
+            digit = (unsigned)*text - 'a' + 10;
+        if (digit > 15 || (*text > '9' && *text < 'a'))
+            return text;
+        *value = *value << 4 | digit;
+    }
+}
+
+static const char *skip_field(const char *text) {
+    while (*text && *text != ' ')
+        text++;
+    while (*text == ' ')
+        text++;
+    return text;
+}
+
+static void parse_line(const char *text, struct maps_line *line) {
+    text = parse_hex(text, &line->start);
+    text = parse_hex(*text ? text + 1 : text, &line->end);
+    text = skip_field(text);
+    line->executable = text[0] && text[1] && text[2] == 'x';
+    text = skip_field(text);
+    parse_hex(text, &line->offset);
+    line->path = skip_field(skip_field(skip_field(text)));
+}
+
+// Calls `each` for the lines until it returns true. A line longer than the buffer is cut.
+static void read_maps(bool (*each)(const struct maps_line *, void *), void *context) {
+    char buffer[4096 + 256];
+    size_t used = 0;
+    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    bool done = fd < 0;
+    while (!done) {
+        ssize_t got = read(fd, buffer + used, sizeof buffer - 1 - used);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        used += (size_t)got;
+        char *next = buffer;
+        for (char *newline; !done && (newline = memchr(next, '\n', used - (next - buffer)));
+             next = newline + 1) {
+            struct maps_line line;
+            *newline = 0;
+            parse_line(next, &line);
+            done = each(&line, context);
+        }
+        used -= (size_t)(next - buffer);
+        memmove(buffer, next, used);
+        if (used == sizeof buffer - 1)
+            used = 0;
+    }
+    if (fd >= 0)
+        close(fd);
+}
+
+struct wanted {
+    uint64_t address, low, high;
+    bool found, is_stack;
+};
+
+static bool find_mapping(const struct maps_line *line, void *context) {
+    struct wanted *wanted = context;
+    if (wanted->address < line->start || wanted->address >= line->end)
+        return false;
+    wanted->found = true;
+    wanted->low = line->start;
+    wanted->high = line->end;
+    wanted->is_stack = strcmp(line->path, "[stack]") == 0;
+    return true;
+}
+
+bool modules_mapping(uint64_t address, uint64_t *low, uint64_t *high, bool *is_stack) {
+    struct wanted wanted = {.address = address};
+    int saved = errno;
+    read_maps(find_mapping, &wanted);
+    errno = saved;
+    *low = wanted.low;
+    *high = wanted.high;
+    *is_stack = wanted.is_stack;
+    return wanted.found;
+}
+
+static bool tell_mapping(const struct maps_line *line, void *context) {
+    if (line->executable && line->path[0] == '/')
+        wire_send_module_map(line->start, line->end, line->offset, PROT_READ | PROT_EXEC,
+                             line->path);
+    return false;
+}
+
+// ---- what is loaded ----
+
+static struct module *find_module(const struct unwind_image *image, const void *headers) {
+    for (size_t i = 0; i < module_count; i++)
+        if (modules[i].start == image->start && modules[i].end == image->end &&
+            modules[i].headers == headers)
+            return &modules[i];
+    return NULL;
+}
+
+static void add_module(const struct unwind_image *image, const void *headers) {
+    enum unwind_status status = unwind_space_add(&modules_space, image);
+    uint64_t here = (uint64_t)&modules_is_own;
+    if (here >= image->text_start && here < image->text_end) {
+        own_start = image->text_start;
+        own_end = image->text_end;
+    }
+    if (status == UNWIND_OK && module_count < MODULES_MAX)
+        modules[module_count++] = (struct module){image->start, image->end, headers, round_number};
+}
+
+// First pass: which of the known ones are still there. Ends at once when nothing has changed.
+static int mark_module(struct dl_phdr_info *info, size_t size, void *context) {
+    bool *changed = context;
+    if (!*changed && module_count && info->dlpi_adds == seen_adds && info->dlpi_subs == seen_subs)
+        return 1;
+    *changed = true;
+    seen_adds = info->dlpi_adds;
+    seen_subs = info->dlpi_subs;
+    struct unwind_image image;
+    if (!unwind_image_from_headers(&image, info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr))
+        return 0;
+    struct module *known = find_module(&image, info->dlpi_phdr);
+    if (known)
+        known->round = round_number;
+    return 0;
+}
+
+// Second pass, after those gone have made room: the new ones.
+static int take_module(struct dl_phdr_info *info, size_t size, void *context) {
+    struct unwind_image image;
+    if (unwind_image_from_headers(&image, info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr) &&
+        !find_module(&image, info->dlpi_phdr))
+        add_module(&image, info->dlpi_phdr);
+    return 0;
+}
+
+static void drop_the_gone(void) {
+    for (size_t i = 0; i < module_count;) {
+        if (modules[i].round == round_number) {
+            i++;
+            continue;
+        }
+        unwind_space_remove(&modules_space, modules[i].start, modules[i].end);
+        wire_send_module_unmap(modules[i].start, modules[i].end);
+        modules[i] = modules[--module_count];
+    }
+}
+
+bool modules_refresh(void) {
+    // Whoever holds the dynamic linker's locks may be the one we would wait for.
+    if (atomic_flag_test_and_set_explicit(&lock, memory_order_acquire))
+        return false;
+    int saved = errno;
+    bool changed = false;
+    round_number++;
+    dl_iterate_phdr(mark_module, &changed);
+    if (changed) {
+        drop_the_gone();
+        dl_iterate_phdr(take_module, NULL);
+        read_maps(tell_mapping, NULL);
+    }
+    errno = saved;
+    atomic_flag_clear_explicit(&lock, memory_order_release);
+    return changed;
+}
+
+void modules_after_fork(void) {
+    atomic_flag_clear(&lock);
+    unwind_space_after_fork(&modules_space);
+    read_maps(tell_mapping, NULL);
+}
+
+bool modules_start(void) {
+    modules = recorder_map_private(MODULES_MAX * sizeof *modules);
+    if (!modules || unwind_space_open(&modules_space) != UNWIND_OK)
+        return false;
+    modules_refresh();
+    return own_end != 0;
+}

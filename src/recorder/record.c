@@ -1,0 +1,302 @@
+#include "recorder/recorder.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include <x86intrin.h>
+
+// How long a full ring is waited for before the supervisor's life is asked about.
+#define WAIT_NANOSECONDS 20000000
+#define WAITS_PER_CHECK  50
+// Attempts at the shared ring's lock: half a second or so.
+#define LOCK_ATTEMPTS 20000
+
+// What `self` holds instead of a thread.
+#define NONE         NULL
+#define STARTING     ((struct recorder_thread *)1)
+#define ENDED        ((struct recorder_thread *)2)
+#define IS_THREAD(t) ((uintptr_t)(t) > 2)
+
+PER_THREAD struct recorder_thread *self;
+PER_THREAD uint64_t latest;
+PER_THREAD const void *deleting;
+
+// By ring; never unmapped.
+static struct recorder_thread *_Atomic threads[WIRE_HEAP_RINGS];
+static atomic_flag shared_lock = ATOMIC_FLAG_INIT;
+
+uint64_t *record_latest(void) {
+    return &latest;
+}
+
+static void count_missed(void) {
+    atomic_fetch_add_explicit(&recorder_area->missed, 1, memory_order_relaxed);
+}
+
+// ---- writing ----
+
+// The clock, read after everything before it has been done.
+static inline uint64_t clock_now(void) {
+    if (recorder_area->clock == WIRE_HEAP_CLOCK_TSC) {
+        _mm_lfence();
+        return __rdtsc();
+    }
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+// Waits until the supervisor has made room. False: it will not.
+static __attribute__((noinline)) bool wait_for_room(struct recorder_thread *thread,
+                                                    uint64_t needed) {
+    struct wire_heap_ring *ring = thread->ring;
+    int saved = errno;
+    for (unsigned waits = 0;; waits++) {
+        uint32_t taken = atomic_load_explicit(&ring->taken, memory_order_acquire);
+        uint64_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
+        thread->limit = head + WIRE_HEAP_RING_WORDS;
+        if (needed <= thread->limit)
+            break;
+        if (atomic_load_explicit(&recorder_area->abandoned, memory_order_relaxed) ||
+            (waits % WAITS_PER_CHECK == WAITS_PER_CHECK - 1 && !recorder_is_heard())) {
+            errno = saved;
+            return false;
+        }
+        struct timespec time = {.tv_nsec = WAIT_NANOSECONDS};
+        atomic_store(&ring->waiting, 1);
+        syscall(SYS_futex, &ring->taken, FUTEX_WAIT, taken, &time, NULL, 0);
+        atomic_store(&ring->waiting, 0);
+    }
+    errno = saved;
+    return true;
+}
+
+static inline void put(struct wire_heap_ring *ring, uint64_t at, uint64_t word) {
+    ring->words[at % WIRE_HEAP_RING_WORDS] = word;
+}
+
+// Writes a record of up to three words after the first, then `more_count` further ones.
+static inline void write_record(struct recorder_thread *thread, enum wire_heap_kind kind,
+                                unsigned count, uint64_t a, uint64_t b, uint64_t c,
+                                const uint64_t *more, size_t more_count) {
+    struct wire_heap_ring *ring = thread->ring;
+    uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+    uint64_t end = tail + 1 + count + more_count;
+    if (UNLIKELY(end > thread->limit) && !wait_for_room(thread, end)) {
+        count_missed();
+        return;
+    }
+    // The exchange is also the barrier that makes `making` visible before the clock is read.
+    atomic_exchange(&ring->making, 1);
+    put(ring, tail, clock_now() << WIRE_HEAP_KIND_BITS | kind);
+    put(ring, tail + 1, a);
+    if (count > 1)
+        put(ring, tail + 2, b);
+    if (count > 2)
+        put(ring, tail + 3, c);
+    for (size_t i = 0; i < more_count; i++)
+        put(ring, tail + 1 + count + i, more[i]);
+    atomic_store_explicit(&ring->tail, end, memory_order_release);
+    atomic_store_explicit(&ring->making, 0, memory_order_release);
+}
+
+void record_stack(struct recorder_thread *thread, uint32_t id, const uint64_t *pcs, size_t count,
+                  bool truncated) {
+    uint64_t word = id | (uint64_t)count << 32 | (uint64_t)truncated << 48;
+    write_record(thread, WIRE_HEAP_STACK, 1, word, 0, 0, pcs, count);
+}
+
+// ---- threads ----
+
+static uint32_t claim_ring(void) {
+    for (uint32_t i = 1; i < WIRE_HEAP_RINGS; i++) {
+        uint32_t count = atomic_load(&recorder_area->ring_count);
+        if (i >= count) {
+            // A fresh one; the supervisor looks at it once the count includes it.
+            if (atomic_compare_exchange_strong(&recorder_area->ring_count, &count, i + 1))
+                return i;
+            i--;
+            continue;
+        }
+        struct recorder_thread *old = atomic_load(&threads[i]);
+        uint32_t state = WIRE_HEAP_FREE;
+        if (old && atomic_compare_exchange_strong(&old->ring->state, &state, WIRE_HEAP_USED))
+            return i;
+    }
+    return 0;
+}
+
+// The structure of a ring, made when it is first used.
+static struct recorder_thread *thread_of(uint32_t index) {
+    struct recorder_thread *thread = atomic_load(&threads[index]);
+    if (thread)
+        return thread;
+    thread = recorder_map_private(sizeof *thread);
+    struct wire_heap_ring *ring = thread ? recorder_map_ring(index) : NULL;
+    if (!ring)
+        return NULL;
+    thread->ring = ring;
+    thread->index = index;
+    atomic_store(&ring->state, WIRE_HEAP_USED);
+    atomic_store(&threads[index], thread);
+    return thread;
+}
+
+static __attribute__((noinline)) struct recorder_thread *start_thread(void) {
+    int saved = errno;
+    self = STARTING;
+    uint32_t index = claim_ring();
+    struct recorder_thread *thread = index ? thread_of(index) : NULL;
+    if (thread) {
+        thread->stack_low = thread->stack_high = 0;
+        thread->busy = 0;
+        thread->rounds = 0;
+        thread->resizing = false;
+        write_record(thread, WIRE_HEAP_THREAD, 1, (uint64_t)syscall(SYS_gettid), 0, 0, NULL, 0);
+        recorder_watch_end(thread);
+    }
+    self = thread ? thread : ENDED;
+    errno = saved;
+    return thread;
+}
+
+void record_thread_ended(struct recorder_thread *thread) {
+    self = ENDED;
+    atomic_store(&thread->ring->state, WIRE_HEAP_ENDED);
+}
+
+void record_after_fork(void) {
+    for (uint32_t i = 0; i < WIRE_HEAP_RINGS; i++) {
+        struct recorder_thread *thread = atomic_exchange(&threads[i], NULL);
+        if (thread)
+            recorder_unmap_private(thread, sizeof *thread);
+    }
+    atomic_flag_clear(&shared_lock);
+    self = NONE;
+}
+
+// The shared ring, locked; NULL: not to be had now.
+static __attribute__((noinline)) struct recorder_thread *enter_shared(void) {
+    for (int attempt = 0; attempt < LOCK_ATTEMPTS; attempt++) {
+        if (!atomic_flag_test_and_set_explicit(&shared_lock, memory_order_acquire)) {
+            struct recorder_thread *thread = thread_of(0);
+            if (thread) {
+                thread->stack_low = thread->stack_high = 0;
+                return thread;
+            }
+            atomic_flag_clear(&shared_lock);
+            break;
+        }
+        if (attempt > 100)
+            sched_yield();
+    }
+    count_missed();
+    return NULL;
+}
+
+// Begins an event: the calling thread's structure, or the shared one. NULL: cannot be recorded.
+static inline struct recorder_thread *enter(void) {
+    struct recorder_thread *thread = self;
+    if (UNLIKELY(!IS_THREAD(thread))) {
+        if (thread == STARTING)
+            return NULL;
+        thread = thread == NONE ? start_thread() : NULL;
+        if (!thread)
+            return enter_shared();
+    }
+    uint64_t here = (uint64_t)__builtin_frame_address(0);
+    // An interrupted event lies further up the same stack, unless a handler left it by longjmp.
+    if (UNLIKELY(thread->busy) && !(here > thread->busy && here < thread->stack_high))
+        return enter_shared();
+    thread->busy = here;
+    atomic_signal_fence(memory_order_seq_cst);
+    return thread;
+}
+
+static inline void leave(struct recorder_thread *thread) {
+    atomic_signal_fence(memory_order_seq_cst);
+    if (UNLIKELY(thread->index == 0))
+        atomic_flag_clear_explicit(&shared_lock, memory_order_release);
+    else
+        thread->busy = 0;
+}
+
+// ---- events ----
+
+void record_allocated(const void *block, size_t size) {
+    struct recorder_thread *thread = enter();
+    if (!thread)
+        return;
+    uint32_t stack = stacks_here(thread);
+    write_record(thread, WIRE_HEAP_ALLOCATED, 3, (uint64_t)block, size, stack, NULL, 0);
+    latest = (uint64_t)block;
+    leave(thread);
+}
+
+void record_freed(const void *block) {
+    struct recorder_thread *thread = enter();
+    if (!thread)
+        return;
+    write_record(thread, WIRE_HEAP_FREED, 1, (uint64_t)block, 0, 0, NULL, 0);
+    leave(thread);
+}
+
+// A resize that another one of the same thread has interrupted, or that goes through the shared
+// ring, is told as a release and an allocation: the pair must not be torn apart in a ring.
+bool record_resize_began(const void *block) {
+    struct recorder_thread *thread = enter();
+    if (!thread)
+        return false;
+    bool whole = thread->index != 0 && !thread->resizing;
+    thread->resizing = whole || thread->resizing;
+    write_record(thread, whole ? WIRE_HEAP_RESIZE_BEGAN : WIRE_HEAP_FREED, 1, (uint64_t)block, 0, 0,
+                 NULL, 0);
+    leave(thread);
+    return whole;
+}
+
+void record_resize_ended(bool began, const void *old, size_t old_usable, const void *block,
+                         size_t size) {
+    if (!began) {
+        record_allocated(block ? block : old, block ? size : old_usable);
+        return;
+    }
+    struct recorder_thread *thread = self;
+    uint64_t interrupted = thread->busy;
+    thread->busy = (uint64_t)__builtin_frame_address(0);
+    uint32_t stack = block ? stacks_here(thread) : 0;
+    write_record(thread, WIRE_HEAP_RESIZE_ENDED, 3, (uint64_t)block, size, stack, NULL, 0);
+    latest = (uint64_t)block;
+    thread->resizing = false;
+    thread->busy = interrupted;
+}
+
+void record_resize_released(bool began) {
+    if (!began)
+        return;
+    struct recorder_thread *thread = self;
+    uint64_t interrupted = thread->busy;
+    thread->busy = (uint64_t)__builtin_frame_address(0);
+    write_record(thread, WIRE_HEAP_RESIZE_ENDED, 3, WIRE_HEAP_RELEASED, 0, 0, NULL, 0);
+    thread->resizing = false;
+    thread->busy = interrupted;
+}
+
+const void *record_delete_began(const void *block) {
+    const void *outer = deleting;
+    if (recorder_on() && outer != block)
+        record_freed(block);
+    deleting = block;
+    return outer;
+}
+
+void record_delete_ended(const void *outer) {
+    deleting = outer;
+}
+
+bool record_is_deleting(const void *block) {
+    return block == deleting;
+}

@@ -1,0 +1,347 @@
+// Setting the recorder up, before the program's first line or at its first allocation, and again in
+// a forked child if children are followed.
+//
+// The supervisor names what it left open in $QUERN_RECORDER: "WIRE,OPTIONS", two descriptors. That
+// variable and this library's word in $LD_PRELOAD are taken out of the environment unless children
+// are followed, so that programs the target starts run as if nothing had happened.
+#include "recorder/recorder.h"
+
+#include <cpuid.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include <x86intrin.h>
+
+#include "base/glob.h"
+#include "wire/wire_target.h"
+
+#define VARIABLE   "QUERN_RECORDER="
+#define PRELOAD    "LD_PRELOAD="
+#define EARLY_ROOM 65536
+// Rounds of thread-specific destructors that other libraries get before ours takes effect.
+#define END_ROUNDS 3
+
+extern char **environ;
+
+struct recorder_next recorder_next;
+static const volatile uint32_t never;
+const volatile uint32_t *recorder_active = &never;
+struct wire_heap_header *recorder_area;
+int recorder_depth = 64;
+
+enum phase { PHASE_FIRST, PHASE_RESOLVING, PHASE_WAITING, PHASE_STARTING, PHASE_DONE };
+static _Atomic int phase;
+static bool follow_children;
+static int area_fd = -1;
+static pthread_key_t end_key;
+static bool end_key_made;
+static struct stat wire_identity;
+
+// ---- memory ----
+
+static _Alignas(64) char early[EARLY_ROOM];
+static _Atomic size_t early_used;
+
+void *recorder_early(size_t size, size_t alignment) {
+    if (size > EARLY_ROOM || alignment > 4096)
+        return NULL;
+    size_t at = atomic_fetch_add(&early_used, (size + alignment + 31) & ~15ul);
+    size_t start = ((size_t)early + at + 16 + alignment - 1) & ~(alignment - 1);
+    if (start + size > (size_t)early + EARLY_ROOM)
+        return NULL;
+    ((size_t *)start)[-1] = size;
+    return (void *)start;
+}
+
+bool recorder_is_early(const void *block) {
+    return (const char *)block >= early && (const char *)block < early + EARLY_ROOM;
+}
+
+void *recorder_map_private(size_t size) {
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+void recorder_unmap_private(void *memory, size_t size) {
+    munmap(memory, size);
+}
+
+static void *map_area(size_t offset, size_t size) {
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, area_fd,
+                        (off_t)offset);
+    if (memory == MAP_FAILED)
+        return NULL;
+    madvise(memory, size, MADV_DONTFORK);
+    return memory;
+}
+
+// ---- the area ----
+
+// Rings are reached through one mapping of them all: the descriptor is gone by then, because a
+// target may close, count or reuse descriptors as it likes.
+static char *rings;
+
+struct wire_heap_ring *recorder_map_ring(uint32_t index) {
+    return (struct wire_heap_ring *)(rings + (size_t)index * sizeof(struct wire_heap_ring));
+}
+
+static uint32_t choose_clock(void) {
+    unsigned eax, ebx, ecx, edx;
+    bool even = __get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) && (edx & 1u << 8);
+    return even ? WIRE_HEAP_CLOCK_TSC : WIRE_HEAP_CLOCK_MONOTONIC;
+}
+
+static uint64_t clock_start(uint32_t clock) {
+    if (clock == WIRE_HEAP_CLOCK_TSC)
+        return __rdtsc();
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+// Makes the area and hands it to the supervisor. NULL, or why that was not possible.
+static const char *open_area(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < WIRE_HEAP_SIZE)
+        return "the limit on file sizes (ulimit -f) is too low";
+    area_fd = (int)syscall(SYS_memfd_create, "quern-heap", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (area_fd < 0)
+        return "memfd_create failed";
+    const char *problem = "there is not enough address space (ulimit -v)";
+    if (ftruncate(area_fd, WIRE_HEAP_SIZE) == 0 &&
+        fcntl(area_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) {
+        recorder_area = map_area(0, WIRE_HEAP_RINGS_AT);
+        rings = recorder_area ? map_area(WIRE_HEAP_RINGS_AT, WIRE_HEAP_SIZE - WIRE_HEAP_RINGS_AT)
+                              : NULL;
+    }
+    if (rings) {
+        problem = NULL;
+        recorder_area->version = WIRE_VERSION;
+        recorder_area->clock = choose_clock();
+        recorder_area->clock_start = clock_start(recorder_area->clock);
+        atomic_store(&recorder_area->ring_count, 1);
+        wire_send_heap(area_fd, WIRE_HEAP_SIZE);
+    }
+    close(area_fd);
+    area_fd = -1;
+    return problem;
+}
+
+bool recorder_is_heard(void) {
+    struct stat now;
+    struct pollfd wire = {.fd = wire_fd(), .events = POLLOUT};
+    // Whatever has taken the descriptor's number is not ours to ask.
+    if (fstat(wire.fd, &now) < 0 || now.st_ino != wire_identity.st_ino ||
+        now.st_dev != wire_identity.st_dev)
+        return false;
+    return poll(&wire, 1, 0) <= 0 || !(wire.revents & (POLLHUP | POLLERR));
+}
+
+// ---- the environment ----
+
+static char **find_variable(const char *name) {
+    for (char **entry = environ; entry && *entry; entry++)
+        if (strncmp(*entry, name, strlen(name)) == 0)
+            return entry;
+    return NULL;
+}
+
+static void remove_variable(char **entry) {
+    for (; *entry; entry++)
+        entry[0] = entry[1];
+}
+
+// Takes this library's word, which is the first, out of LD_PRELOAD.
+static void restore_preload(void) {
+    char **entry = find_variable(PRELOAD);
+    if (!entry)
+        return;
+    char *rest = *entry + strlen(PRELOAD);
+    rest += strcspn(rest, ": ");
+    if (!*rest) {
+        remove_variable(entry);
+        return;
+    }
+    // "LD_PRELOAD=ours:theirs" becomes "LD_PRELOAD=theirs" in the same bytes.
+    char *start = rest + 1 - strlen(PRELOAD);
+    memmove(start, PRELOAD, strlen(PRELOAD));
+    *entry = start;
+}
+
+static int parse_number(const char **text) {
+    int value = 0;
+    while (**text >= '0' && **text <= '9')
+        value = value * 10 + *(*text)++ - '0';
+    if (**text == ',')
+        (*text)++;
+    return value;
+}
+
+// ---- starting ----
+
+static void set_active(bool active) {
+    static uint32_t *page;
+    if (!page) {
+        page = recorder_map_private(4096);
+        if (!page || madvise(page, 4096, MADV_WIPEONFORK) < 0)
+            return;
+    }
+    *page = active;
+    recorder_active = page;
+}
+
+static bool is_skipped(const char *path) {
+    for (const char *item = NULL; (item = wire_option_next("trace-children-skip", item));)
+        if (glob_match_any(item, path))
+            return true;
+    return false;
+}
+
+static void say_hello(void) {
+    static char path[4096];
+    static char line[4096];
+    char *words[64];
+    size_t count = 0;
+    ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[size > 0 ? size : 0] = 0;
+    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    size = fd >= 0 ? read(fd, line, sizeof line - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    for (char *word = line; size > 0 && word < line + size && count < 63; word += strlen(word) + 1)
+        words[count++] = word;
+    words[count] = NULL;
+    wire_send_hello(getpid(), getppid(), path, words);
+}
+
+static bool start_recording(void) {
+    const char *problem = open_area();
+    if (!problem && !modules_space.state && !modules_start())
+        problem = "the loaded libraries cannot be examined";
+    if (problem) {
+        static char notice[256] = "The heap is not recorded: ";
+        strncat(notice, problem, sizeof notice - 64);
+        wire_send_notice(0, notice);
+        return false;
+    }
+    set_active(true);
+    return true;
+}
+
+static void after_fork(void) {
+    if (!wire_identity.st_ino)
+        return;
+    if (!follow_children) {
+        if (recorder_is_heard())
+            close(wire_fd());
+        wire_init(-1);
+        return;
+    }
+    recorder_area = NULL;
+    rings = NULL;
+    wire_send_forked(getppid(), getpid());
+    record_after_fork();
+    const char *problem = open_area();
+    if (problem)
+        return;
+    modules_after_fork();
+    set_active(true);
+}
+
+// A destructor runs again as long as it sets its value again: other libraries' destructors, which
+// may still free memory, come first.
+static void end_of_thread(void *value) {
+    struct recorder_thread *thread = value;
+    if (!recorder_on())
+        return;
+    if (++thread->rounds < END_ROUNDS)
+        pthread_setspecific(end_key, thread);
+    else
+        record_thread_ended(thread);
+}
+
+void recorder_watch_end(struct recorder_thread *thread) {
+    if (end_key_made)
+        pthread_setspecific(end_key, thread);
+}
+
+static void start(const char *value) {
+    int wire = parse_number(&value);
+    int config = parse_number(&value);
+    wire_init(wire);
+    if (wire_config_load(config) < 0 || fstat(wire, &wire_identity) < 0)
+        return;
+    follow_children = wire_option_yes("trace-children");
+    recorder_depth = (int)wire_option_number("recorder-depth", 64);
+    if (!follow_children) {
+        close(config);
+        fcntl(wire, F_SETFD, FD_CLOEXEC);
+        restore_preload();
+        remove_variable(find_variable(VARIABLE));
+    }
+    say_hello();
+    end_key_made = pthread_key_create(&end_key, end_of_thread) == 0;
+    pthread_atfork(NULL, NULL, after_fork);
+    static char path[4096];
+    ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[size > 0 ? size : 0] = 0;
+    if (getpid() == wire_option_number("main-pid", 0) || !is_skipped(path))
+        start_recording();
+}
+
+static void resolve(void) {
+    recorder_next.malloc = dlsym(RTLD_NEXT, "malloc");
+    recorder_next.calloc = dlsym(RTLD_NEXT, "calloc");
+    recorder_next.realloc = dlsym(RTLD_NEXT, "realloc");
+    recorder_next.free = dlsym(RTLD_NEXT, "free");
+    recorder_next.memalign = dlsym(RTLD_NEXT, "memalign");
+    recorder_next.posix_memalign = dlsym(RTLD_NEXT, "posix_memalign");
+    recorder_next.aligned_alloc = dlsym(RTLD_NEXT, "aligned_alloc");
+    recorder_next.valloc = dlsym(RTLD_NEXT, "valloc");
+    recorder_next.pvalloc = dlsym(RTLD_NEXT, "pvalloc");
+    recorder_next.malloc_usable_size = dlsym(RTLD_NEXT, "malloc_usable_size");
+    recorder_next.dlclose = dlsym(RTLD_NEXT, "dlclose");
+}
+
+static __attribute__((noinline)) bool become_ready(void) {
+    int expected = PHASE_FIRST;
+    int saved = errno;
+    if (atomic_compare_exchange_strong(&phase, &expected, PHASE_RESOLVING)) {
+        resolve();
+        atomic_store(&phase, PHASE_WAITING);
+    } else if (expected == PHASE_RESOLVING) {
+        return false;
+    }
+    // The environment is there once libc has been initialised.
+    expected = PHASE_WAITING;
+    if (environ && atomic_compare_exchange_strong(&phase, &expected, PHASE_STARTING)) {
+        char **entry = find_variable(VARIABLE);
+        if (entry)
+            start(*entry + strlen(VARIABLE));
+        atomic_store(&phase, PHASE_DONE);
+    }
+    errno = saved;
+    return true;
+}
+
+bool recorder_ready(void) {
+    if (__builtin_expect(atomic_load_explicit(&phase, memory_order_acquire) == PHASE_DONE, 1))
+        return true;
+    return become_ready();
+}
+
+__attribute__((constructor)) static void recorder_begin(int argc, char **argv, char **envp) {
+    if (!environ)
+        environ = envp;
+    recorder_ready();
+}

@@ -1,0 +1,26 @@
+// The recorded processes of a run and what is made of them: for each, a source (heap_source.h)
+// whose events go to the tool's sinks, and a report when it ends.
+#ifndef QUERN_SUPERVISOR_HEAP_H
+#define QUERN_SUPERVISOR_HEAP_H
+
+#include <stdint.h>
+
+#include "supervisor/supervisor.h"
+
+// Once, before the main process runs. Does nothing for tools that translate.
+void heap_prepare(const struct supervisor_request *request, struct symbols *symbols, int main_pid);
+// A process has handed its area over.
+void heap_attach(int pid, int fd, uint64_t size);
+// Part of a file is mapped in a process.
+void heap_map(int pid, uint64_t start, uint64_t end, uint64_t offset, const char *path);
+// Takes what has been recorded.
+void heap_drain(void);
+// Nanoseconds until heap_drain is due; -1: never.
+int64_t heap_timeout(void);
+// The process has ended or runs another program now: takes the rest and reports. Its mappings must
+// still be known to the symbols.
+void heap_finish(int pid);
+// The main process has ended: says so if it was never recorded.
+void heap_finish_main(void);
+
+#endif

@@ -1,0 +1,463 @@
+#include "supervisor/heap_source.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include <x86intrin.h>
+
+#include "base/text.h"
+#include "profile/blocks.h"
+#include "wire/wire.h"
+#include "wire/wire_heap.h"
+
+// A thread that is in the middle of a record for this long was carried off by a longjmp.
+#define STUCK_NANOSECONDS 200000000
+
+// So many words are taken before the writer, who may be waiting for room, is told.
+#define GIVE_WORDS (WIRE_HEAP_RING_WORDS / 8)
+
+#define NO_CLOCK UINT64_MAX
+
+// What is known of a ring.
+struct ring {
+    struct wire_heap_ring *shared;
+    uint64_t head;     // words taken
+    uint64_t tail;     // words that are there, as of this round
+    uint64_t next;     // clock of the record at head; NO_CLOCK: none
+    uint64_t clear_at; // the last time it was known to have nothing in the making
+    uint64_t stuck_tail, stuck_since;
+    uint32_t thread;
+    bool resizing; // the block in `moving` is between its two records
+    uint64_t moving_address;
+    struct heap_block moving;
+};
+
+struct heap_source {
+    char *area;
+    struct wire_heap_header *header;
+    uint32_t clock; // as checked: the header may change under us
+    uint64_t clock_start;
+    uint64_t first_clock, first_time; // a pair to convert by
+    double scale;                     // nanoseconds per tick
+    struct ring *rings;
+    uint32_t ring_count;
+    uint32_t *order; // rings that have records, a binary heap by `next`
+    uint32_t order_count;
+    struct blocks blocks;
+    uint32_t *stacks; // the area's numbers to ours; 0: not seen
+    uint32_t stack_count;
+    uint32_t thread_count;
+    uint64_t block_count;
+    uint64_t time; // of the event in hand
+    struct heap_sink sinks[HEAP_SOURCE_SINKS];
+    size_t sink_count;
+    struct heap_source_counts counts;
+    bool broken;
+};
+
+// ---- time ----
+
+static uint64_t monotonic(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t clock_now(const struct heap_source *source) {
+    if (source->clock == WIRE_HEAP_CLOCK_MONOTONIC)
+        return monotonic();
+    _mm_mfence();
+    _mm_lfence();
+    return __rdtsc();
+}
+
+// The longer the run, the better the scale is known.
+static void calibrate(struct heap_source *source) {
+    uint64_t ticks = clock_now(source) - source->first_clock;
+    uint64_t time = monotonic() - source->first_time;
+    if (source->clock == WIRE_HEAP_CLOCK_TSC && time > 1000000)
+        source->scale = (double)time / (double)ticks;
+}
+
+// Never before the last one told, also when the scale has just been corrected.
+static uint64_t time_of(const struct heap_source *source, uint64_t clock) {
+    uint64_t time = clock > source->clock_start
+                        ? (uint64_t)((double)(clock - source->clock_start) * source->scale)
+                        : 0;
+    return time > source->time ? time : source->time;
+}
+
+// ---- opening ----
+
+static bool is_sealed(int fd, uint64_t size) {
+    int seals = fcntl(fd, F_GET_SEALS);
+    return seals >= 0 && (seals & F_SEAL_SHRINK) && lseek(fd, 0, SEEK_END) == (off_t)size;
+}
+
+struct heap_source *heap_source_open(int fd, uint64_t size, const char **problem) {
+    char *area = MAP_FAILED;
+    *problem = "it is not of the expected form";
+    if (size == WIRE_HEAP_SIZE && is_sealed(fd, size)) {
+        area = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+        *problem = "it cannot be mapped";
+    }
+    close(fd);
+    if (area == MAP_FAILED)
+        return NULL;
+    struct heap_source *source = base_allocate(sizeof *source);
+    *source = (struct heap_source){.area = area, .header = (struct wire_heap_header *)area};
+    source->clock = source->header->clock;
+    source->clock_start = source->header->clock_start;
+    source->first_clock = clock_now(source);
+    source->first_time = monotonic();
+    source->scale = 1;
+    if (source->clock == WIRE_HEAP_CLOCK_TSC) {
+        // A first estimate; the drains improve it.
+        struct timespec pause = {.tv_nsec = 2000000};
+        nanosleep(&pause, NULL);
+        calibrate(source);
+    }
+    source->rings = base_allocate(WIRE_HEAP_RINGS * sizeof *source->rings);
+    memset(source->rings, 0, WIRE_HEAP_RINGS * sizeof *source->rings);
+    source->order = base_allocate(WIRE_HEAP_RINGS * sizeof *source->order);
+    source->stacks = calloc(WIRE_HEAP_STACKS, sizeof *source->stacks);
+    if (!source->stacks)
+        source->broken = true;
+    *problem = NULL;
+    return source;
+}
+
+void heap_source_add(struct heap_source *source, const struct heap_sink *sink) {
+    source->sinks[source->sink_count++] = *sink;
+}
+
+void heap_source_free(struct heap_source *source) {
+    munmap(source->area, WIRE_HEAP_SIZE);
+    blocks_free(&source->blocks);
+    free(source->rings);
+    free(source->order);
+    free(source->stacks);
+    free(source);
+}
+
+// ---- telling the sinks ----
+
+static void tell(struct heap_source *source, const struct heap_event *event) {
+    for (size_t i = 0; i < source->sink_count; i++)
+        if (source->sinks[i].event)
+            source->sinks[i].event(source->sinks[i].context, event);
+}
+
+void heap_source_mapping(struct heap_source *source, const struct heap_mapping *mapping) {
+    for (size_t i = 0; i < source->sink_count; i++)
+        if (source->sinks[i].mapping)
+            source->sinks[i].mapping(source->sinks[i].context, mapping);
+}
+
+static uint32_t stack_of(struct heap_source *source, uint64_t id) {
+    if (id == 0 || id >= WIRE_HEAP_STACKS)
+        return 0;
+    if (!source->stacks[id])
+        source->stacks[id] = ++source->stack_count;
+    return source->stacks[id];
+}
+
+static void on_freed(struct heap_source *source, struct ring *ring, uint64_t address) {
+    struct heap_event event = {.kind = HEAP_FREED, .thread = ring->thread, .time = source->time};
+    if (!address || !blocks_remove(&source->blocks, address, &event.before)) {
+        source->counts.unknown++;
+        return;
+    }
+    source->counts.freed++;
+    tell(source, &event);
+}
+
+static void on_allocated(struct heap_source *source, struct ring *ring, uint64_t address,
+                         uint64_t size, uint64_t stack) {
+    if (!address || size > HEAP_SIZE_MAX) {
+        source->broken = true;
+        return;
+    }
+    if (blocks_find(&source->blocks, address)) {
+        source->counts.repaired++;
+        on_freed(source, ring, address);
+    }
+    struct heap_block *block = blocks_insert(&source->blocks, address);
+    *block = (struct heap_block){
+        .number = ++source->block_count,
+        .size = size,
+        .capacity = heap_rounded(size),
+        .time = source->time,
+        .stack = stack_of(source, stack),
+        .thread = ring->thread,
+    };
+    source->counts.allocated++;
+    tell(source, &(struct heap_event){
+                     .kind = HEAP_ALLOCATED,
+                     .thread = ring->thread,
+                     .time = source->time,
+                     .block = block,
+                 });
+}
+
+static void on_resize_began(struct heap_source *source, struct ring *ring, uint64_t address) {
+    ring->resizing = address && blocks_remove(&source->blocks, address, &ring->moving);
+    ring->moving_address = address;
+    source->counts.unknown += !ring->resizing;
+}
+
+static void on_resize_ended(struct heap_source *source, struct ring *ring, uint64_t address,
+                            uint64_t size, uint64_t stack) {
+    if (!ring->resizing) {
+        if (address != 0 && address != WIRE_HEAP_RELEASED)
+            on_allocated(source, ring, address, size, stack);
+        return;
+    }
+    ring->resizing = false;
+    uint64_t to = address ? address : ring->moving_address;
+    if (size > HEAP_SIZE_MAX ||
+        (address != WIRE_HEAP_RELEASED && blocks_find(&source->blocks, to))) {
+        source->broken = true;
+        return;
+    }
+    struct heap_event event = {
+        .kind = HEAP_FREED, .thread = ring->thread, .time = source->time, .before = ring->moving};
+    if (address == WIRE_HEAP_RELEASED) {
+        source->counts.freed++;
+        tell(source, &event);
+        return;
+    }
+    event.kind = HEAP_RESIZED;
+    event.block = blocks_insert(&source->blocks, to);
+    *event.block = ring->moving;
+    if (!address)
+        return;
+    event.block->size = size;
+    if (size > event.block->capacity)
+        event.block->capacity = heap_rounded(size);
+    event.block->stack = stack_of(source, stack);
+    source->counts.resized++;
+    tell(source, &event);
+}
+
+static void on_stack(struct heap_source *source, uint64_t word, const uint64_t *pcs) {
+    uint32_t id = stack_of(source, (uint32_t)word);
+    for (size_t i = 0; id && i < source->sink_count; i++)
+        if (source->sinks[i].stack)
+            source->sinks[i].stack(source->sinks[i].context, id, pcs, (word >> 32) & 0xffff,
+                                   (word >> 48) & 1);
+}
+
+static void on_thread(struct heap_source *source, struct ring *ring, uint64_t tid) {
+    ring->thread = ++source->thread_count;
+    for (size_t i = 0; i < source->sink_count; i++)
+        if (source->sinks[i].thread)
+            source->sinks[i].thread(source->sinks[i].context, ring->thread, (int)tid);
+}
+
+// ---- reading a ring ----
+
+static uint64_t word_at(const struct ring *ring, uint64_t at) {
+    return __atomic_load_n(&ring->shared->words[at % WIRE_HEAP_RING_WORDS], __ATOMIC_RELAXED);
+}
+
+static void look_ahead(struct ring *ring) {
+    ring->next =
+        ring->head < ring->tail ? word_at(ring, ring->head) >> WIRE_HEAP_KIND_BITS : NO_CLOCK;
+}
+
+// Takes the record at the head.
+static void take_record(struct heap_source *source, struct ring *ring) {
+    static const uint8_t words_of[] = {
+        [WIRE_HEAP_ALLOCATED] = 4,    [WIRE_HEAP_FREED] = 2, [WIRE_HEAP_RESIZE_BEGAN] = 2,
+        [WIRE_HEAP_RESIZE_ENDED] = 4, [WIRE_HEAP_STACK] = 2, [WIRE_HEAP_THREAD] = 2};
+    uint64_t words[4 + WIRE_HEAP_FRAMES];
+    unsigned kind = word_at(ring, ring->head) & ((1u << WIRE_HEAP_KIND_BITS) - 1);
+    uint64_t there = ring->tail - ring->head;
+    uint64_t count = kind < sizeof words_of ? words_of[kind] : 0;
+    if (kind == WIRE_HEAP_STACK && there >= 2)
+        count += (word_at(ring, ring->head + 1) >> 32) & 0xffff;
+    if (count == 0 || count > there || count > sizeof words / sizeof *words) {
+        source->broken = true;
+        return;
+    }
+    for (uint64_t i = 1; i < count; i++)
+        words[i] = word_at(ring, ring->head + i);
+    source->time = time_of(source, ring->next);
+    ring->head += count;
+    switch (kind) {
+    case WIRE_HEAP_ALLOCATED:
+        on_allocated(source, ring, words[1], words[2], words[3]);
+        break;
+    case WIRE_HEAP_FREED:
+        on_freed(source, ring, words[1]);
+        break;
+    case WIRE_HEAP_RESIZE_BEGAN:
+        on_resize_began(source, ring, words[1]);
+        break;
+    case WIRE_HEAP_RESIZE_ENDED:
+        on_resize_ended(source, ring, words[1], words[2], words[3]);
+        break;
+    case WIRE_HEAP_STACK:
+        // The number of frames was read twice; only what was taken counts.
+        on_stack(source, (words[1] & ~(0xffffull << 32)) | (count - 2) << 32, words + 2);
+        break;
+    case WIRE_HEAP_THREAD:
+        on_thread(source, ring, words[1]);
+        break;
+    }
+    look_ahead(ring);
+}
+
+static void give_back(struct ring *ring) {
+    struct wire_heap_ring *shared = ring->shared;
+    if (atomic_load_explicit(&shared->head, memory_order_relaxed) == ring->head)
+        return;
+    atomic_store_explicit(&shared->head, ring->head, memory_order_release);
+    atomic_store(&shared->taken, (uint32_t)ring->head);
+    if (atomic_load(&shared->waiting))
+        syscall(SYS_futex, &shared->taken, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+// A ring whose thread has ended and said all it had to say serves another one.
+static void recycle(struct ring *ring) {
+    if (ring->head == ring->tail && atomic_load(&ring->shared->state) == WIRE_HEAP_ENDED &&
+        atomic_load(&ring->shared->tail) == ring->head)
+        atomic_store(&ring->shared->state, WIRE_HEAP_FREE);
+}
+
+// ---- putting rings in order ----
+
+// Up to which clock this ring has told everything: `now` if it has nothing in the making.
+static uint64_t told_until(struct ring *ring, uint64_t now) {
+    bool making = atomic_load(&ring->shared->making) != 0;
+    for (int i = 0; making && i < 200; i++) {
+        _mm_pause();
+        making = atomic_load(&ring->shared->making) != 0;
+    }
+    ring->tail = atomic_load_explicit(&ring->shared->tail, memory_order_acquire);
+    if (making && ring->tail != ring->stuck_tail) {
+        ring->stuck_tail = ring->tail;
+        ring->stuck_since = monotonic();
+    } else if (making && monotonic() - ring->stuck_since > STUCK_NANOSECONDS) {
+        making = false;
+    }
+    if (!making)
+        ring->clear_at = now;
+    return ring->clear_at;
+}
+
+static bool earlier(const struct heap_source *source, uint32_t a, uint32_t b) {
+    return source->rings[source->order[a]].next < source->rings[source->order[b]].next;
+}
+
+static void sift_down(struct heap_source *source, uint32_t at) {
+    for (;;) {
+        uint32_t least = at;
+        for (uint32_t child = 2 * at + 1; child <= 2 * at + 2; child++)
+            if (child < source->order_count && earlier(source, child, least))
+                least = child;
+        if (least == at)
+            return;
+        uint32_t swap = source->order[at];
+        source->order[at] = source->order[least];
+        source->order[least] = swap;
+        at = least;
+    }
+}
+
+// The clock of the earliest record of all rings but the first in order.
+static uint64_t runner_up(const struct heap_source *source) {
+    uint64_t clock = NO_CLOCK;
+    for (uint32_t i = 1; i < 3 && i < source->order_count; i++)
+        if (source->rings[source->order[i]].next < clock)
+            clock = source->rings[source->order[i]].next;
+    return clock;
+}
+
+static void take_in_order(struct heap_source *source, uint64_t horizon) {
+    for (uint32_t i = source->order_count / 2; i-- > 0;)
+        sift_down(source, i);
+    while (source->order_count && !source->broken) {
+        struct ring *ring = &source->rings[source->order[0]];
+        uint64_t until = runner_up(source);
+        if (until > horizon)
+            until = horizon;
+        if (ring->next > horizon)
+            return;
+        uint64_t given = ring->head;
+        do {
+            take_record(source, ring);
+            if (ring->head - given >= GIVE_WORDS) {
+                give_back(ring);
+                given = ring->head;
+            }
+        } while (ring->next <= until && !source->broken);
+        give_back(ring);
+        if (ring->next == NO_CLOCK)
+            source->order[0] = source->order[--source->order_count];
+        sift_down(source, 0);
+    }
+}
+
+static void give_up(struct heap_source *source) {
+    atomic_store(&source->header->abandoned, 1);
+    for (uint32_t i = 0; i < source->ring_count; i++)
+        syscall(SYS_futex, &source->rings[i].shared->taken, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+size_t heap_source_drain(struct heap_source *source, bool last) {
+    if (source->broken)
+        return 0;
+    calibrate(source);
+    uint64_t now = clock_now(source);
+    uint64_t horizon = last ? NO_CLOCK - 1 : now;
+    uint32_t count = atomic_load(&source->header->ring_count);
+    size_t words = 0;
+    source->ring_count = count < WIRE_HEAP_RINGS ? count : WIRE_HEAP_RINGS;
+    source->order_count = 0;
+    for (uint32_t i = 0; i < source->ring_count; i++) {
+        struct ring *ring = &source->rings[i];
+        ring->shared = (struct wire_heap_ring *)(source->area + WIRE_HEAP_RING_AT(i));
+        uint64_t until = told_until(ring, now);
+        if (!last && until < horizon)
+            horizon = until;
+        if (ring->tail - ring->head > WIRE_HEAP_RING_WORDS) {
+            source->broken = true;
+            break;
+        }
+        words += ring->tail - ring->head;
+        look_ahead(ring);
+        if (ring->next != NO_CLOCK)
+            source->order[source->order_count++] = i;
+    }
+    take_in_order(source, horizon);
+    for (uint32_t i = 0; i < source->ring_count && !source->broken; i++)
+        recycle(&source->rings[i]);
+    source->counts.missed = atomic_load(&source->header->missed);
+    if (source->broken)
+        give_up(source);
+    return words;
+}
+
+void heap_source_end(struct heap_source *source) {
+    calibrate(source);
+    uint64_t time = time_of(source, clock_now(source));
+    for (size_t i = 0; i < source->sink_count; i++)
+        if (source->sinks[i].end)
+            source->sinks[i].end(source->sinks[i].context, time);
+}
+
+struct heap_source_counts heap_source_counts(const struct heap_source *source) {
+    return source->counts;
+}
+
+bool heap_source_broken(const struct heap_source *source) {
+    return source->broken;
+}

@@ -1,0 +1,40 @@
+// Reads what a recorded process writes into its shared area (wire/wire_heap.h) and tells it, in the
+// order in which it happened, to the sinks of a heap profile.
+//
+// The area belongs to the target and may hold anything: every index, count and size is checked, and
+// a record that cannot be believed ends the reading of that process with `broken` set. Memory is
+// bounded by the live blocks (64 bytes each, up to a third of them unused) and the stacks.
+#ifndef QUERN_SUPERVISOR_HEAP_SOURCE_H
+#define QUERN_SUPERVISOR_HEAP_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/heap.h"
+
+#define HEAP_SOURCE_SINKS 3
+
+struct heap_source_counts {
+    uint64_t allocated, freed, resized; // events told
+    uint64_t unknown;                   // releases of blocks that were never seen
+    uint64_t repaired;                  // allocations at an address that was still in use
+    uint64_t missed;                    // by the target's own word
+};
+
+struct heap_source;
+
+// Takes the descriptor over. NULL: it is not an area that can be used; *problem says why.
+struct heap_source *heap_source_open(int fd, uint64_t size, const char **problem);
+void heap_source_add(struct heap_source *source, const struct heap_sink *sink);
+void heap_source_mapping(struct heap_source *source, const struct heap_mapping *mapping);
+// Takes what can be put in order by now; how many words that were. With `last`, everything: the
+// process has ended.
+size_t heap_source_drain(struct heap_source *source, bool last);
+// Tells the sinks that it is over.
+void heap_source_end(struct heap_source *source);
+struct heap_source_counts heap_source_counts(const struct heap_source *source);
+bool heap_source_broken(const struct heap_source *source);
+void heap_source_free(struct heap_source *source);
+
+#endif

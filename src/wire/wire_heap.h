@@ -1,0 +1,86 @@
+// The memory that a recorded process shares with the supervisor: one area per process, made by the
+// recorder and handed over by WIRE_HEAP. Part of the protocol of wire.h and of its version.
+//
+// Words:
+//   area    a header, the table of stacks already told, and the rings
+//   ring    what one thread has to say: a queue of 64-bit words with one writer and one reader.
+//           Ring 0 belongs to no thread: whoever cannot use a ring of its own takes its lock
+//   record  a first word (clock << WIRE_HEAP_KIND_BITS | kind), then as many words as its kind has
+//   clock   what orders the records of all rings: the processor's time-stamp counter, or
+//           CLOCK_MONOTONIC in nanoseconds where that counter does not run evenly
+//
+// How the order is kept: a writer sets `making`, only then reads the clock, writes, moves `tail`,
+// and clears `making`. A reader who notes the time T and afterwards finds `making` clear knows that
+// whatever this ring will say later is younger than T.
+//
+// Nothing in the area is to be trusted by the supervisor: the target may have overwritten it.
+#ifndef QUERN_WIRE_WIRE_HEAP_H
+#define QUERN_WIRE_WIRE_HEAP_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define WIRE_HEAP_RINGS      4096
+#define WIRE_HEAP_RING_WORDS 32768 // a power of two
+// Levels of the table of stacks: each has four times as many slots as the one before.
+#define WIRE_HEAP_LEVELS     6
+#define WIRE_HEAP_LEVEL_BITS 12
+#define WIRE_HEAP_FRAMES     256 // most frames of a stack
+
+// Slots of all levels before one, and of one.
+#define WIRE_HEAP_LEVEL_START(level) (((1u << 2 * (level)) - 1) / 3 << WIRE_HEAP_LEVEL_BITS)
+#define WIRE_HEAP_LEVEL_SIZE(level)  (1u << (2 * (level) + WIRE_HEAP_LEVEL_BITS))
+#define WIRE_HEAP_STACKS             WIRE_HEAP_LEVEL_START(WIRE_HEAP_LEVELS)
+
+#define WIRE_HEAP_KIND_BITS 4
+
+enum wire_heap_kind {
+    WIRE_HEAP_ALLOCATED = 1,    // address, size, stack
+    WIRE_HEAP_FREED = 2,        // address; written before the block is given back
+    WIRE_HEAP_RESIZE_BEGAN = 3, // address; always followed by RESIZE_ENDED in the same ring
+    // new address (0: failed, the block is as it was; WIRE_HEAP_RELEASED: freed), size, stack
+    WIRE_HEAP_RESIZE_ENDED = 4,
+    WIRE_HEAP_STACK = 5,  // id | count << 32 | truncated << 48, then the pcs, innermost first
+    WIRE_HEAP_THREAD = 6, // thread id: from here on the ring is this thread's
+};
+
+#define WIRE_HEAP_RELEASED 1
+
+enum wire_heap_state {
+    WIRE_HEAP_FREE = 0,
+    WIRE_HEAP_USED = 1,
+    WIRE_HEAP_ENDED = 2, // the thread has ended; free again once it is drained
+};
+
+enum wire_heap_clock { WIRE_HEAP_CLOCK_TSC = 1, WIRE_HEAP_CLOCK_MONOTONIC = 2 };
+
+struct wire_heap_ring {
+    _Atomic uint64_t tail; // words ever written
+    _Atomic uint32_t making;
+    _Atomic uint32_t state;             // enum wire_heap_state
+    _Alignas(64) _Atomic uint64_t head; // words ever taken, by the supervisor
+    // Low half of head, for the writer that waits for room (a futex).
+    _Atomic uint32_t taken;
+    _Atomic uint32_t waiting;
+    _Alignas(4096) uint64_t words[WIRE_HEAP_RING_WORDS];
+};
+
+struct wire_heap_header {
+    uint32_t version; // WIRE_VERSION
+    uint32_t clock;   // enum wire_heap_clock
+    uint64_t clock_start;
+    _Atomic uint32_t ring_count; // rings used so far: those behind have never been touched
+    _Atomic uint32_t abandoned;  // set by the supervisor: nobody reads any more
+    // The target's own count, by which a recording can be checked.
+    _Atomic uint64_t missed; // events that could not be recorded
+    _Atomic uint64_t stacks;
+};
+
+// Places in the area.
+#define WIRE_HEAP_STACKS_AT 4096
+#define WIRE_HEAP_RINGS_AT  (WIRE_HEAP_STACKS_AT + WIRE_HEAP_STACKS * 8ul)
+#define WIRE_HEAP_RING_AT(index)                                                                   \
+    (WIRE_HEAP_RINGS_AT + (unsigned long)(index) * sizeof(struct wire_heap_ring))
+#define WIRE_HEAP_SIZE WIRE_HEAP_RING_AT(WIRE_HEAP_RINGS)
+
+#endif
