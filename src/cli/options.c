@@ -308,8 +308,8 @@ static char *refuse(const struct word *word, const struct tool *tool, const char
     struct text message = {0};
     const struct tool *owner = option_tool(word->option);
     if (owner && owner != tool)
-        text_format(&message, "%s is an option of tool '%s', which is not supported yet",
-                    word->text, owner->name);
+        text_format(&message, "%s is an option of tool '%s'%s", word->text, owner->name,
+                    owner->works ? "" : ", which is not supported yet");
     else
         text_format(&message, "%s is not supported yet; leave it out", word->text);
     return failure(origin, &message);
@@ -343,6 +343,8 @@ static char *apply_known(struct option_values *values, const struct tool *tool,
         remark(values, false, origin, word, "is for another tool and is passed over");
         return NULL;
     }
+    if (owner && owner != tool && owner->works)
+        return refuse(word, tool, origin);
     const char *value = word->value ? word->value : "";
     check_value(option, value, &reason);
     if (reason.size) {

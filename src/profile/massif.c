@@ -11,6 +11,7 @@
 // What is known of a stack.
 struct site {
     uint64_t bytes; // useful ones, now
+    bool used;      // it has held memory before
     bool asked;
     bool ignored;
 };
@@ -102,10 +103,10 @@ static void remove_half(struct massif *massif) {
 static void take_shares(struct massif *massif, struct massif_snapshot *snapshot) {
     size_t count = 0;
     for (size_t i = 0; i < massif->site_count; i++)
-        count += massif->sites[i].bytes != 0;
+        count += massif->sites[i].used;
     snapshot->shares = base_allocate((count + 1) * sizeof *snapshot->shares);
     for (size_t i = 0; i < massif->site_count; i++)
-        if (massif->sites[i].bytes)
+        if (massif->sites[i].used)
             snapshot->shares[snapshot->share_count++] =
                 (struct massif_share){(uint32_t)i, massif->sites[i].bytes};
 }
@@ -160,13 +161,19 @@ static uint64_t slop_of(const struct heap_block *block) {
     return block->capacity - block->size;
 }
 
+static void hold(struct massif *massif, const struct heap_block *block) {
+    struct site *site = site_of(massif, block->stack);
+    site->bytes += block->size;
+    site->used = true;
+}
+
 static void on_allocated(struct massif *massif, struct heap_block *block) {
     if (is_ignored(massif, block->stack)) {
         block->marks |= IGNORED;
         return;
     }
     change(massif, block->size, 0, massif->options.heap_admin + slop_of(block), 0);
-    site_of(massif, block->stack)->bytes += block->size;
+    hold(massif, block);
     try_normal(massif);
 }
 
@@ -191,7 +198,7 @@ static void on_resized(struct massif *massif, const struct heap_block *before,
         change(massif, 0, before->size, 0, massif->options.heap_admin + slop_of(before));
     } else {
         change(massif, block->size, before->size, slop_of(block), slop_of(before));
-        site_of(massif, block->stack)->bytes += block->size;
+        hold(massif, block);
     }
     try_normal(massif);
 }

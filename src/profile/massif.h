@@ -36,7 +36,8 @@ struct massif_snapshot {
     uint64_t useful, extra;
     bool is_peak;
     bool is_detailed;
-    // Of a detailed one: the stacks that hold memory, in no order.
+    // Of a detailed one: the stacks that hold memory or have done so (Valgrind counts these among
+    // the places below the threshold), in no order.
     struct massif_share {
         uint32_t stack;
         uint64_t bytes;

@@ -274,6 +274,7 @@ static void leave_to_collector(struct loop *loop) {
         watch(loop, followed_at(i)->pidfd, (uint64_t)(uint32_t)followed_at(i)->pid);
     while (!loop->wire_closed)
         one_round(loop);
+    heap_finish_all();
     _exit(0);
 }
 
@@ -305,6 +306,8 @@ int collect_until_end(const struct supervisor_request *request, const struct lau
     forget(&loop, loop.main_pid);
     if (!loop.wire_closed)
         leave_to_collector(&loop);
+    else
+        heap_finish_all();
     while (followed_count())
         followed_remove(followed_at(0)->pid);
     symbols_free(loop.symbols);

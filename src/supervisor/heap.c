@@ -205,6 +205,11 @@ void heap_finish(int pid) {
     free_process(process);
 }
 
+void heap_finish_all(void) {
+    while (process_count)
+        heap_finish(processes[0]->pid);
+}
+
 void heap_finish_main(void) {
     heap_finish(main_pid);
     if (settings()->tool && !main_seen)

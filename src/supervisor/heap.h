@@ -20,6 +20,8 @@ int64_t heap_timeout(void);
 // The process has ended or runs another program now: takes the rest and reports. Its mappings must
 // still be known to the symbols.
 void heap_finish(int pid);
+// Nobody is left who could say more: finishes all.
+void heap_finish_all(void);
 // The main process has ended: says so if it was never recorded.
 void heap_finish_main(void);
 

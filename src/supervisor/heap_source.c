@@ -137,7 +137,15 @@ void heap_source_add(struct heap_source *source, const struct heap_sink *sink) {
     source->sinks[source->sink_count++] = *sink;
 }
 
+// Nobody reads any more: a thread that waits for room must not wait for ever.
+static void give_up(struct heap_source *source) {
+    atomic_store(&source->header->abandoned, 1);
+    for (uint32_t i = 0; i < source->ring_count; i++)
+        syscall(SYS_futex, &source->rings[i].shared->taken, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
 void heap_source_free(struct heap_source *source) {
+    give_up(source);
     munmap(source->area, WIRE_HEAP_SIZE);
     blocks_free(&source->blocks);
     free(source->rings);
@@ -221,7 +229,7 @@ static void on_resize_ended(struct heap_source *source, struct ring *ring, uint6
     }
     ring->resizing = false;
     uint64_t to = address ? address : ring->moving_address;
-    if (size > HEAP_SIZE_MAX ||
+    if ((address && size > HEAP_SIZE_MAX) ||
         (address != WIRE_HEAP_RELEASED && blocks_find(&source->blocks, to))) {
         source->broken = true;
         return;
@@ -404,12 +412,6 @@ static void take_in_order(struct heap_source *source, uint64_t horizon) {
             source->order[0] = source->order[--source->order_count];
         sift_down(source, 0);
     }
-}
-
-static void give_up(struct heap_source *source) {
-    atomic_store(&source->header->abandoned, 1);
-    for (uint32_t i = 0; i < source->ring_count; i++)
-        syscall(SYS_futex, &source->rings[i].shared->taken, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 size_t heap_source_drain(struct heap_source *source, bool last) {
