@@ -62,6 +62,7 @@ struct task {
     // The rest is for C code only.
     uint16_t fs_selector, gs_selector; // what the target has loaded; 0 as a rule
     int pid, tid;               // pid: of the process, the child's in a vfork child
+    bool temporary_mask;        // the system call under way has a signal mask of its own
     bool spurious;              // a system call was interrupted by the engine itself
     bool trap_flag;             // the target single-steps itself; never in flags (run/dispatch.c)
     bool stepping;              // single-stepping to a clean point (signal/host.c)

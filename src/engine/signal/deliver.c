@@ -147,6 +147,15 @@ static long push_frame(const struct queued_signal *queued, const struct kernel_a
     return 0;
 }
 
+// A signal that came while the target was blocking it waits in the kernel again, where it counts as
+// pending like any other.
+static void send_back(const struct queued_signal *queued) {
+    if (SYNCHRONOUS_SIGNALS & signal_bit(queued->number))
+        self->held_back |= signal_bit(queued->number);
+    else
+        syscall(SYS_rt_tgsigqueueinfo, getpid(), self->tid, queued->number, &queued->info);
+}
+
 static void deliver(struct queued_signal *slot, bool synchronous) {
     struct queued_signal queued = *slot;
     slot->number = 0;
@@ -157,6 +166,10 @@ static void deliver(struct queued_signal *slot, bool synchronous) {
         log_debug("signal %d (code %d, address %p) at pc 0x%lx: %s", number, queued.info.si_code,
                   queued.info.si_addr, self->pc,
                   action.handler > 1 ? "handled" : action.handler ? "ignored" : "default");
+    if (blocked && !synchronous && !self->temporary_mask) {
+        send_back(&queued);
+        return;
+    }
     if (synchronous && (blocked || action.handler == (uint64_t)SIG_IGN))
         signal_die(number, &queued.info);
     if (action.handler == (uint64_t)SIG_IGN)
@@ -191,6 +204,7 @@ void signal_deliver_pending(void) {
         deliver(&self->fault, true);
     if (self->queued.number)
         deliver(&self->queued, false);
+    self->temporary_mask = false;
     __atomic_and_fetch(&self->pending, ~PENDING_SIGNAL, __ATOMIC_SEQ_CST);
     signal_set_mask(self->sigmask);
 }

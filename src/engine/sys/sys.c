@@ -162,12 +162,21 @@ static void trace(long number, const struct sys_arguments *args, long result) {
               result);
 }
 
+// Calls during which another mask is in force: what they let in is delivered even if the thread's
+// own mask blocks it.
+static bool has_mask(long number) {
+    return number == SYS_rt_sigsuspend || number == SYS_ppoll || number == SYS_pselect6 ||
+           number == SYS_epoll_pwait || number == SYS_epoll_pwait2 ||
+           number == SYS_io_uring_enter || number == SYS_io_pgetevents;
+}
+
 void sys_handle(void) {
     uint64_t *r = self->gpr;
     long number = r[RAX];
     struct sys_arguments args = {{r[RDI], r[RSI], r[RDX], r[R10], r[R8], r[R9]}};
     struct sys_arguments given = args;
     sys_handler *handler = number >= 0 && number < 512 ? handlers[number] : NULL;
+    self->temporary_mask = has_mask(number);
     TOOL_HOOK(before_system_call, number, args.a);
     long result = handler ? handler(number, &args) : sys_pass(number, &args);
     if (process.trace_syscalls)

@@ -184,10 +184,18 @@ void thread_exit(int status) {
 
 // ---- processes ---------------------------------------------------------------------------------
 
+// What is pending for the parent is not for its child.
+static void forget_pending_signals(void) {
+    self->queued.number = 0;
+    self->held_back = 0;
+    __atomic_and_fetch(&self->pending, ~PENDING_SIGNAL, __ATOMIC_SEQ_CST);
+}
+
 static void after_fork(const struct clone_request *request, int parent) {
     cache_forked();
     memory_forked();
     task_forked();
+    forget_pending_signals();
     self->is_leader = true;
     self->is_borrowed = false;
     self->clear_child_tid = 0;
@@ -234,6 +242,7 @@ static void vfork_main(void *argument) {
     const struct clone_request *request = argument;
     self->pid = getpid();
     self->tid = syscall(SYS_gettid);
+    forget_pending_signals();
     self->is_leader = self->is_borrowed = true;
     self->clear_child_tid = 0;
     self->sighand = sighand_copy(self->sighand);
@@ -262,12 +271,10 @@ static long vfork_process(const struct clone_request *request) {
         free(self->sighand);
     // Links in the list of tasks and stop requests are not the child's.
     saved.next = self->next;
-    saved.pending = self->pending;
+    saved.pending = (saved.pending & PENDING_SIGNAL) | (self->pending & PENDING_STOP);
     saved.busy = 0;
     *self = saved;
     memcpy(self->xstate, xstate, xstate_size);
-    self->queued.number = self->fault.number = 0;
-    __atomic_and_fetch(&self->pending, ~PENDING_SIGNAL, __ATOMIC_SEQ_CST);
     free(xstate);
     munmap(stack, ENGINE_STACK);
     if (child > 0 && request->flags & CLONE_PARENT_SETTID)
