@@ -18,13 +18,13 @@
 #ifndef QUERN_ENGINE_LAYOUT_H
 #define QUERN_ENGINE_LAYOUT_H
 
-#define LOW_START 0x10000ul
-#define LOW_END 0x70000000ul
-#define CACHE_START 0x70000000ul
-#define CACHE_END 0x7fff0000ul
-#define JUMP_TABLE 0x7fff0000ul
+#define LOW_START      0x10000ul
+#define LOW_END        0x70000000ul
+#define CACHE_START    0x70000000ul
+#define CACHE_END      0x7fff0000ul
+#define JUMP_TABLE     0x7fff0000ul
 #define JUMP_TABLE_END (JUMP_TABLE + 4 * CACHE_START)
-#define HIGH_START 0x201000000000ul
-#define HIGH_END 0x340000000000ul
+#define HIGH_START     0x201000000000ul
+#define HIGH_END       0x340000000000ul
 
 #endif

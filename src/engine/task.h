@@ -1,8 +1,8 @@
 // The state of one target thread.
 //
-// A target thread is a host thread, and its task is a thread-local variable of the engine: FS always
-// holds the engine's thread pointer, so generated code reaches every field with one `fs:` operand
-// and C code with `self`.
+// A target thread is a host thread, and its task is a thread-local variable of the engine: FS
+// always holds the engine's thread pointer, so generated code reaches every field with one `fs:`
+// operand and C code with `self`.
 //
 // Words:
 //   cache       the code cache: translated code runs there with the target's registers in place
@@ -55,30 +55,30 @@ struct task {
     uint8_t *xstate;           // XSAVE area: x87, vector and mask registers, while in the engine
     uint32_t exit_link, exit_reason;
     uint32_t pending;
-    uint32_t busy; // looks up or runs translated code: a flush must wait for it
-    void *tool;    // the tool's own state of the thread
+    uint32_t busy;      // looks up or runs translated code: a flush must wait for it
+    void *tool;         // the tool's own state of the thread
     uint64_t guard_rsp; // engine stack of the call_guarded under way; 0: none
 
     // The rest is for C code only.
     uint16_t fs_selector, gs_selector; // what the target has loaded; 0 as a rule
-    int pid, tid;               // pid: of the process, the child's in a vfork child
-    bool temporary_mask;        // the system call under way has a signal mask of its own
-    bool spurious;              // a system call was interrupted by the engine itself
-    bool trap_flag;             // the target single-steps itself; never in flags (run/dispatch.c)
-    bool stepping;              // single-stepping to a clean point (signal/host.c)
+    int pid, tid;                      // pid: of the process, the child's in a vfork child
+    bool temporary_mask;               // the system call under way has a signal mask of its own
+    bool spurious;                     // a system call was interrupted by the engine itself
+    bool trap_flag;              // the target single-steps itself; never in flags (run/dispatch.c)
+    bool stepping;               // single-stepping to a clean point (signal/host.c)
     struct queued_signal queued; // an asynchronous signal under way
     struct queued_signal fault;  // a synchronous one
-    uint64_t sigmask;           // the target's signal mask
-    uint64_t held_back;         // sent to the thread, never blocked natively, but by the target
-    stack_t altstack;           // the target's
-    struct sighand *sighand;    // the target's handlers, shared by the threads of a process
-    uint64_t clear_child_tid;   // set_tid_address
+    uint64_t sigmask;            // the target's signal mask
+    uint64_t held_back;          // sent to the thread, never blocked natively, but by the target
+    stack_t altstack;            // the target's
+    struct sighand *sighand;     // the target's handlers, shared by the threads of a process
+    uint64_t clear_child_tid;    // set_tid_address
     uint64_t robust_list;
     void *host_altstack;
-    sigjmp_buf thread_end;      // where a thread that has ended goes
-    bool is_leader;             // runs on the process's first host thread
-    bool is_borrowed;           // a vfork child runs on its parent's task
-    struct task *next;          // in the list of all tasks
+    sigjmp_buf thread_end; // where a thread that has ended goes
+    bool is_leader;        // runs on the process's first host thread
+    bool is_borrowed;      // a vfork child runs on its parent's task
+    struct task *next;     // in the list of all tasks
 };
 
 extern _Thread_local struct task current_task __attribute__((tls_model("local-exec")));
@@ -91,12 +91,12 @@ extern int32_t task_displacement;
 extern uint64_t xstate_features;
 extern uint32_t xstate_size;
 
-void task_init_process(void);         // once, before anything else
-void task_init_thread(void);          // on each host thread: xstate area, alternate stack
+void task_init_process(void); // once, before anything else
+void task_init_thread(void);  // on each host thread: xstate area, alternate stack
 void task_free_thread(void);
-void task_register(struct task *);    // list of all tasks; takes the task lock
+void task_register(struct task *); // list of all tasks; takes the task lock
 void task_unregister(struct task *);
-bool task_is_last(void);              // nobody but the caller is left
+bool task_is_last(void); // nobody but the caller is left
 // Around fork: the list must be whole in the child, whose only thread is the caller.
 void task_lock_list(void);
 void task_unlock_list(void);

@@ -95,11 +95,11 @@ struct tool_symbol {
 
 struct tool {
     const char *name;
-    size_t thread_size;             // of the thread's state
+    size_t thread_size;                // of the thread's state
     const struct tool_symbol *symbols; // ended by a NULL name
 
-    void (*start)(void);            // before the first instruction; options: tool_option
-    void (*end)(void);              // the process is about to end, whatever the reason
+    void (*start)(void); // before the first instruction; options: tool_option
+    void (*end)(void);   // the process is about to end, whatever the reason
 
     // While code is translated.
     void (*block)(struct tool_block *, uint64_t pc);

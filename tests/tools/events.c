@@ -9,8 +9,7 @@ enum { THREADS = 4, BLOCKS = 10, SIGNALS = 3, REQUESTS = 2 };
 
 static void *volatile kept;
 
-static void on_signal(int number) {
-}
+static void on_signal(int number) {}
 
 static void *run(void *unused) {
     for (int i = 0; i < BLOCKS; i++) {

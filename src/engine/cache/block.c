@@ -13,12 +13,12 @@
 
 enum {
     HASH_BITS = 17,
-    LINK_BITS = 23,          // link records are recycled in turn, long after their blocks are gone
+    LINK_BITS = 23, // link records are recycled in turn, long after their blocks are gone
     BLOCKS_MAX = 1 << 22,
     GATES_SIZE = 4096,
-    ROOM = 64 * 1024,        // more than any block needs, hot and cold
-    TABLE_CHUNK = 1 << 20,   // code bytes for which a piece of the jump table is mapped
-    HIGH_BITS = 16,          // entries of the look-up for code above 4 GiB
+    ROOM = 64 * 1024,      // more than any block needs, hot and cold
+    TABLE_CHUNK = 1 << 20, // code bytes for which a piece of the jump table is mapped
+    HIGH_BITS = 16,        // entries of the look-up for code above 4 GiB
 };
 
 struct code_page {
@@ -41,7 +41,7 @@ static uint8_t table_mapped[CACHE_START / TABLE_CHUNK];
 static struct chunk {
     struct chunk *next;
     char memory[];
-} *chunks;
+} * chunks;
 static char *arena_at, *arena_end;
 
 // The look-up for high code: key and code by the low 16 bits of the destination. Keys are stored
@@ -61,8 +61,8 @@ static void *arena_allocate(size_t size) {
     size = (size + 7) & ~7ul;
     if ((size_t)(arena_end - arena_at) < size) {
         const size_t chunk_size = 1 << 20;
-        struct chunk *chunk = mmap(NULL, chunk_size, PROT_READ | PROT_WRITE,
-                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        struct chunk *chunk =
+            mmap(NULL, chunk_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (chunk == MAP_FAILED)
             fatal("out of memory for translations");
         chunk->next = chunks;
@@ -102,14 +102,14 @@ static void emit_high_lookup(struct emitter *e) {
     emit_bytes(e, (uint8_t[]){0x48, 0x8b, 0x0c, 0xcd}, 4); // mov rcx, [rcx*8 + keys]
     emit32(e, (uint64_t)high_keys);
     emit_add_address(e, RCX, RCX, RDX);
-    emit_bytes(e, (uint8_t[]){0xe3, 14}, 2);               // jrcxz over the next two
+    emit_bytes(e, (uint8_t[]){0xe3, 14}, 2); // jrcxz over the next two
     emit_unspill(e, RDX);
     emit_jump(e, CACHE_START);
     emit_bytes(e, (uint8_t[]){0x0f, 0xb7, 0xca}, 3);       // movzx ecx, dx
     emit_bytes(e, (uint8_t[]){0x48, 0x8b, 0x0c, 0xcd}, 4); // mov rcx, [rcx*8 + codes]
     emit32(e, (uint64_t)high_codes);
     emit_unspill(e, RDX);
-    emit_bytes(e, (uint8_t[]){0xff, 0xe1}, 2);             // jmp rcx
+    emit_bytes(e, (uint8_t[]){0xff, 0xe1}, 2); // jmp rcx
 }
 
 static void write_gates(void) {
@@ -124,9 +124,9 @@ static void write_gates(void) {
 }
 
 void cache_init(void) {
-    void *cache = mmap((void *)CACHE_START, CACHE_END - CACHE_START,
-                       PROT_READ | PROT_WRITE | PROT_EXEC,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    void *cache =
+        mmap((void *)CACHE_START, CACHE_END - CACHE_START, PROT_READ | PROT_WRITE | PROT_EXEC,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     if (cache != (void *)CACHE_START)
         fatal("cannot map the code cache at 0x%lx", CACHE_START);
     const size_t keys_size = sizeof(uint64_t) << HIGH_BITS;
@@ -434,8 +434,7 @@ void cache_flush(void) {
     memset(pages, 0, sizeof pages);
     for (unsigned i = 0; i < sizeof table_mapped; i++)
         if (table_mapped[i])
-            madvise((void *)(JUMP_TABLE + 4ul * i * TABLE_CHUNK), 4ul * TABLE_CHUNK,
-                    MADV_DONTNEED);
+            madvise((void *)(JUMP_TABLE + 4ul * i * TABLE_CHUNK), 4ul * TABLE_CHUNK, MADV_DONTNEED);
     memset(high_keys, 0, sizeof(uint64_t) << HIGH_BITS);
     by_code_count = 0;
     arena_empty();

@@ -20,14 +20,14 @@
 
 // What an exit is for.
 enum exit_kind {
-    EXIT_TO,        // continue at target; may be linked
-    EXIT_SYSCALL,   // a syscall instruction; target is the pc after it
-    EXIT_EMULATE,   // the instruction at target is done in C (run/emulate.c)
-    EXIT_REQUEST,   // a client request; target is the pc after it
-    EXIT_MODIFIED,  // a checked block found its code changed; target is its pc
-    EXIT_BREAKPOINT,// int3; target is the pc after it
-    EXIT_REPLACED,  // entry of a function that the engine performs; target is its pc
-    EXIT_CALL,      // a call that a tool inserted; target is the pc, stub where to go on
+    EXIT_TO,         // continue at target; may be linked
+    EXIT_SYSCALL,    // a syscall instruction; target is the pc after it
+    EXIT_EMULATE,    // the instruction at target is done in C (run/emulate.c)
+    EXIT_REQUEST,    // a client request; target is the pc after it
+    EXIT_MODIFIED,   // a checked block found its code changed; target is its pc
+    EXIT_BREAKPOINT, // int3; target is the pc after it
+    EXIT_REPLACED,   // entry of a function that the engine performs; target is its pc
+    EXIT_CALL,       // a call that a tool inserted; target is the pc, stub where to go on
 };
 
 struct inserted_call {
@@ -37,22 +37,22 @@ struct inserted_call {
 
 struct link {
     uint64_t target;
-    uint32_t site;          // cache offset of the rel32 that is patched; 0: cannot be linked
-    uint32_t stub;          // address of the stub where an exit that is not linked goes
+    uint32_t site; // cache offset of the rel32 that is patched; 0: cannot be linked
+    uint32_t stub; // address of the stub where an exit that is not linked goes
     uint16_t kind;
     bool linked;
     struct block *from, *to;
-    struct link *next_incoming; // in to->incoming
+    struct link *next_incoming;       // in to->incoming
     const struct inserted_call *call; // of an EXIT_CALL
 };
 
 // From which host offset on the target's state is to be read how. Sorted by host.
 struct block_state {
-    uint16_t host;      // offset from the block's code
-    uint16_t guest;     // offset of the target instruction from block.pc
-    uint16_t spilled;   // registers whose values are in task.spill
-    uint8_t kind;       // enum state_kind
-    uint8_t bias;       // see STATE_BIAS_*
+    uint16_t host;    // offset from the block's code
+    uint16_t guest;   // offset of the target instruction from block.pc
+    uint16_t spilled; // registers whose values are in task.spill
+    uint8_t kind;     // enum state_kind
+    uint8_t bias;     // see STATE_BIAS_*
 };
 enum state_kind {
     STATE_CLEAN,  // an instruction begins here and all state is in place
@@ -66,9 +66,9 @@ enum { STATE_BIAS_GS = 0x80 };
 struct block {
     uint64_t pc;
     uint32_t guest_size;
-    uint32_t code;          // cache offset of the entry for indirect branches (restores rcx)
+    uint32_t code; // cache offset of the entry for indirect branches (restores rcx)
     uint32_t code_size;
-    uint16_t direct_entry;  // offset from code of the entry for links
+    uint16_t direct_entry; // offset from code of the entry for links
     uint16_t state_count;
     uint32_t first_link, link_count;
     bool dead, checked;
@@ -105,7 +105,7 @@ struct inserted_call *inserted_call_allocate(void);
 // Room for up to `most` consecutive link records, of which `used` are kept.
 uint32_t link_begin(unsigned most);
 void link_end(unsigned used);
-struct link *link_get(uint32_t index);  // no lock needed
+struct link *link_get(uint32_t index); // no lock needed
 void block_link(struct link *, struct block *to);
 // Makes indirect branches to the block find it.
 void block_enter_in_table(struct block *);

@@ -74,8 +74,8 @@ static void consider(const char *module, const char *name, uint64_t pc) {
 
 // Symbols of one table that lie in [first, last) of the file's own numbering.
 static void read_symbols(const struct file_view *file, const Elf64_Shdr *sections, unsigned count,
-                         const Elf64_Shdr *table, const char *module, uint64_t first,
-                         uint64_t last, uint64_t bias) {
+                         const Elf64_Shdr *table, const char *module, uint64_t first, uint64_t last,
+                         uint64_t bias) {
     if (table->sh_link >= count)
         return;
     const Elf64_Shdr *texts = &sections[table->sh_link];

@@ -65,22 +65,22 @@ static enum tool_flow flow_of(const struct insn *insn) {
 static void describe_access(const struct insn *insn, const ZydisDecodedOperand *operand,
                             struct tool_access *access) {
     const ZydisDecodedOperandMem *mem = &operand->mem;
-    *access = (struct tool_access){
-        .size = operand->size / 8,
-        .reads = operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ,
-        .writes = operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE,
-        .base = register_number(mem->base),
-        .index = register_number(mem->index),
-        .scale = mem->scale,
-        .segment = mem->segment == ZYDIS_REGISTER_FS   ? SEGMENT_FS
-                   : mem->segment == ZYDIS_REGISTER_GS ? SEGMENT_GS
-                                                       : SEGMENT_NONE,
-        .narrow = insn->z.address_width == 32,
-        .displacement = mem->disp.value};
+    *access = (struct tool_access){.size = operand->size / 8,
+                                   .reads = operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ,
+                                   .writes = operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE,
+                                   .base = register_number(mem->base),
+                                   .index = register_number(mem->index),
+                                   .scale = mem->scale,
+                                   .segment = mem->segment == ZYDIS_REGISTER_FS   ? SEGMENT_FS
+                                              : mem->segment == ZYDIS_REGISTER_GS ? SEGMENT_GS
+                                                                                  : SEGMENT_NONE,
+                                   .narrow = insn->z.address_width == 32,
+                                   .displacement = mem->disp.value};
     if (mem->base == ZYDIS_REGISTER_RIP || mem->base == ZYDIS_REGISTER_EIP)
         access->displacement += insn_next(insn);
     // A push writes below the stack pointer that the instruction starts with.
-    if (access->base == RSP && access->writes && operand->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN)
+    if (access->base == RSP && access->writes &&
+        operand->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN)
         access->displacement -= access->size;
 }
 

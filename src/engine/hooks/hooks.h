@@ -21,7 +21,7 @@ extern const struct tool *tool;
 void hooks_init(void);         // finds the tool by its option, or ends with a message
 void hooks_thread_start(void); // makes the thread's state
 void hooks_thread_end(void);
-void hooks_end(void);          // once for each process
+void hooks_end(void); // once for each process
 
 // While a block is translated: lets the tool insert code before the instruction.
 void hooks_translate(struct builder *, struct insn *, bool first);

@@ -172,7 +172,8 @@ int memory_fetch_code(uint64_t pc, struct code_bytes *code) {
     for (uint64_t at = pc; code->size < 1024;) {
         if (range.start > at || !(range.attributes.prot & PROT_EXEC))
             break;
-        bool needs_watch = range.attributes.prot & PROT_WRITE || range.attributes.flags & SPACE_SHARED;
+        bool needs_watch =
+            range.attributes.prot & PROT_WRITE || range.attributes.flags & SPACE_SHARED;
         if (needs_watch && code->size >= 15)
             break;
         if (!page_is_stable(&range, at / PAGE))

@@ -17,7 +17,13 @@
 #include "engine/task.h"
 #include "engine/translate/translate.h"
 
-enum { TRAP_DEBUG = 1, TRAP_BREAKPOINT = 3, TRAP_PAGE_FAULT = 14, ERROR_WRITE = 2, ERROR_FETCH = 0x14 };
+enum {
+    TRAP_DEBUG = 1,
+    TRAP_BREAKPOINT = 3,
+    TRAP_PAGE_FAULT = 14,
+    ERROR_WRITE = 2,
+    ERROR_FETCH = 0x14
+};
 enum { OPCODE_PUSHF = 0x9c, FLAG_TRAP = 0x100 };
 
 static struct code_bytes code; // guarded by the cache lock
@@ -126,8 +132,8 @@ static uint32_t enter(void) {
 // A write to a watched page is the engine's own business.
 static void look_at_fault(void) {
     struct queued_signal *fault = &self->fault;
-    if (fault->number == SIGSEGV && fault->trap == TRAP_PAGE_FAULT &&
-        fault->error & ERROR_WRITE && memory_write_fault(fault->fault_address)) {
+    if (fault->number == SIGSEGV && fault->trap == TRAP_PAGE_FAULT && fault->error & ERROR_WRITE &&
+        memory_write_fault(fault->fault_address)) {
         fault->number = 0;
         if (!self->queued.number)
             __atomic_and_fetch(&self->pending, ~PENDING_SIGNAL, __ATOMIC_SEQ_CST);

@@ -10,7 +10,13 @@
 #include "engine/signal/signal.h"
 #include "engine/translate/builder.h"
 
-enum { TRAP_OVERFLOW = 4, TRAP_INVALID = 6, TRAP_STACK = 12, TRAP_PROTECTION = 13, TRAP_PAGE_FAULT = 14 };
+enum {
+    TRAP_OVERFLOW = 4,
+    TRAP_INVALID = 6,
+    TRAP_STACK = 12,
+    TRAP_PROTECTION = 13,
+    TRAP_PAGE_FAULT = 14
+};
 enum { ERROR_FETCH = 0x14, USER_CODE = 0x33, USER_DATA = 0x2b };
 enum {
     USER_FLAGS = 0x244dd5, // what iret and popf may change in user mode
@@ -37,8 +43,8 @@ static void memory_fault(uint64_t address, unsigned size, bool write, bool stack
             protection_fault();
         return;
     }
-    bool first = target_read(&byte, address, 1) == 0 &&
-                 (!write || target_write(address, &byte, 1) == 0);
+    bool first =
+        target_read(&byte, address, 1) == 0 && (!write || target_write(address, &byte, 1) == 0);
     if (first)
         address = (address + size - 1) & ~4095ul;
     memory_read_lock();
@@ -108,10 +114,10 @@ static void write_register(unsigned reg, uint64_t value, unsigned width) {
 }
 
 static void base_instruction(struct insn *insn) {
-    uint64_t *base = insn->z.mnemonic == ZYDIS_MNEMONIC_RDFSBASE ||
-                             insn->z.mnemonic == ZYDIS_MNEMONIC_WRFSBASE
-                         ? &self->fs_base
-                         : &self->gs_base;
+    uint64_t *base =
+        insn->z.mnemonic == ZYDIS_MNEMONIC_RDFSBASE || insn->z.mnemonic == ZYDIS_MNEMONIC_WRFSBASE
+            ? &self->fs_base
+            : &self->gs_base;
     unsigned reg = register_number(insn->operands[0].reg.value);
     bool wide = insn->z.operand_width == 64;
     if (insn->z.mnemonic == ZYDIS_MNEMONIC_RDFSBASE ||
@@ -134,7 +140,8 @@ static void selector_fault(uint16_t selector) {
     signal_raise(SIGSEGV, SI_KERNEL, 0, TRAP_PROTECTION, selector & ~3);
 }
 
-// The user segments that Linux has: 32-bit code, data, 64-bit code, and the one with the CPU number.
+// The user segments that Linux has: 32-bit code, data, 64-bit code, and the one with the CPU
+// number.
 static bool is_user_segment(uint16_t selector) {
     uint16_t entry = selector & ~3;
     return entry == 0x20 || entry == 0x28 || entry == 0x30 || entry == 0x78;

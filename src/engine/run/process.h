@@ -8,7 +8,7 @@
 
 // What start-up found out; constant afterwards.
 extern struct process {
-    char *program;      // absolute path of the executable, for /proc/self/exe
+    char *program; // absolute path of the executable, for /proc/self/exe
     uint64_t brk_start, brk;
     uint64_t brk_limit;
     uint64_t stack_start, stack_end;

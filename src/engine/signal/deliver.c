@@ -97,13 +97,30 @@ static uint64_t choose_stack(const struct kernel_action *action) {
 
 static void fill_context(struct context *c, const struct queued_signal *queued) {
     const uint64_t *r = self->gpr;
-    *c = (struct context){
-        .r8 = r[R8],   .r9 = r[R9],   .r10 = r[R10], .r11 = r[R11], .r12 = r[R12], .r13 = r[R13],
-        .r14 = r[R14], .r15 = r[R15], .rdi = r[RDI], .rsi = r[RSI], .rbp = r[RBP], .rbx = r[RBX],
-        .rdx = r[RDX], .rax = r[RAX], .rcx = r[RCX], .rsp = r[RSP], .rip = self->pc,
-        .flags = self->flags | (self->trap_flag ? FLAG_TRAP : 0), .cs = USER_CODE, .ss = USER_STACK,
-        .error = queued->error,       .trap = queued->trap, .old_mask = self->sigmask,
-        .cr2 = queued->fault_address};
+    *c = (struct context){.r8 = r[R8],
+                          .r9 = r[R9],
+                          .r10 = r[R10],
+                          .r11 = r[R11],
+                          .r12 = r[R12],
+                          .r13 = r[R13],
+                          .r14 = r[R14],
+                          .r15 = r[R15],
+                          .rdi = r[RDI],
+                          .rsi = r[RSI],
+                          .rbp = r[RBP],
+                          .rbx = r[RBX],
+                          .rdx = r[RDX],
+                          .rax = r[RAX],
+                          .rcx = r[RCX],
+                          .rsp = r[RSP],
+                          .rip = self->pc,
+                          .flags = self->flags | (self->trap_flag ? FLAG_TRAP : 0),
+                          .cs = USER_CODE,
+                          .ss = USER_STACK,
+                          .error = queued->error,
+                          .trap = queued->trap,
+                          .old_mask = self->sigmask,
+                          .cr2 = queued->fault_address};
 }
 
 static long write_xstate(uint64_t at) {
@@ -165,7 +182,9 @@ static void deliver(struct queued_signal *slot, bool synchronous) {
     if (signal_trace)
         log_debug("signal %d (code %d, address %p) at pc 0x%lx: %s", number, queued.info.si_code,
                   queued.info.si_addr, self->pc,
-                  action.handler > 1 ? "handled" : action.handler ? "ignored" : "default");
+                  action.handler > 1 ? "handled"
+                  : action.handler   ? "ignored"
+                                     : "default");
     if (blocked && !synchronous && !self->temporary_mask) {
         send_back(&queued);
         return;

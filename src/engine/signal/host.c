@@ -199,8 +199,7 @@ void host_signal(int number, siginfo_t *info, void *argument) {
 
 // ---- dispositions and masks --------------------------------------------------------------------
 
-static long host_action(int number, const struct kernel_action *action,
-                        struct kernel_action *old) {
+static long host_action(int number, const struct kernel_action *action, struct kernel_action *old) {
     return syscall(SYS_rt_sigaction, number, action, old, 8);
 }
 
@@ -255,8 +254,8 @@ void signal_block_all(void) {
 }
 
 void signal_init_thread(void) {
-    self->host_altstack = mmap(NULL, HOST_STACK, PROT_READ | PROT_WRITE,
-                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    self->host_altstack =
+        mmap(NULL, HOST_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (self->host_altstack == MAP_FAILED)
         fatal("out of memory for a signal stack");
     stack_t stack = {.ss_sp = self->host_altstack, .ss_size = HOST_STACK};

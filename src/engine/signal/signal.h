@@ -9,7 +9,8 @@
 //   - finds it about to make a system call: keeps it from beginning, or lets the kernel's restart
 //     logic decide and then delivers.
 // From then on until the delivery all signals are blocked, so there is never more than one of each
-// kind under way in a thread. Delivery (deliver.c) builds the frame that the kernel would have built.
+// kind under way in a thread. Delivery (deliver.c) builds the frame that the kernel would have
+// built.
 //
 // Synchronous signals (SIGSEGV …) are never blocked and always handled on the host.
 #ifndef QUERN_ENGINE_SIGNAL_H

@@ -55,8 +55,8 @@ bool maps_next(struct maps *maps, struct maps_line *line) {
         memmove(maps->buffer, begin, maps->length - maps->at);
         maps->length -= maps->at;
         maps->at = 0;
-        ssize_t got = read(maps->fd, maps->buffer + maps->length,
-                           sizeof maps->buffer - maps->length);
+        ssize_t got =
+            read(maps->fd, maps->buffer + maps->length, sizeof maps->buffer - maps->length);
         if (got <= 0)
             return false;
         maps->length += got;
@@ -104,11 +104,11 @@ static void write_line(FILE *out, uint64_t start, uint64_t end, const struct spa
                        const struct maps_line *line) {
     unsigned prot = range->attributes.prot;
     const char *name = special_name(range);
-    int length = fprintf(out, "%08lx-%08lx %c%c%c%c %08lx %s ", start, end,
-                         prot & PROT_READ ? 'r' : '-', prot & PROT_WRITE ? 'w' : '-',
-                         prot & PROT_EXEC ? 'x' : '-',
-                         range->attributes.flags & SPACE_SHARED ? 's' : 'p',
-                         line->offset ? line->offset + (start - line->start) : 0, line->rest);
+    int length =
+        fprintf(out, "%08lx-%08lx %c%c%c%c %08lx %s ", start, end, prot & PROT_READ ? 'r' : '-',
+                prot & PROT_WRITE ? 'w' : '-', prot & PROT_EXEC ? 'x' : '-',
+                range->attributes.flags & SPACE_SHARED ? 's' : 'p',
+                line->offset ? line->offset + (start - line->start) : 0, line->rest);
     if (!name && line->path[0])
         name = line->path;
     if (name)

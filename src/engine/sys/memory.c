@@ -49,8 +49,8 @@ static bool looks_like_module(uint64_t prot, uint64_t flags, int fd, uint64_t of
     char magic[4];
     if (prot & PROT_EXEC)
         return true;
-    return !(flags & (MAP_ANONYMOUS | MAP_SHARED)) && offset == 0 &&
-           pread(fd, magic, 4, 0) == 4 && memcmp(magic, "\177ELF", 4) == 0;
+    return !(flags & (MAP_ANONYMOUS | MAP_SHARED)) && offset == 0 && pread(fd, magic, 4, 0) == 4 &&
+           memcmp(magic, "\177ELF", 4) == 0;
 }
 
 static uint64_t pick(uint64_t size, bool low, bool high, uint64_t align) {
@@ -254,8 +254,7 @@ static long resize_mapping(uint64_t from, uint64_t old_size, uint64_t new_size) 
         memory_changed(from + new_size, from + old_size);
         space_unmap(&target_space, from + new_size, from + old_size);
         TOOL_HOOK(unmapped, from + new_size, from + old_size);
-    } else if (new_size > old_size &&
-               space_find(&target_space, from + old_size - 1, &range)) {
+    } else if (new_size > old_size && space_find(&target_space, from + old_size - 1, &range)) {
         struct space_attributes attributes = range.attributes;
         if (attributes.flags & SPACE_FILE)
             attributes.offset += from + old_size - range.start;
@@ -306,10 +305,10 @@ long sys_brk(long number, struct sys_arguments *args) {
         struct space_attributes attributes = {.tag = SPACE_BRK};
         bool done = true;
         if (new_end > old_end) {
-            done = is_break_room(old_end, new_end) &&
-                   mmap((void *)old_end, new_end - old_end, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
-                        0) == (void *)old_end;
+            done =
+                is_break_room(old_end, new_end) &&
+                mmap((void *)old_end, new_end - old_end, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == (void *)old_end;
             attributes.prot = PROT_READ | PROT_WRITE;
             if (done) {
                 space_map(&target_space, old_end, new_end, &attributes);
@@ -363,12 +362,12 @@ long sys_shmat(long number, struct sys_arguments *args) {
         if (result == -1) {
             result = -errno;
         } else {
-            struct space_attributes attributes = {
-                .prot = PROT_READ | (flags & SHM_RDONLY ? 0 : PROT_WRITE) |
-                        (flags & SHM_EXEC ? PROT_EXEC : 0),
-                .flags = SPACE_SHARED | SPACE_FILE,
-                .dev = ~0ul, // keeps neighbouring segments apart
-                .inode = at};
+            struct space_attributes attributes = {.prot = PROT_READ |
+                                                          (flags & SHM_RDONLY ? 0 : PROT_WRITE) |
+                                                          (flags & SHM_EXEC ? PROT_EXEC : 0),
+                                                  .flags = SPACE_SHARED | SPACE_FILE,
+                                                  .dev = ~0ul, // keeps neighbouring segments apart
+                                                  .inode = at};
             memory_changed(at, at + size);
             space_map(&target_space, at, at + size, &attributes);
             TOOL_HOOK(mapped, at, at + size, attributes.prot);

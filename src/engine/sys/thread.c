@@ -2,8 +2,8 @@
 //
 // A target thread is a host thread made with pthread_create, so that engine code has a C library
 // around it. What the kernel would do for a thread made with clone (tid addresses, robust futexes)
-// is done here, in the kernel's order. A vfork child, which shares memory with its suspended parent,
-// borrows the parent's task and runs on an engine stack of its own.
+// is done here, in the kernel's order. A vfork child, which shares memory with its suspended
+// parent, borrows the parent's task and runs on an engine stack of its own.
 #include <errno.h>
 #include <linux/futex.h>
 #include <linux/sched.h>
@@ -126,7 +126,8 @@ static void wake(uint64_t address) {
 // As the kernel does for a futex whose owner dies.
 static void owner_died(uint64_t address) {
     uint32_t *word = (uint32_t *)address, value;
-    while (target_read(&value, address, 4) == 0 && (value & FUTEX_TID_MASK) == (uint32_t)self->tid) {
+    while (target_read(&value, address, 4) == 0 &&
+           (value & FUTEX_TID_MASK) == (uint32_t)self->tid) {
         uint32_t dead = (value & FUTEX_WAITERS) | FUTEX_OWNER_DIED;
         if (__atomic_compare_exchange_n(word, &value, dead, false, __ATOMIC_SEQ_CST,
                                         __ATOMIC_SEQ_CST)) {
@@ -256,17 +257,17 @@ static void vfork_main(void *argument) {
 // its parent waits for it all the same.
 static long vfork_process(const struct clone_request *request) {
     static const uint64_t passed = CLONE_VM | CLONE_VFORK | CLONE_PIDFD;
-    uint8_t *stack = mmap(NULL, ENGINE_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                          -1, 0);
+    uint8_t *stack =
+        mmap(NULL, ENGINE_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     uint8_t *xstate = malloc(xstate_size);
     if (stack == MAP_FAILED || !xstate)
         return -ENOMEM;
     signal_block_all();
     struct task saved = *self;
     memcpy(xstate, self->xstate, xstate_size);
-    long child = clone_vm((request->flags & passed) | CLONE_VFORK | request->exit_signal,
-                          stack + ENGINE_STACK - 16, vfork_main, (void *)request,
-                          (void *)request->pidfd);
+    long child =
+        clone_vm((request->flags & passed) | CLONE_VFORK | request->exit_signal,
+                 stack + ENGINE_STACK - 16, vfork_main, (void *)request, (void *)request->pidfd);
     if (self->sighand != saved.sighand)
         free(self->sighand);
     // Links in the list of tasks and stop requests are not the child's.

@@ -8,7 +8,8 @@
 
 enum {
     BLOCK_INSTRUCTIONS = 96,
-    BLOCK_BRANCHES = 6, // not taken, that a block goes on after: each may start a block that overlaps
+    BLOCK_BRANCHES =
+        6, // not taken, that a block goes on after: each may start a block that overlaps
     BLOCK_BYTES = 1024, // of target code
     INSN_BYTES = 15,
     BLOCK_CALLS = 4 * BLOCK_INSTRUCTIONS, // inserted by a tool
@@ -35,11 +36,11 @@ struct pending_exit {
 
 struct builder {
     struct emitter e;
-    uint8_t *begin;     // where the block's code starts
-    uint64_t start;     // the block's pc
-    uint64_t pc;        // of the instruction being translated
+    uint8_t *begin; // where the block's code starts
+    uint64_t start; // the block's pc
+    uint64_t pc;    // of the instruction being translated
     bool checked;
-    bool ended;         // an unconditional exit has been written
+    bool ended; // an unconditional exit has been written
     unsigned state_count, exit_count;
     struct block_state states[BLOCK_INSTRUCTIONS * 8];
     struct pending_exit exits[BLOCK_EXITS];
@@ -48,7 +49,7 @@ struct builder {
 // decode.c
 enum insn_status { INSN_VALID, INSN_INVALID, INSN_CUT_OFF, INSN_TOO_LONG };
 enum insn_status insn_decode(struct insn *, uint64_t pc, const uint8_t *bytes, unsigned available);
-void insn_operands(struct insn *); // decodes operands if not done yet
+void insn_operands(struct insn *);      // decodes operands if not done yet
 uint32_t insn_registers(struct insn *); // general registers that it reads or writes, as a mask
 // Its explicit memory operand, or NULL. Not for address computations (lea, nop).
 const ZydisDecodedOperand *insn_memory(struct insn *);

@@ -289,7 +289,7 @@ static void copy_with_bias(struct builder *b, struct insn *insn, int field) {
             emit8(&b->e, insn->bytes[i]);
     // Taking the base away again without flags: pointer + ~base + 1.
     emit_bytes(&b->e, (uint8_t[]){0x48, 0xf7, 0xd0 | scratch}, 3); // not scratch
-    emit8(&b->e, 0x48);                                            // lea pointer, [pointer+scratch+1]
+    emit8(&b->e, 0x48); // lea pointer, [pointer+scratch+1]
     emit8(&b->e, 0x8d);
     emit8(&b->e, 0x44 | pointer << 3);
     emit8(&b->e, scratch << 3 | pointer);
@@ -299,8 +299,7 @@ static void copy_with_bias(struct builder *b, struct insn *insn, int field) {
 }
 
 static bool has_own_segment(const struct insn *insn) {
-    return insn->z.attributes &
-           (ZYDIS_ATTRIB_HAS_SEGMENT_FS | ZYDIS_ATTRIB_HAS_SEGMENT_GS);
+    return insn->z.attributes & (ZYDIS_ATTRIB_HAS_SEGMENT_FS | ZYDIS_ATTRIB_HAS_SEGMENT_GS);
 }
 
 static const ZydisDecodedOperand *implicit_segment_operand(struct insn *insn) {

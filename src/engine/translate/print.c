@@ -16,7 +16,8 @@ static void print_code(const char *title, const uint8_t *bytes, uint64_t address
     log_debug("%s", title);
     for (unsigned at = 0; at < size;) {
         char text[256];
-        if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes + at, size - at, &insn, operands))) {
+        if (!ZYAN_SUCCESS(
+                ZydisDecoderDecodeFull(&decoder, bytes + at, size - at, &insn, operands))) {
             log_debug("  %lx: (bad) %02x", address + at, bytes[at]);
             at++;
             continue;

@@ -16,10 +16,8 @@ static struct builder builder;
 static uint32_t first_link;
 
 void builder_state(struct builder *b, enum state_kind kind, uint16_t spilled) {
-    struct block_state state = {.host = b->e.at - b->begin,
-                                .guest = b->pc - b->start,
-                                .spilled = spilled,
-                                .kind = kind};
+    struct block_state state = {
+        .host = b->e.at - b->begin, .guest = b->pc - b->start, .spilled = spilled, .kind = kind};
     b->states[b->state_count++] = state;
 }
 
@@ -94,7 +92,8 @@ static bool writes_memory(struct insn *insn) {
 // of a block it is left to emulate_instruction, which raises what the processor would.
 static unsigned decode_block(const struct code_bytes *code, unsigned most, unsigned *guest_size) {
     unsigned count = 0, offset = 0, branches = 0;
-    while (count < most && branches <= BLOCK_BRANCHES && offset < BLOCK_BYTES && offset < code->size) {
+    while (count < most && branches <= BLOCK_BRANCHES && offset < BLOCK_BYTES &&
+           offset < code->size) {
         const uint8_t *bytes = code->bytes + offset;
         unsigned available = code->size - offset;
         struct insn *insn = &insns[count];

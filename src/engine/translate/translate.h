@@ -8,8 +8,8 @@
 // Code as it was read from target memory.
 struct code_bytes {
     uint64_t pc;
-    unsigned size;  // readable and executable bytes from pc on
-    bool checked;   // may change without notice: compare at each entry
+    unsigned size; // readable and executable bytes from pc on
+    bool checked;  // may change without notice: compare at each entry
     uint8_t bytes[1024 + 16];
 };
 
