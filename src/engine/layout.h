@@ -27,4 +27,9 @@
 #define HIGH_START     0x201000000000ul
 #define HIGH_END       0x340000000000ul
 
+// Bits 47 to 63 alike: any other address cannot exist.
+static inline _Bool is_canonical(unsigned long address) {
+    return (long)(address << 16) >> 16 == (long)address;
+}
+
 #endif

@@ -1,4 +1,3 @@
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "engine/log.h"
@@ -14,10 +13,14 @@ void log_debug(const char *format, ...) {
 }
 
 void log_notice(const char *format, ...) {
-    char text[1024];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    log_notice_list(format, arguments);
     va_end(arguments);
+}
+
+void log_notice_list(const char *format, va_list arguments) {
+    char text[1024];
+    vsnprintf(text, sizeof text, format, arguments);
     wire_send_notice(0, text);
 }

@@ -1,16 +1,13 @@
 // Functions that the engine or the tool does something about, by address and by symbol.
 #include <elf.h>
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "engine/cache/block.h"
 #include "engine/fatal.h"
 #include "engine/hooks/hooks.h"
+#include "engine/load/file.h"
 
 enum { BUCKETS = 1024 };
 
@@ -52,15 +49,6 @@ void functions_gone(uint64_t start, uint64_t end) {
 
 // ---- symbols -----------------------------------------------------------------------------------
 
-struct file_view {
-    const uint8_t *bytes;
-    size_t size;
-};
-
-static const void *part(const struct file_view *file, uint64_t offset, uint64_t size) {
-    return offset <= file->size && size <= file->size - offset ? file->bytes + offset : NULL;
-}
-
 static void call_hook(void *hook) {
     ((void (*)(void))hook)();
 }
@@ -79,8 +67,8 @@ static void read_symbols(const struct file_view *file, const Elf64_Shdr *section
     if (table->sh_link >= count)
         return;
     const Elf64_Shdr *texts = &sections[table->sh_link];
-    const Elf64_Sym *symbols = part(file, table->sh_offset, table->sh_size);
-    const char *names = part(file, texts->sh_offset, texts->sh_size);
+    const Elf64_Sym *symbols = file_part(file, table->sh_offset, table->sh_size);
+    const char *names = file_part(file, texts->sh_offset, texts->sh_size);
     if (!symbols || !names || !texts->sh_size || names[texts->sh_size - 1])
         return;
     for (size_t i = 0; i < table->sh_size / sizeof *symbols; i++) {
@@ -94,45 +82,27 @@ static void read_symbols(const struct file_view *file, const Elf64_Shdr *section
 
 static void read_module(const struct file_view *file, const char *module, uint64_t start,
                         uint64_t end, uint64_t offset) {
-    const Elf64_Ehdr *header = part(file, 0, sizeof *header);
-    if (!header || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
-        header->e_phentsize != sizeof(Elf64_Phdr) || header->e_shentsize != sizeof(Elf64_Shdr))
+    uint64_t address;
+    if (!file_code_address(file, offset, &address))
         return;
-    const Elf64_Phdr *segments = part(file, header->e_phoff, header->e_phnum * sizeof *segments);
-    const Elf64_Shdr *sections = part(file, header->e_shoff, header->e_shnum * sizeof *sections);
-    if (!segments || !sections)
+    const Elf64_Ehdr *header = file_part(file, 0, sizeof *header);
+    const Elf64_Shdr *sections =
+        file_part(file, header->e_shoff, header->e_shnum * sizeof *sections);
+    if (!sections || header->e_shentsize != sizeof *sections)
         return;
-    for (unsigned i = 0; i < header->e_phnum; i++) {
-        uint64_t first_page = segments[i].p_offset & ~4095ul;
-        if (segments[i].p_type != PT_LOAD || !(segments[i].p_flags & PF_X) || offset < first_page ||
-            offset >= segments[i].p_offset + segments[i].p_filesz)
-            continue;
-        uint64_t address = (segments[i].p_vaddr & ~4095ul) + (offset - first_page);
-        for (unsigned j = 0; j < header->e_shnum; j++)
-            if (sections[j].sh_type == SHT_SYMTAB || sections[j].sh_type == SHT_DYNSYM)
-                read_symbols(file, sections, header->e_shnum, &sections[j], module, address,
-                             address + (end - start), start - address);
-        return;
-    }
+    for (unsigned i = 0; i < header->e_shnum; i++)
+        if (sections[i].sh_type == SHT_SYMTAB || sections[i].sh_type == SHT_DYNSYM)
+            read_symbols(file, sections, header->e_shnum, &sections[i], module, address,
+                         address + (end - start), start - address);
 }
 
 void functions_of_module(uint64_t start, uint64_t end, uint64_t offset, const char *path) {
-    if (!tool->symbols)
+    struct file_view file;
+    if (!tool->symbols || !file_open(&file, path))
         return;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat st;
-    if (fd < 0)
-        return;
-    if (fstat(fd, &st) == 0 && st.st_size > 0) {
-        struct file_view file = {.size = st.st_size};
-        file.bytes = mmap(NULL, file.size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (file.bytes != MAP_FAILED) {
-            const char *slash = strrchr(path, '/');
-            cache_lock();
-            read_module(&file, slash ? slash + 1 : path, start, end, offset);
-            cache_unlock();
-            munmap((void *)file.bytes, file.size);
-        }
-    }
-    close(fd);
+    const char *slash = strrchr(path, '/');
+    cache_lock();
+    read_module(&file, slash ? slash + 1 : path, start, end, offset);
+    cache_unlock();
+    file_close(&file);
 }

@@ -1,9 +1,9 @@
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "engine/fatal.h"
 #include "engine/hooks/hooks.h"
+#include "engine/log.h"
 #include "engine/memory/target.h"
 #include "engine/run/stack.h"
 #include "engine/task.h"
@@ -190,10 +190,8 @@ const char *tool_option(const char *name) {
 }
 
 void tool_say(const char *format, ...) {
-    char text[1024];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    log_notice_list(format, arguments);
     va_end(arguments);
-    wire_send_notice(0, text);
 }

@@ -225,10 +225,6 @@ static void run_single(void) {
         signal_raise(SIGTRAP, TRAP_TRACE, self->pc, TRAP_DEBUG, 0);
 }
 
-static bool is_canonical(uint64_t address) {
-    return (int64_t)(address << 16) >> 16 == (int64_t)address;
-}
-
 void run_task(void) {
     struct link *link = NULL;
     bool indirect = false;

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "engine/layout.h"
 #include "engine/memory/memory.h"
 #include "engine/memory/target.h"
 #include "engine/run/process.h"
@@ -23,10 +24,6 @@ enum {
     FLAG_TRAP = 0x100,
     FLAG_RESUME = 0x10000,
 };
-
-static bool is_canonical(uint64_t address) {
-    return (int64_t)(address << 16) >> 16 == (int64_t)address;
-}
 
 static void protection_fault(void) {
     signal_raise(SIGSEGV, SI_KERNEL, 0, TRAP_PROTECTION, 0);

@@ -3,17 +3,30 @@
 
 #define FIELD(offset) %fs:current_task@tpoff+(offset)
 
-        .text
-
-        .globl cache_enter, cache_enter_begin, cache_enter_end, cache_leave, cache_leave_saved
-        .type cache_enter, @function
-cache_enter:
+        .macro PUSH_CALLEE_SAVED
         push    %rbx
         push    %rbp
         push    %r12
         push    %r13
         push    %r14
         push    %r15
+        .endm
+
+        .macro POP_CALLEE_SAVED
+        pop     %r15
+        pop     %r14
+        pop     %r13
+        pop     %r12
+        pop     %rbp
+        pop     %rbx
+        .endm
+
+        .text
+
+        .globl cache_enter, cache_enter_begin, cache_enter_end, cache_leave, cache_leave_saved
+        .type cache_enter, @function
+cache_enter:
+        PUSH_CALLEE_SAVED
         mov     %rsp, FIELD(TASK_HOST_RSP)
 cache_enter_begin:
         cmpl    $0, FIELD(TASK_PENDING)
@@ -49,12 +62,7 @@ cache_enter_end:
         .globl cache_resume
         .type cache_resume, @function
 cache_resume:
-        push    %rbx
-        push    %rbp
-        push    %r12
-        push    %r13
-        push    %r14
-        push    %r15
+        PUSH_CALLEE_SAVED
         mov     %rsp, FIELD(TASK_HOST_RSP)
         jmp     cache_load
 
@@ -89,12 +97,7 @@ cache_leave:
 cache_leave_saved:
         mov     FIELD(TASK_HOST_RSP), %rsp
         movl    FIELD(TASK_EXIT_REASON), %eax
-        pop     %r15
-        pop     %r14
-        pop     %r13
-        pop     %r12
-        pop     %rbp
-        pop     %rbx
+        POP_CALLEE_SAVED
         ret
         .size cache_enter, .-cache_enter
 
@@ -140,12 +143,7 @@ copy_guarded_fault:
         .globl call_guarded, call_guarded_abort
         .type call_guarded, @function
 call_guarded:
-        push    %rbx
-        push    %rbp
-        push    %r12
-        push    %r13
-        push    %r14
-        push    %r15
+        PUSH_CALLEE_SAVED
         sub     $8, %rsp
         mov     %rsp, FIELD(TASK_GUARD_RSP)
         mov     %rdi, %rax
@@ -161,12 +159,7 @@ call_guarded_abort:
         mov     FIELD(TASK_GUARD_RSP), %rsp
         movq    $0, FIELD(TASK_GUARD_RSP)
         add     $8, %rsp
-        pop     %r15
-        pop     %r14
-        pop     %r13
-        pop     %r12
-        pop     %rbp
-        pop     %rbx
+        POP_CALLEE_SAVED
         ret
         .size call_guarded, .-call_guarded
 

@@ -114,10 +114,6 @@ static void engine_fault(int number, const siginfo_t *info, ucontext_t *context)
           *context_register(context, REG_RIP), info->si_addr, self->pc);
 }
 
-static bool is_canonical(uint64_t address) {
-    return (int64_t)(address << 16) >> 16 == (int64_t)address;
-}
-
 static void block_until_delivery(ucontext_t *context) {
     uint64_t mask = ~SYNCHRONOUS_SIGNALS;
     memcpy(&context->uc_sigmask, &mask, sizeof mask);
