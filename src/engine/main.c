@@ -14,13 +14,13 @@
 #include "engine/layout.h"
 #include "engine/load/load.h"
 #include "engine/memory/memory.h"
-#include "engine/run/enter.h"
 #include "engine/run/process.h"
 #include "engine/signal/signal.h"
 #include "engine/sys/maps.h"
 #include "engine/sys/report.h"
 #include "engine/sys/sys.h"
 #include "engine/task.h"
+#include "engine/translate/translate.h"
 #include "wire/wire_start.h"
 #include "wire/wire_target.h"
 
@@ -37,21 +37,6 @@ static void reserve_own_mappings(void) {
         if (line.start < HIGH_END && line.end > LOW_START)
             space_map(&target_space, line.start, line.end, &attributes);
     maps_close(&maps);
-}
-
-// A function of the vdso is called natively: it reads data that only the real one can reach.
-static void call_vdso(void *argument) {
-    const uint64_t *r = self->gpr;
-    uint64_t result =
-        call_guarded(argument, (uint64_t[]){r[RDI], r[RSI], r[RDX], r[RCX], r[R8], r[R9]});
-    if (!self->fault.number)
-        self->gpr[RAX] = result;
-}
-
-static void take_over_vdso(const struct load_vdso *vdso) {
-    for (size_t i = 0; i < vdso->symbol_count; i++)
-        function_hook(vdso->copy + vdso->symbols[i].offset, TOOL_REPLACE, call_vdso,
-                      (void *)(vdso->real + vdso->symbols[i].offset));
 }
 
 static uint64_t stack_limit(void) {
@@ -126,7 +111,7 @@ int main(int argc, char **argv) {
     hooks_init();
     TOOL_HOOK(start);
     load(&start);
-    take_over_vdso(&loaded.vdso);
+    translate_place_vdso(loaded.vdso.copy, loaded.vdso.size, loaded.vdso.real);
     wire_send_hello(getpid(), getppid(), process.program, start.argv);
     report_loaded(&loaded.executable);
     if (loaded.has_interpreter)

@@ -16,6 +16,7 @@ _Thread_local struct task current_task;
 int32_t task_displacement;
 uint64_t xstate_features;
 uint32_t xstate_size;
+bool xstate_has_xsaveopt;
 
 #define OFFSET_IS(field, offset)                                                                   \
     _Static_assert(offsetof(struct task, field) == offset, "offset of " #field)
@@ -33,7 +34,6 @@ OFFSET_IS(exit_link, TASK_EXIT_LINK);
 OFFSET_IS(exit_reason, TASK_EXIT_REASON);
 OFFSET_IS(pending, TASK_PENDING);
 OFFSET_IS(tool, TASK_TOOL);
-OFFSET_IS(guard_rsp, TASK_GUARD_RSP);
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct task *tasks;
@@ -50,6 +50,8 @@ void task_init_process(void) {
         fatal("this processor has no XSAVE");
     __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
     xstate_features = ((uint64_t)high << 32 | low) & ~(uint64_t)XFEATURE_TILES;
+    __cpuid_count(0xd, 1, a, b, c, d);
+    xstate_has_xsaveopt = a & 1;
     // Size of the standard format up to the last feature that we save.
     xstate_size = 576;
     for (unsigned i = 2; i < 63; i++) {

@@ -57,7 +57,6 @@ struct task {
     uint32_t pending;
     uint32_t busy;      // looks up or runs translated code: a flush must wait for it
     void *tool;         // the tool's own state of the thread
-    uint64_t guard_rsp; // engine stack of the call_guarded under way; 0: none
 
     // The rest is for C code only.
     uint16_t fs_selector, gs_selector; // what the target has loaded; 0 as a rule
@@ -90,6 +89,7 @@ extern int32_t task_displacement;
 // The XSAVE features we save, and the size of the area (standard format).
 extern uint64_t xstate_features;
 extern uint32_t xstate_size;
+extern bool xstate_has_xsaveopt;
 
 void task_init_process(void); // once, before anything else
 void task_init_thread(void);  // on each host thread: xstate area, alternate stack

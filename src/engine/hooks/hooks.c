@@ -77,7 +77,7 @@ static void describe_access(const struct insn *insn, const ZydisDecodedOperand *
                                    .narrow = insn->z.address_width == 32,
                                    .displacement = mem->disp.value};
     if (mem->base == ZYDIS_REGISTER_RIP || mem->base == ZYDIS_REGISTER_EIP)
-        access->displacement += insn_next(insn);
+        access->displacement = insn_rip_target(insn);
     // A push writes below the stack pointer that the instruction starts with.
     if (access->base == RSP && access->writes &&
         operand->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN)

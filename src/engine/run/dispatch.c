@@ -100,8 +100,6 @@ static void perform_replaced(uint64_t pc) {
     if (!hooked)
         fatal("internal error: no replacement at 0x%lx", pc);
     hooked->function(hooked->argument);
-    if (self->fault.number)
-        return; // the function has faulted where it begins
     if (target_read(&self->pc, self->gpr[RSP], 8) == 0)
         self->gpr[RSP] += 8;
     else

@@ -89,11 +89,17 @@ cache_leave:
         mov     FIELD(TASK_XSTATE), %rcx
         mov     xstate_features(%rip), %eax
         mov     xstate_features+4(%rip), %edx
-        xsave64 (%rcx)
-        // C code must not meet the target's direction, alignment-check or rounding modes.
+        cmpb    $0, xstate_has_xsaveopt(%rip)
+        je      2f
+        xsaveopt64 (%rcx)               // leaves out what has not changed since it was loaded
+        jmp     3f
+2:      xsave64 (%rcx)
+3:      // C code must not meet the target's direction, alignment-check or rounding modes.
+        testl   $0x40400, FIELD(TASK_FLAGS)
+        je      4f
         pushq   $2
         popfq
-        ldmxcsr default_mxcsr(%rip)
+4:      ldmxcsr default_mxcsr(%rip)
 cache_leave_saved:
         mov     FIELD(TASK_HOST_RSP), %rsp
         movl    FIELD(TASK_EXIT_REASON), %eax
@@ -138,30 +144,6 @@ copy_guarded_fault:
         mov     $-14, %rax
         ret
         .size copy_guarded, .-copy_guarded
-
-// uint64_t call_guarded(void *fn, const uint64_t arguments[6])
-        .globl call_guarded, call_guarded_abort
-        .type call_guarded, @function
-call_guarded:
-        PUSH_CALLEE_SAVED
-        sub     $8, %rsp
-        mov     %rsp, FIELD(TASK_GUARD_RSP)
-        mov     %rdi, %rax
-        mov     %rsi, %r10
-        mov     (%r10), %rdi
-        mov     8(%r10), %rsi
-        mov     16(%r10), %rdx
-        mov     24(%r10), %rcx
-        mov     32(%r10), %r8
-        mov     40(%r10), %r9
-        call    *%rax
-call_guarded_abort:
-        mov     FIELD(TASK_GUARD_RSP), %rsp
-        movq    $0, FIELD(TASK_GUARD_RSP)
-        add     $8, %rsp
-        POP_CALLEE_SAVED
-        ret
-        .size call_guarded, .-call_guarded
 
 // long clone_vm(unsigned long flags, void *stack, void (*fn)(void *), void *argument, void *pidfd)
         .globl clone_vm

@@ -31,11 +31,6 @@ extern const char target_syscall_begin[], target_syscall_end[], target_syscall_a
 long copy_guarded(void *to, const void *from, size_t size);
 extern const char copy_guarded_begin[], copy_guarded_end[], copy_guarded_fault[];
 
-// Calls fn with six arguments on the target's behalf. A fault in it is the target's: it is noted in
-// self->fault and the call is given up.
-uint64_t call_guarded(void *fn, const uint64_t arguments[6]);
-extern const char call_guarded_abort[];
-
 // clone(2) for a child that shares memory: the child calls fn(argument) on the given stack.
 // pidfd goes where clone takes the place for the parent's copy of the tid, or of a CLONE_PIDFD.
 long clone_vm(unsigned long flags, void *stack, void (*fn)(void *), void *argument, void *pidfd);

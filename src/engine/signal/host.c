@@ -151,12 +151,6 @@ static void fault_in_cache(int number, const siginfo_t *info, ucontext_t *contex
         self->fault.info.si_addr = (void *)self->pc;
 }
 
-// In a call on the target's behalf.
-static void fault_in_guarded_call(int number, const siginfo_t *info, ucontext_t *context) {
-    note_fault(number, info, context);
-    *context_register(context, REG_RIP) = (uint64_t)call_guarded_abort;
-}
-
 static bool is_synchronous(int number, const siginfo_t *info) {
     return SYNCHRONOUS_SIGNALS & signal_bit(number) && info->si_code > 0;
 }
@@ -171,8 +165,6 @@ void host_signal(int number, siginfo_t *info, void *argument) {
             *context_register(context, REG_RIP) = (uint64_t)copy_guarded_fault;
         else if (cache_contains(rip))
             fault_in_cache(number, info, context);
-        else if (self->guard_rsp && number != SIGSYS)
-            fault_in_guarded_call(number, info, context);
         else if (number != SIGSYS)
             engine_fault(number, info, context);
         if (number != SIGSYS || cache_contains(rip))

@@ -57,6 +57,8 @@ int register_number(ZydisRegister); // general register's encoding number, or -1
 static inline uint64_t insn_next(const struct insn *insn) {
     return insn->pc + insn->z.length;
 }
+// Where its rip-relative operand is.
+uint64_t insn_rip_target(const struct insn *);
 
 // From here on the target's state is as described.
 void builder_state(struct builder *, enum state_kind, uint16_t spilled);

@@ -125,11 +125,6 @@ static bool is_rip_relative(const ZydisDecodedOperand *memory) {
     return memory->mem.base == ZYDIS_REGISTER_RIP || memory->mem.base == ZYDIS_REGISTER_EIP;
 }
 
-static uint64_t rip_target(const struct insn *insn, const ZydisDecodedOperand *memory) {
-    uint64_t target = insn_next(insn) + memory->mem.disp.value;
-    return memory->mem.base == ZYDIS_REGISTER_EIP ? (uint32_t)target : target;
-}
-
 static int segment_field(const ZydisDecodedOperand *memory) {
     if (memory->mem.segment == ZYDIS_REGISTER_FS)
         return TASK_FS_BASE;
@@ -173,7 +168,7 @@ static void prepare_address(struct emitter *e, const struct insn *insn,
     int base = register_number(memory->mem.base), index = register_number(memory->mem.index);
     *address = (struct address){.base = scratch, .index = -1};
     if (is_rip_relative(memory)) {
-        emit_move_imm(e, scratch, rip_target(insn, memory));
+        emit_move_imm(e, scratch, insn_rip_target(insn));
         if (field)
             emit_add_base(e, scratch, second, field);
         return;
@@ -336,9 +331,7 @@ void translate_plain(struct builder *b, struct insn *insn) {
     }
     const ZydisDecodedOperand *memory = insn_memory(insn);
     uint64_t next = emit_address(&b->e) + z->length;
-    uint64_t target = insn_next(insn) + z->raw.disp.value;
-    if (z->address_width == 32)
-        target = (uint32_t)target;
+    uint64_t target = insn_rip_target(insn);
     if (reaches(next, target) && !(z->address_width == 32 && target >> 31)) {
         uint32_t distance = target - next;
         uint8_t *at = b->e.at;
@@ -363,7 +356,7 @@ void translate_load_operand(struct builder *b, struct insn *insn,
                               .index = register_number(operand->mem.index),
                               .scale = scale_bits(operand->mem.scale),
                               .displacement = operand->mem.disp.value};
-    uint64_t target = rip_target(insn, operand);
+    uint64_t target = insn_rip_target(insn);
     if (is_rip_relative(operand) && !segment_field(operand) &&
         reaches(emit_address(e) + 7, target)) {
         emit_bytes(e, (uint8_t[]){0x48, 0x8b, 0x0d}, 3);

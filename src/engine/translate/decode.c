@@ -1,7 +1,9 @@
 #include "engine/translate/builder.h"
+#include "engine/translate/translate.h"
 
 static ZydisDecoder decoder;
 static bool ready;
+static uint64_t vdso_copy, vdso_size, vdso_real;
 
 enum insn_status insn_decode(struct insn *insn, uint64_t pc, const uint8_t *bytes,
                              unsigned available) {
@@ -74,4 +76,17 @@ const ZydisDecodedOperand *insn_memory(struct insn *insn) {
             return operand;
     }
     return NULL;
+}
+
+void translate_place_vdso(uint64_t copy, uint64_t size, uint64_t real) {
+    vdso_copy = copy;
+    vdso_size = size;
+    vdso_real = real;
+}
+
+uint64_t insn_rip_target(const struct insn *insn) {
+    uint64_t target = insn_next(insn) + insn->z.raw.disp.value;
+    if (insn->pc - vdso_copy < vdso_size && target - vdso_copy >= vdso_size)
+        target += vdso_real - vdso_copy;
+    return insn->z.address_width == 32 ? (uint32_t)target : target;
 }

@@ -18,6 +18,10 @@ struct block *translate_block(const struct code_bytes *code);
 // The same for one instruction only, in a block that no other leads to.
 struct block *translate_single(const struct code_bytes *code);
 
+// The target sees a copy of the vdso, in reach of the cache. The data that its code refers to stays
+// with the real one: what leads out of the copy is taken from there.
+void translate_place_vdso(uint64_t copy, uint64_t size, uint64_t real);
+
 // Prints a block's target and translated code to the log.
 void translate_print(const struct block *, const struct code_bytes *code);
 
