@@ -109,6 +109,7 @@ int main(int argc, char **argv) {
     self->is_leader = true;
     task_register(self);
     hooks_init();
+    sys_init();
     TOOL_HOOK(start);
     load(&start);
     translate_place_vdso(loaded.vdso.copy, loaded.vdso.size, loaded.vdso.real);

@@ -34,6 +34,7 @@ OFFSET_IS(exit_link, TASK_EXIT_LINK);
 OFFSET_IS(exit_reason, TASK_EXIT_REASON);
 OFFSET_IS(pending, TASK_PENDING);
 OFFSET_IS(tool, TASK_TOOL);
+OFFSET_IS(syscall, TASK_SYSCALL);
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct task *tasks;

@@ -57,6 +57,7 @@ struct task {
     uint32_t pending;
     uint32_t busy;      // looks up or runs translated code: a flush must wait for it
     void *tool;         // the tool's own state of the thread
+    uint64_t syscall; // number of the system call made from the cache
 
     // The rest is for C code only.
     uint16_t fs_selector, gs_selector; // what the target has loaded; 0 as a rule

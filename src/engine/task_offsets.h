@@ -17,6 +17,7 @@
 #define TASK_EXIT_REASON 324
 #define TASK_PENDING     328
 #define TASK_TOOL        336
+#define TASK_SYSCALL     344
 
 // Why the cache was left.
 #define EXIT_LINK     0 // through an exit of a block; exit_link tells which

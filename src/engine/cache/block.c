@@ -18,6 +18,7 @@ enum {
     GATES_SIZE = 4096,
     ROOM = 64 * 1024,      // more than any block needs, hot and cold
     TABLE_CHUNK = 1 << 20, // code bytes for which a piece of the jump table is mapped
+    SYSCALL_TABLE = 1 << 16,
     HIGH_BITS = 16,        // entries of the look-up for code above 4 GiB
 };
 
@@ -51,6 +52,8 @@ static uint64_t *high_keys, *high_codes;
 uint32_t cache_epoch;
 bool cache_high_code;
 uint64_t cache_gate_link, cache_gate_high_lookup;
+uint8_t *cache_syscall_table;
+static bool syscalls_forbidden;
 struct cache_stats cache_stats;
 
 static unsigned hash_of(uint64_t value) {
@@ -137,10 +140,22 @@ void cache_init(void) {
     by_code = mmap(NULL, sizeof *by_code * BLOCKS_MAX, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (links == MAP_FAILED || by_code == MAP_FAILED)
         fatal("cannot map the tables of the code cache");
+    cache_syscall_table = (uint8_t *)high_keys - SYSCALL_TABLE;
+    memset(cache_syscall_table, 1, SYSCALL_TABLE);
     next_link = 1;
     hot_end = (uint8_t *)CACHE_START + GATES_SIZE;
-    cold_begin = (uint8_t *)high_keys;
+    cold_begin = cache_syscall_table;
     write_gates();
+}
+
+void cache_permit_syscall(long number) {
+    if (!syscalls_forbidden)
+        cache_syscall_table[number] = 0;
+}
+
+void cache_forbid_syscalls(void) {
+    syscalls_forbidden = true;
+    memset(cache_syscall_table, 1, SYSCALL_TABLE);
 }
 
 void cache_lock(void) {
@@ -439,7 +454,7 @@ void cache_flush(void) {
     by_code_count = 0;
     arena_empty();
     hot_end = (uint8_t *)CACHE_START + GATES_SIZE;
-    cold_begin = (uint8_t *)high_keys;
+    cold_begin = cache_syscall_table;
     cache_epoch++;
     cache_stats.flushes++;
 }

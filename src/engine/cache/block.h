@@ -58,6 +58,8 @@ enum state_kind {
     STATE_CLEAN,  // an instruction begins here and all state is in place
     STATE_WITHIN, // within an instruction; a fault is that instruction's
     STATE_LOOKUP, // looking up self->jump_target; a fault means it is not in the table
+    STATE_SYSCALL,      // at a system call that is not made yet, or to be made again
+    STATE_SYSCALL_DONE, // just after it; guest is the next instruction, rcx still to be set
 };
 // While a string instruction with an fs or gs operand runs, the pointer register holds its value
 // plus the segment's base. Low bits: register + 1; STATE_BIAS_GS: gs rather than fs.
@@ -125,6 +127,12 @@ extern uint32_t cache_epoch;
 // Whether code above 4 GiB exists, so that indirect branches must tell the two apart. Translations
 // made before it was set are not valid afterwards: flush.
 extern bool cache_high_code;
+
+// System calls that are made in the cache, without a way through the dispatcher: by the low 16 bits
+// of the number, 0: so, 1: not. All ones at first, and for good once cache_forbid_syscalls is called.
+extern uint8_t *cache_syscall_table;
+void cache_permit_syscall(long number);
+void cache_forbid_syscalls(void);
 
 // Gates at fixed places of the cache, through which exits leave it.
 extern uint64_t cache_gate_link, cache_gate_high_lookup;

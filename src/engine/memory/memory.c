@@ -77,6 +77,8 @@ static bool watch_begin(uint64_t page) {
         return true;
     if (watch->faults >= FAULTS_MAX || mprotect((void *)(page * PAGE), PAGE, PROT_READ) != 0)
         return false;
+    // The kernel cannot write to such a page: calls must come to the engine from now on.
+    cache_forbid_syscalls();
     watch->watched = true;
     watched_count++;
     return true;

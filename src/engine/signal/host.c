@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@ enum {
     FLAG_TRAP = 0x100,
     FLAGS_CLEAN = 0x202,
     DEFAULT_MXCSR = 0x1f80,
+    SYSCALL_SIZE = 2,
     LOOKUP_SIZE = 7, // of the instruction that reads the jump table
 };
 
@@ -61,6 +63,8 @@ static void take_out(ucontext_t *context, const struct block *block,
     }
     self->flags = *context_register(context, REG_EFL) & ~FLAG_TRAP;
     self->pc = block->pc + state->guest;
+    if (state->kind == STATE_SYSCALL_DONE)
+        self->gpr[RCX] = self->pc;
     self->stepping = false;
     self->exit_reason = EXIT_SIGNAL;
     save_xstate(context);
@@ -70,13 +74,19 @@ static void take_out(ucontext_t *context, const struct block *block,
     context->uc_mcontext.fpregs->mxcsr = DEFAULT_MXCSR;
 }
 
+// Between two instructions. A system call must not be stepped over: it may never return.
+static bool is_boundary(const struct block_state *state) {
+    return state->kind == STATE_CLEAN || state->kind == STATE_SYSCALL ||
+           state->kind == STATE_SYSCALL_DONE;
+}
+
 // In the cache, or about to be: out at once if an instruction begins here, else step on.
 static void leave_cache_soon(ucontext_t *context) {
     uint64_t rip = *context_register(context, REG_RIP);
     struct block *block = block_at(rip);
     if (block) {
         const struct block_state *state = block_state_at(block, rip);
-        if (state->kind == STATE_CLEAN && rip == CACHE_START + block->code + state->host) {
+        if (is_boundary(state) && rip == CACHE_START + block->code + state->host) {
             take_out(context, block, state);
             return;
         }
@@ -155,6 +165,20 @@ static bool is_synchronous(int number, const siginfo_t *info) {
     return SYNCHRONOUS_SIGNALS & signal_bit(number) && info->si_code > 0;
 }
 
+// The engine's own signal has interrupted a system call made from the cache, and the target must not
+// know: as if it had not been made yet.
+static bool is_interrupted_syscall(uint64_t rip) {
+    struct block *block = block_at(rip);
+    const struct block_state *state = block ? block_state_at(block, rip) : NULL;
+    return state && state->kind == STATE_SYSCALL_DONE &&
+           rip == CACHE_START + block->code + state->host && self->gpr[RAX] == (uint64_t)-EINTR;
+}
+
+static void make_syscall_again(void) {
+    self->gpr[RAX] = self->syscall;
+    self->pc -= SYSCALL_SIZE;
+}
+
 void host_signal(int number, siginfo_t *info, void *argument) {
     ucontext_t *context = argument;
     uint64_t rip = *context_register(context, REG_RIP);
@@ -183,6 +207,8 @@ void host_signal(int number, siginfo_t *info, void *argument) {
     if (own && rip == (uint64_t)target_syscall_end)
         self->spurious = true;
     interrupt(context);
+    if (own && is_interrupted_syscall(rip))
+        make_syscall_again();
 }
 
 // ---- dispositions and masks --------------------------------------------------------------------

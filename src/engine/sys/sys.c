@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/cache/block.h"
 #include "engine/hooks/hooks.h"
 #include "engine/log.h"
 #include "engine/memory/memory.h"
@@ -156,18 +157,26 @@ static sys_handler *const handlers[512] = {
     [SYS_getppid] = sys_getppid,
 };
 
-static void trace(long number, const struct sys_arguments *args, long result) {
-    log_debug("%s(0x%lx, 0x%lx, 0x%lx, 0x%lx, 0x%lx, 0x%lx) = %ld (0x%lx)", sys_name(number),
-              args->a[0], args->a[1], args->a[2], args->a[3], args->a[4], args->a[5], result,
-              result);
-}
-
 // Calls during which another mask is in force: what they let in is delivered even if the thread's
 // own mask blocks it.
 static bool has_mask(long number) {
     return number == SYS_rt_sigsuspend || number == SYS_ppoll || number == SYS_pselect6 ||
            number == SYS_epoll_pwait || number == SYS_epoll_pwait2 ||
            number == SYS_io_uring_enter || number == SYS_io_pgetevents;
+}
+
+void sys_init(void) {
+    if (process.trace_syscalls || tool->before_system_call || tool->after_system_call)
+        return;
+    for (long number = 0; number < 512; number++)
+        if (!handlers[number] && !has_mask(number))
+            cache_permit_syscall(number);
+}
+
+static void trace(long number, const struct sys_arguments *args, long result) {
+    log_debug("%s(0x%lx, 0x%lx, 0x%lx, 0x%lx, 0x%lx, 0x%lx) = %ld (0x%lx)", sys_name(number),
+              args->a[0], args->a[1], args->a[2], args->a[3], args->a[4], args->a[5], result,
+              result);
 }
 
 void sys_handle(void) {

@@ -1,6 +1,6 @@
 // System calls of the target.
 //
-// Most go to the kernel as they are. Those that concern the engine (memory map, signals, threads,
+// Most go to the kernel as they are, straight from the cache where possible. Those that concern the engine (memory map, signals, threads,
 // processes, a few files of /proc, the engine's own descriptors) have a handler in the table of
 // sys.c. A handler returns what the kernel would, or SYS_DONE when it has set the registers itself.
 #ifndef QUERN_ENGINE_SYS_H
@@ -16,6 +16,8 @@ struct sys_arguments {
     uint64_t a[6];
 };
 
+// Once, when the tool is known: says which calls need not come here at all.
+void sys_init(void);
 // Performs the system call in self->gpr; self->pc is after the instruction.
 void sys_handle(void);
 

@@ -68,6 +68,26 @@ static void translate_return(struct builder *b, struct insn *insn) {
     emit_lookup(b, insn, false);
 }
 
+// Most system calls concern nobody but the kernel, which leaves all registers as they are but rax,
+// rcx and r11: they are made right here. rcx is free, as the call overwrites it; no flags are used.
+static void translate_syscall(struct builder *b, struct insn *insn) {
+    struct emitter *e = &b->e;
+    enum { WAY_OUT = 9 + 12 + 5 };
+    emit_indirect_begin(b);
+    emit_bytes(e, (uint8_t[]){0x0f, 0xb7, 0xc8, 0x0f, 0xb6, 0x89}, 6); // movzx ecx, ax; movzx ecx,
+    emit32(e, (uint64_t)cache_syscall_table);                          //   byte [rcx + table]
+    emit_bytes(e, (uint8_t[]){0xe3, WAY_OUT}, 2);                      // jrcxz over the way out
+    emit_unspill(e, RCX);
+    builder_exit_inline(b, EXIT_SYSCALL, insn_next(insn));
+    emit_store_field(e, RAX, TASK_SYSCALL);
+    builder_state(b, STATE_SYSCALL, 1u << RCX);
+    emit_bytes(e, (uint8_t[]){0x0f, 0x05}, 2); // syscall
+    b->pc = insn_next(insn);
+    builder_state(b, STATE_SYSCALL_DONE, 0);
+    emit_move_imm(e, RCX, insn_next(insn));
+    builder_jump_exit(b, insn_next(insn));
+}
+
 static uint64_t branch_target(const struct insn *insn) {
     return insn_next(insn) + insn->z.raw.imm[0].value.s;
 }
@@ -113,7 +133,7 @@ bool translate_control(struct builder *b, struct insn *insn) {
     uint64_t next = insn_next(insn);
     switch (insn->z.mnemonic) {
     case ZYDIS_MNEMONIC_SYSCALL:
-        builder_exit_inline(b, EXIT_SYSCALL, next);
+        translate_syscall(b, insn);
         return true;
     case ZYDIS_MNEMONIC_INT3:
         builder_exit_inline(b, EXIT_BREAKPOINT, next);
