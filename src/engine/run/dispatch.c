@@ -43,8 +43,10 @@ static void flush(bool high_code) {
 }
 
 void dispatch_enable_high_code(void) {
-    if (!cache_high_code)
-        flush(true);
+    if (cache_high_code)
+        return;
+    flush(true);
+    task_become_idle(); // as in every system call
 }
 
 static bool wants_print(uint64_t pc) {
@@ -202,6 +204,7 @@ static void run_single(void) {
     cache_lock();
     int fault = memory_fetch_code(self->pc, &code);
     struct block *block = fault ? NULL : translate_single(&code);
+    bool pushes_flags = block && code.bytes[block->guest_size - 1] == OPCODE_PUSHF;
     cache_unlock();
     memory_unlock();
     if (!block) {
@@ -209,7 +212,6 @@ static void run_single(void) {
         return;
     }
     self->entry = CACHE_START + block->code + block->direct_entry;
-    bool pushes_flags = code.bytes[block->guest_size - 1] == OPCODE_PUSHF;
     uint32_t reason = enter();
     if (reason == EXIT_LINK && pushes_flags)
         *(uint16_t *)self->gpr[RSP] |= FLAG_TRAP; // just written

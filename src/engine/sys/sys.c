@@ -188,6 +188,8 @@ void sys_handle(void) {
     self->temporary_mask = has_mask(number);
     TOOL_HOOK(before_system_call, number, args.a);
     long result = handler ? handler(number, &args) : sys_pass(number, &args);
+    if (!(self->pending & PENDING_SIGNAL))
+        self->temporary_mask = false;
     if (process.trace_syscalls)
         trace(number, &given, result);
     if (result == SYS_DONE)
