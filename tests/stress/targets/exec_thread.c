@@ -11,14 +11,14 @@ static void on_signal(int s, siginfo_t *info, void *context) {}
 
 static void *busy(void *arg) {
     uint64_t h = 0;
-    ready++;
+    __atomic_add_fetch(&ready, 1, __ATOMIC_SEQ_CST);
     for (;;)
         h = stress_mix(h, 1);
     return NULL;
 }
 
 static void *blocked(void *arg) {
-    ready++;
+    __atomic_add_fetch(&ready, 1, __ATOMIC_SEQ_CST);
     for (;;)
         pause();
     return NULL;
