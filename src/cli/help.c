@@ -21,6 +21,7 @@ const char *topic_title(enum option_topic topic) {
         [TOPIC_DEBUGGING] = "Debugging Quern itself",
         [TOPIC_MEMCHECK] = "memcheck",
         [TOPIC_MASSIF] = "massif",
+        [TOPIC_RECORDING] = "heap",
         [TOPIC_CALLGRIND] = "callgrind",
         [TOPIC_CACHEGRIND] = "cachegrind",
         [TOPIC_DHAT] = "dhat",

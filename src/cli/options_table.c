@@ -32,6 +32,7 @@ const struct tool tool_table[] = {
     {"none", true, TOPIC_COUNT, "a tool that runs the program and reports nothing but its death"},
     {"memcheck", false, TOPIC_MEMCHECK, "finds invalid and uninitialised memory use, and leaks"},
     {"massif", true, TOPIC_MASSIF, "heap profile over time"},
+    {"heap", true, TOPIC_RECORDING, "records the heap and sums it up"},
     {"callgrind", false, TOPIC_CALLGRIND, "call graph with instruction and cache counts"},
     {"cachegrind", false, TOPIC_CACHEGRIND, "instruction and cache counts per line"},
     {"dhat", false, TOPIC_DHAT, "how heap blocks are used"},
@@ -310,6 +311,11 @@ const struct option option_table[] = {
      .help = "every how many snapshots one is detailed"},
     {IN, NUMBER("max-snapshots", "100", 10, 1000), .help = "most snapshots"},
     {IN, NAMED("massif-out-file", "massif.out.%p"), .help = "output file"},
+#undef IN
+#define IN .topic = TOPIC_RECORDING, LOCAL
+    {IN, NAMED("heap-out-file", "heap.%p.quern"), .help = "the recording"},
+    {IN, NUMBER("top", "5", 0, 1000), .help = "stacks in each list of the summary"},
+    {IN, NUMBER("heap-depth", "120", 1, 250), .help = "frames recorded of a stack"},
 #undef IN
 #define IN .topic = TOPIC_CALLGRIND, NOT_YET
     {IN, NAMED("callgrind-out-file", "callgrind.out.%p"), .help = "output file"},

@@ -40,6 +40,12 @@ static char *find_part(const char *name) {
     return NULL;
 }
 
+static enum heap_tool heap_tool_of(const struct tool *tool) {
+    if (strcmp(tool->name, "massif") == 0)
+        return HEAP_TOOL_MASSIF;
+    return strcmp(tool->name, "heap") == 0 ? HEAP_TOOL_RECORD : HEAP_TOOL_NONE;
+}
+
 // The effective values, as the engine reads them.
 static char **engine_options(const struct tool *tool, const struct option_values *values,
                              int verbosity, size_t *count) {
@@ -66,9 +72,10 @@ static char **engine_options(const struct tool *tool, const struct option_values
     text_format(&line, "verbosity=%d", verbosity);
     lines = base_reallocate(lines, (*count + 2) * sizeof *lines);
     lines[(*count)++] = text_take(&line);
-    // Frames below main, and alloc functions, are taken off later.
-    if (strcmp(tool->name, "massif") == 0) {
-        long depth = option_number(values, "depth") + 40;
+    if (heap_tool_of(tool)) {
+        // Frames below main, and alloc functions, are taken off later.
+        long depth = heap_tool_of(tool) == HEAP_TOOL_MASSIF ? option_number(values, "depth") + 40
+                                                            : option_number(values, "heap-depth");
         text_format(&line, "recorder-depth=%ld", depth < 250 ? depth : 250);
         lines[(*count)++] = text_take(&line);
     }
@@ -107,10 +114,6 @@ static void choose_names(const struct option_values *values, struct supervisor_r
     };
 }
 
-static enum heap_tool heap_tool_of(const struct tool *tool) {
-    return strcmp(tool->name, "massif") == 0 ? HEAP_TOOL_MASSIF : HEAP_TOOL_NONE;
-}
-
 // The options of the tool that were given, as the head of its output file shows them.
 static char *given_options(const struct tool *tool, const struct option_values *values) {
     struct text line = {0};
@@ -123,8 +126,8 @@ static char *given_options(const struct tool *tool, const struct option_values *
     return line.size ? text_take(&line) : NULL;
 }
 
-static void choose_heap(const struct tool *tool, const struct option_values *values,
-                        struct supervisor_request *request) {
+static void choose_massif(const struct tool *tool, const struct option_values *values,
+                          struct supervisor_request *request) {
     struct heap_settings *heap = &request->heap;
     const struct option_value *alloc = option_items(values, "alloc-fn");
     const struct option_value *ignore = option_items(values, "ignore-fn");
@@ -145,10 +148,22 @@ static void choose_heap(const struct tool *tool, const struct option_values *val
         .ignore_fns = (const char *const *)ignore->items,
         .ignore_fn_count = ignore->count,
         .depth = (size_t)option_number(values, "depth"),
-        .text = request->stacks,
     };
     if (!option_given(values, "time-unit"))
         heap->note = "Time is in milliseconds; instructions (--time-unit=i) are not supported yet";
+}
+
+static void choose_heap(const struct tool *tool, const struct option_values *values,
+                        struct supervisor_request *request) {
+    struct heap_settings *heap = &request->heap;
+    if (heap->tool == HEAP_TOOL_MASSIF) {
+        choose_massif(tool, values, request);
+    } else {
+        heap->out_file = option_text(values, "heap-out-file");
+        heap->top = (size_t)option_number(values, "top");
+        heap->names.depth = HEAP_FRAMES_MAX;
+    }
+    heap->names.text = request->stacks;
     // Names are asked for at the end, when libraries may have been unloaded.
     request->symbols.keep_unmapped = true;
 }

@@ -42,9 +42,12 @@ struct heap_event {
     struct heap_block *block; // of an allocation or resize: as it is now; marks may be changed
 };
 
-// A part of a file in the target's memory.
+// A part of a file in the target's memory. What tells the file from a later one at the same path is
+// 0 where it is not known.
 struct heap_mapping {
     uint64_t start, end, offset;
+    uint64_t device, inode, size, changed_seconds;
+    uint32_t changed_nanoseconds;
     const char *path;
 };
 

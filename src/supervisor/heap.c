@@ -1,14 +1,21 @@
 #include "supervisor/heap.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/template.h"
 #include "base/text.h"
+#include "profile/recording.h"
 #include "profile/stacks.h"
+#include "profile/summary.h"
+#include "report/heap_text.h"
 #include "report/massif_out.h"
 #include "supervisor/heap_source.h"
 #include "supervisor/log.h"
@@ -25,7 +32,10 @@ struct process {
     struct heap_source *source;
     struct stacks stacks;
     struct heap_names *names;
-    struct massif *massif;
+    struct massif *massif;            // of tool massif
+    struct recording_writer *writer; // of tool heap, as is the summary
+    struct summary summary;
+    char *path; // of the recording
 };
 
 static const struct supervisor_request *request;
@@ -75,28 +85,33 @@ static void start_massif(struct process *process) {
     options.ignore_context = process;
     process->massif = massif_new(&options);
     struct heap_sink sink;
+    heap_source_add(process->source, &(struct heap_sink){.context = process, .stack = on_stack});
     massif_sink(process->massif, &sink);
     heap_source_add(process->source, &sink);
 }
 
-// The file that the tool's option names, open for writing; NULL after a message.
-static FILE *open_out_file(int pid) {
+// Opens the file that the tool's option names, for writing. -1 after a message; *path is to be freed.
+static int open_out_file(int pid, char **path) {
     char *reason = NULL;
-    char *path = template_expand(settings()->out_file, pid, 0, &reason);
-    FILE *file = path ? fopen(path, "we") : NULL;
-    if (!path)
-        log_complain("cannot write '%s': %s", settings()->out_file, reason);
-    else if (!file)
-        log_complain("cannot write '%s': %s", path, strerror(errno));
-    free(path);
+    *path = template_expand(settings()->out_file, pid, 0, &reason);
+    int fd = -1;
+    if (*path)
+        fd = fd_move_high(open(*path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    if (fd < 0)
+        log_complain("cannot write '%s': %s", *path ? *path : settings()->out_file,
+                     *path ? strerror(errno) : reason);
     free(reason);
-    return file;
+    return fd;
 }
 
 static void report_massif(struct process *process) {
-    FILE *file = open_out_file(process->pid);
-    if (!file)
+    char *path;
+    int fd = open_out_file(process->pid, &path);
+    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (!file) {
+        free(path);
         return;
+    }
     struct text command = {0};
     present_command(&command, (const char *const *)request->argv);
     massif_out(file, process->massif, &process->stacks, process->names,
@@ -109,7 +124,56 @@ static void report_massif(struct process *process) {
     text_free(&command);
     bool failed = ferror(file);
     if (fclose(file) != 0 || failed)
-        log_complain("cannot write '%s': %s", settings()->out_file, strerror(errno));
+        log_complain("cannot write '%s': %s", path, strerror(errno));
+    free(path);
+}
+
+// ---- recordings ----
+
+static void start_recording(struct process *process) {
+    struct heap_sink sink;
+    summary_sink(&process->summary, &sink);
+    heap_source_add(process->source, &sink);
+    int fd = open_out_file(process->pid, &process->path);
+    if (fd < 0)
+        return;
+    struct text command = {0};
+    present_command(&command, (const char *const *)request->argv);
+    process->writer = recording_create(fd, &(struct recording_process){
+                                               .pid = process->pid,
+                                               .started = (uint64_t)time(NULL),
+                                               .command = command.bytes,
+                                           });
+    text_free(&command);
+    recording_sink(process->writer, &sink);
+    heap_source_add(process->source, &sink);
+}
+
+static void show_line(void *context, const char *text) {
+    struct process *process = context;
+    log_print(process->pid, LOG_USER, text);
+}
+
+static void report_recording(struct process *process) {
+    struct heap_source_counts counts = heap_source_counts(process->source);
+    struct recording_end end = {
+        .time = process->summary.time, .missed = counts.missed, .unknown = counts.unknown};
+    if (process->writer) {
+        int error = recording_close(process->writer, &end);
+        if (error)
+            log_complain("cannot write '%s': %s", process->path, strerror(error));
+    }
+    if (!log_shows(0))
+        return;
+    heap_text(&process->summary, process->names,
+              &(struct heap_text_options){
+                  .top = settings()->top,
+                  .callers = settings()->names.text.callers,
+              },
+              show_line, process);
+    if (process->writer)
+        log_format(process->pid, LOG_USER, "\nRecorded in %s: quern print %s", process->path,
+                   process->path);
 }
 
 // ---- processes ----
@@ -130,16 +194,28 @@ void heap_attach(int pid, int fd, uint64_t size) {
     struct process *process = base_allocate(sizeof *process);
     *process = (struct process){.pid = pid, .source = source};
     process->names = heap_names_new(symbols, pid, &settings()->names);
-    heap_source_add(source, &(struct heap_sink){.context = process, .stack = on_stack});
-    start_massif(process);
+    if (settings()->tool == HEAP_TOOL_MASSIF)
+        start_massif(process);
+    else
+        start_recording(process);
     processes = base_reallocate(processes, (process_count + 1) * sizeof *processes);
     processes[process_count++] = process;
 }
 
 void heap_map(int pid, uint64_t start, uint64_t end, uint64_t offset, const char *path) {
     struct process *process = find(pid);
-    if (process)
-        heap_source_mapping(process->source, &(struct heap_mapping){start, end, offset, path});
+    if (!process)
+        return;
+    struct heap_mapping mapping = {.start = start, .end = end, .offset = offset, .path = path};
+    struct stat file;
+    if (stat(path, &file) == 0) {
+        mapping.device = file.st_dev;
+        mapping.inode = file.st_ino;
+        mapping.size = (uint64_t)file.st_size;
+        mapping.changed_seconds = (uint64_t)file.st_mtim.tv_sec;
+        mapping.changed_nanoseconds = (uint32_t)file.st_mtim.tv_nsec;
+    }
+    heap_source_mapping(process->source, &mapping);
 }
 
 static void complain_if_broken(struct process *process, bool was) {
@@ -150,11 +226,16 @@ static void complain_if_broken(struct process *process, bool was) {
 
 void heap_drain(void) {
     size_t words = 0;
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    uint64_t now = (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
     for (size_t i = 0; i < process_count; i++) {
         bool was = heap_source_broken(processes[i]->source);
         size_t got = heap_source_drain(processes[i]->source, false);
         words = got > words ? got : words;
         complain_if_broken(processes[i], was);
+        if (processes[i]->writer)
+            recording_tick(processes[i]->writer, now);
     }
     if (words >= BUSY_WORDS)
         next_wait = 0;
@@ -180,6 +261,8 @@ static void say_what_was_lost(struct process *process) {
 static void free_process(struct process *process) {
     if (process->massif)
         massif_free(process->massif);
+    free(process->path);
+    summary_free(&process->summary);
     heap_names_free(process->names);
     stacks_free(&process->stacks);
     heap_source_free(process->source);
@@ -195,7 +278,10 @@ void heap_finish(int pid) {
     complain_if_broken(process, was);
     heap_source_end(process->source);
     say_what_was_lost(process);
-    report_massif(process);
+    if (process->massif)
+        report_massif(process);
+    else
+        report_recording(process);
     for (size_t i = 0; i < process_count; i++) {
         if (processes[i] == process) {
             processes[i] = processes[--process_count];

@@ -39,6 +39,7 @@ struct heap_settings {
     struct massif_options massif;
     double threshold;
     struct heap_names_options names;
+    size_t top;       // stacks in each list of a summary
     const char *note; // shown at the start; may be NULL
 };
 

@@ -1,0 +1,161 @@
+#include "profile/summary.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+static void *grown(void *array, size_t *count, size_t index, size_t size) {
+    if (index < *count)
+        return array;
+    size_t room = *count ? *count : 64;
+    while (room <= index)
+        room *= 2;
+    array = base_reallocate(array, room * size);
+    memset((char *)array + *count * size, 0, (room - *count) * size);
+    *count = room;
+    return array;
+}
+
+// What a stack held at the peak is noted when it changes for the first time afterwards.
+static void note_peak(const struct summary *summary, struct summary_site *site) {
+    if (site->peak_seen == summary->peak_number)
+        return;
+    site->peak_seen = summary->peak_number;
+    site->peak = site->live;
+    site->peak_bytes = site->live_bytes;
+}
+
+static struct summary_site *site_of(struct summary *summary, uint32_t stack) {
+    summary->sites =
+        grown(summary->sites, &summary->site_count, stack, sizeof *summary->sites);
+    struct summary_site *site = &summary->sites[stack];
+    note_peak(summary, site);
+    return site;
+}
+
+static void gain(struct summary_site *site, uint64_t bytes) {
+    site->live++;
+    site->live_bytes += bytes;
+}
+
+static void lose(struct summary_site *site, uint64_t bytes) {
+    site->live--;
+    site->live_bytes -= bytes;
+}
+
+static void check_peak(struct summary *summary, uint64_t time) {
+    if (summary->total.live_bytes <= summary->total.peak_bytes)
+        return;
+    summary->total.peak_bytes = summary->total.live_bytes;
+    summary->total.peak = summary->total.live;
+    summary->peak_number++;
+    summary->peak_time = time;
+}
+
+static void on_allocated(struct summary *summary, const struct heap_block *block) {
+    struct summary_site *site = site_of(summary, block->stack);
+    site->allocated++;
+    site->allocated_bytes += block->size;
+    gain(site, block->size);
+    summary->total.allocated++;
+    summary->total.allocated_bytes += block->size;
+    gain(&summary->total, block->size);
+    summary->truncated += stacks_get(&summary->stacks, block->stack)->truncated;
+}
+
+static void on_freed(struct summary *summary, const struct heap_block *block, bool temporary) {
+    struct summary_site *site = site_of(summary, block->stack);
+    lose(site, block->size);
+    lose(&summary->total, block->size);
+    site->temporary += temporary;
+    summary->total.temporary += temporary;
+    summary->freed++;
+}
+
+static void on_resized(struct summary *summary, const struct heap_block *before,
+                       const struct heap_block *block) {
+    uint64_t more = block->size > before->size ? block->size - before->size : 0;
+    lose(site_of(summary, before->stack), before->size);
+    struct summary_site *site = site_of(summary, block->stack);
+    gain(site, block->size);
+    site->allocated_bytes += more;
+    summary->total.allocated_bytes += more;
+    summary->total.live_bytes += block->size - before->size;
+    summary->resized++;
+}
+
+static void on_event(void *context, const struct heap_event *event) {
+    struct summary *summary = context;
+    summary->latest =
+        grown(summary->latest, &summary->latest_count, event->thread, sizeof *summary->latest);
+    uint64_t *latest = &summary->latest[event->thread];
+    switch (event->kind) {
+    case HEAP_ALLOCATED:
+        on_allocated(summary, event->block);
+        *latest = event->block->number;
+        break;
+    case HEAP_FREED:
+        on_freed(summary, &event->before, *latest == event->before.number);
+        *latest = 0;
+        break;
+    case HEAP_RESIZED:
+        on_resized(summary, &event->before, event->block);
+        *latest = 0;
+        break;
+    }
+    check_peak(summary, event->time);
+}
+
+static void on_stack(void *context, uint32_t id, const uint64_t *pcs, size_t count,
+                     bool truncated) {
+    struct summary *summary = context;
+    stacks_set(&summary->stacks, id, pcs, count, truncated);
+}
+
+static void on_thread(void *context, uint32_t thread, int tid) {
+    struct summary *summary = context;
+    summary->threads++;
+}
+
+static void on_end(void *context, uint64_t time) {
+    struct summary *summary = context;
+    summary->time = time;
+    for (size_t i = 0; i < summary->site_count; i++)
+        note_peak(summary, &summary->sites[i]);
+}
+
+void summary_sink(struct summary *summary, struct heap_sink *sink) {
+    *sink = (struct heap_sink){
+        .context = summary,
+        .event = on_event,
+        .stack = on_stack,
+        .thread = on_thread,
+        .end = on_end,
+    };
+}
+
+void summary_free(struct summary *summary) {
+    stacks_free(&summary->stacks);
+    free(summary->sites);
+    free(summary->latest);
+    *summary = (struct summary){0};
+}
+
+void summary_check(const struct summary *summary) {
+    struct summary_site sum = {0};
+    for (size_t i = 0; i < summary->site_count; i++) {
+        sum.allocated += summary->sites[i].allocated;
+        sum.allocated_bytes += summary->sites[i].allocated_bytes;
+        sum.temporary += summary->sites[i].temporary;
+        sum.live_bytes += summary->sites[i].live_bytes;
+        sum.live += summary->sites[i].live;
+        sum.peak_bytes += summary->sites[i].peak_bytes;
+        sum.peak += summary->sites[i].peak;
+    }
+    const struct summary_site *total = &summary->total;
+    if (sum.allocated != total->allocated || sum.allocated_bytes != total->allocated_bytes ||
+        sum.temporary != total->temporary || sum.live_bytes != total->live_bytes ||
+        sum.live != total->live || sum.peak_bytes != total->peak_bytes || sum.peak != total->peak)
+        abort();
+}

@@ -1,0 +1,184 @@
+#include "report/heap_text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+struct writer {
+    const struct summary *summary;
+    struct heap_names *names;
+    const struct heap_text_options *options;
+    void (*line)(void *context, const char *text);
+    void *context;
+    struct text text;
+};
+
+const char *heap_text_number(char *text, uint64_t number) {
+    char digits[24];
+    int count = snprintf(digits, sizeof digits, "%" PRIu64, number);
+    char *to = text;
+    for (int i = 0; i < count; i++) {
+        if (i && (count - i) % 3 == 0)
+            *to++ = ',';
+        *to++ = digits[i];
+    }
+    *to = 0;
+    return text;
+}
+
+static void end_line(struct writer *writer) {
+    writer->line(writer->context, writer->text.bytes ? writer->text.bytes : "");
+    text_clear(&writer->text);
+}
+
+static void add_number(struct writer *writer, uint64_t number, const char *after) {
+    char digits[32];
+    text_format(&writer->text, "%s%s", heap_text_number(digits, number), after);
+}
+
+static double percent(uint64_t part, uint64_t whole) {
+    return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+// ---- totals ----
+
+static void write_totals(struct writer *writer) {
+    const struct summary *summary = writer->summary;
+    const struct summary_site *total = &summary->total;
+    double seconds = (double)summary->time / 1e9;
+    struct text *text = &writer->text;
+    text_string(text, "peak:       ");
+    add_number(writer, total->peak_bytes, " bytes in ");
+    add_number(writer, total->peak, " blocks");
+    text_format(text, ", after %.3f s", (double)summary->peak_time / 1e9);
+    end_line(writer);
+    text_string(text, "allocated:  ");
+    add_number(writer, total->allocated_bytes, " bytes in ");
+    add_number(writer, total->allocated, " blocks and ");
+    add_number(writer, summary->resized, " resizes");
+    if (seconds > 0) {
+        text_string(text, ", ");
+        add_number(writer, (uint64_t)((double)total->allocated / seconds), " blocks a second");
+    }
+    end_line(writer);
+    text_string(text, "temporary:  ");
+    add_number(writer, total->temporary, " blocks");
+    text_format(text, " (%.1f %%)", percent(total->temporary, total->allocated));
+    end_line(writer);
+    text_string(text, "at the end: ");
+    add_number(writer, total->live_bytes, " bytes in ");
+    add_number(writer, total->live, " blocks not freed");
+    text_format(text, ", after %.3f s", seconds);
+    end_line(writer);
+    text_format(text, "stacks:     %.2f %% of the allocations have one that is cut short",
+                percent(summary->truncated, total->allocated));
+    end_line(writer);
+}
+
+// ---- lists ----
+
+enum order { BY_PEAK, BY_COUNT, BY_TEMPORARY, BY_LEAKED };
+
+static uint64_t weight_of(const struct summary_site *site, enum order order) {
+    switch (order) {
+    case BY_PEAK:
+        return site->peak_bytes;
+    case BY_COUNT:
+        return site->allocated;
+    case BY_TEMPORARY:
+        return site->temporary;
+    case BY_LEAKED:
+        return site->live_bytes;
+    }
+    return 0;
+}
+
+static void write_site_head(struct writer *writer, const struct summary_site *site,
+                            enum order order) {
+    const struct summary_site *total = &writer->summary->total;
+    struct text *text = &writer->text;
+    bool is_bytes = order == BY_PEAK || order == BY_LEAKED;
+    add_number(writer, weight_of(site, order), is_bytes ? " bytes" : " blocks");
+    text_format(text, " (%.1f %%)", percent(weight_of(site, order), weight_of(total, order)));
+    if (is_bytes) {
+        text_string(text, " in ");
+        add_number(writer, order == BY_PEAK ? site->peak : site->live, " blocks");
+    } else if (order == BY_COUNT) {
+        text_string(text, " of ");
+        add_number(writer, site->allocated_bytes, " bytes");
+    } else {
+        text_string(text, " of ");
+        add_number(writer, site->allocated, " allocated here");
+    }
+    end_line(writer);
+}
+
+static void write_stack(struct writer *writer, uint32_t stack) {
+    const struct stacks_entry *entry = stacks_get(&writer->summary->stacks, stack);
+    size_t first;
+    size_t count = heap_names_trim(writer->names, entry, &first);
+    size_t written = 0;
+    for (size_t i = 0; i < count && written < writer->options->callers; i++) {
+        const struct heap_place *place = heap_names_place(writer->names, entry->pcs[first + i]);
+        for (size_t j = 0; j < place->count; j++) {
+            text_format(&writer->text, "   %s 0x%" PRIX64 ": %s", written ? "by" : "at",
+                        place->address, place->texts[j]);
+            end_line(writer);
+            written++;
+        }
+    }
+    if (!count) {
+        text_string(&writer->text, "   at ???");
+        end_line(writer);
+    }
+}
+
+// The heaviest stack lighter than, or as heavy but with a higher number than, the last one.
+static size_t next_site(const struct summary *summary, enum order order, uint64_t weight,
+                        size_t last) {
+    size_t best = SIZE_MAX;
+    uint64_t best_weight = 0;
+    for (size_t i = 0; i < summary->site_count; i++) {
+        uint64_t own = weight_of(&summary->sites[i], order);
+        bool is_later = own < weight || (own == weight && (last == SIZE_MAX || i > last));
+        if (is_later && own > best_weight) {
+            best_weight = own;
+            best = i;
+        }
+    }
+    return best;
+}
+
+static void write_list(struct writer *writer, enum order order, const char *title) {
+    if (!weight_of(&writer->summary->total, order))
+        return;
+    end_line(writer);
+    text_string(&writer->text, title);
+    end_line(writer);
+    uint64_t weight = UINT64_MAX;
+    size_t last = SIZE_MAX;
+    for (size_t i = 0; i < writer->options->top; i++) {
+        last = next_site(writer->summary, order, weight, last);
+        if (last == SIZE_MAX)
+            return;
+        const struct summary_site *site = &writer->summary->sites[last];
+        weight = weight_of(site, order);
+        write_site_head(writer, site, order);
+        write_stack(writer, (uint32_t)last);
+    }
+}
+
+void heap_text(const struct summary *summary, struct heap_names *names,
+               const struct heap_text_options *options,
+               void (*line)(void *context, const char *text), void *context) {
+    struct writer writer = {
+        .summary = summary, .names = names, .options = options, .line = line, .context = context};
+    write_totals(&writer);
+    write_list(&writer, BY_PEAK, "Most bytes held at the peak:");
+    write_list(&writer, BY_COUNT, "Most allocations:");
+    write_list(&writer, BY_TEMPORARY, "Most temporary allocations:");
+    write_list(&writer, BY_LEAKED, "Most bytes not freed in the end:");
+    text_free(&writer.text);
+}
