@@ -9,6 +9,8 @@
 
 // Runs `argv` (the target's words) with these values.
 int verb_run(const struct tool *tool, const struct option_values *values, char **argv);
+// Shows a massif.out or a recording. `words` are those after `print`, NULL-terminated.
+int verb_print(char **words);
 // Help by topic; with a tool, that tool's options too; with `debugging`, everything.
 int verb_help(const struct tool *tool, bool debugging);
 int verb_help_dynamic(void);
