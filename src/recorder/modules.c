@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -24,10 +25,15 @@ static size_t module_count;
 static uint32_t round_number;
 static unsigned long long seen_adds, seen_subs;
 static uint64_t own_start, own_end;
+static uint64_t linker_start, linker_end; // of the dynamic linker's code
 static atomic_flag lock = ATOMIC_FLAG_INIT;
 
 bool modules_is_own(uint64_t pc) {
     return pc >= own_start && pc < own_end;
+}
+
+bool modules_is_start(uint64_t pc) {
+    return pc >= linker_start && pc < linker_end;
 }
 
 // ---- /proc/self/maps ----
@@ -148,6 +154,10 @@ static void add_module(const struct unwind_image *image, const void *headers) {
     if (here >= image->text_start && here < image->text_end) {
         own_start = image->text_start;
         own_end = image->text_end;
+    }
+    if (image->start == getauxval(AT_BASE)) {
+        linker_start = image->text_start;
+        linker_end = image->text_end;
     }
     if (status == UNWIND_OK && module_count < MODULES_MAX)
         modules[module_count++] = (struct module){image->start, image->end, headers, round_number};

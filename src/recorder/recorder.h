@@ -131,6 +131,9 @@ bool modules_refresh(void);
 void modules_after_fork(void);
 // Whether a pc is in this library.
 bool modules_is_own(uint64_t pc);
+// Whether a pc is in the dynamic linker, whose first function has no unwind information: what is
+// called before main ends there.
+bool modules_is_start(uint64_t pc);
 // The mapping around an address; false: none.
 bool modules_mapping(uint64_t address, uint64_t *low, uint64_t *high, bool *is_stack);
 

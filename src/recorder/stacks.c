@@ -101,5 +101,7 @@ uint32_t stacks_here(struct recorder_thread *thread) {
     size_t own = 0;
     while (own < count && modules_is_own(thread->pcs[own]))
         own++;
-    return intern(thread, thread->pcs + own, count - own, unwind_end_is_truncated(end));
+    bool truncated = unwind_end_is_truncated(end) &&
+                     !(end == UNWIND_END_NO_RULE && modules_is_start(thread->pcs[count - 1]));
+    return intern(thread, thread->pcs + own, count - own, truncated);
 }
