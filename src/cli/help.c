@@ -87,7 +87,8 @@ static void print_topic(enum option_topic topic) {
 
 int verb_help(const struct tool *tool, bool debugging) {
     printf("usage: quern [options] [--] program [arguments]\n"
-           "       quern TOOL [options] [--] program [arguments]\n\n"
+           "       quern TOOL [options] [--] program [arguments]\n"
+           "       quern print [options] FILE      (quern print --help says more)\n\n"
            "Runs a program and tells what it does with memory and time. Defaults stand in [ ].\n\n"
            "  Tools:\n");
     for (size_t i = 0; i < tool_count; i++) {

@@ -58,7 +58,8 @@ static void print_option(const struct option *option) {
 static const char head[] =
     ".SH NAME\nquern \\- run a program and tell what it does with memory and time\n"
     ".SH SYNOPSIS\n.B quern\n[\\fIoptions\\fR] [\\-\\-] \\fIprogram\\fR [\\fIarguments\\fR]\n.br\n"
-    ".B quern\n\\fItool\\fR [\\fIoptions\\fR] [\\-\\-] \\fIprogram\\fR [\\fIarguments\\fR]\n"
+    ".B quern\n\\fItool\\fR [\\fIoptions\\fR] [\\-\\-] \\fIprogram\\fR [\\fIarguments\\fR]\n.br\n"
+    ".B quern print\n[\\fIoptions\\fR] \\fIfile\\fR\n"
     ".SH DESCRIPTION\nQuern runs an unmodified Linux x86-64 program, translating its code as it "
     "runs, and reports\nto standard error or a log. Its command line is Valgrind's.\n"
     ".SH TOOLS\n";

@@ -115,7 +115,8 @@ static void print_heads(const struct recording_info *info) {
     if (info->damage)
         printf("damaged:    %s; what follows is what comes before that\n", info->damage);
     else if (!info->is_complete)
-        puts("cut off:    Quern was ended before the program; what follows may lack the last second");
+        puts("cut off:    Quern was ended before the program; what follows may lack the last "
+             "second");
     char digits[32];
     if (info->end.missed)
         printf("missed:     %s events could not be recorded\n",

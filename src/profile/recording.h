@@ -6,9 +6,9 @@
 //   record   an event, or something that events refer to (a stack, a mapping, a thread)
 //
 // The writer is a sink; the reader is a source, so that whatever reads a running target reads a
-// recording too. The reader streams: its memory is bounded by the live blocks and the stacks, not by
-// the file. It trusts nothing: a file that is cut off gives what it holds, a damaged one gives what
-// comes before the damage, and either is said. Supervisor context.
+// recording too. The reader streams: its memory is bounded by the live blocks and the stacks, not
+// by the file. It trusts nothing: a file that is cut off gives what it holds, a damaged one gives
+// what comes before the damage, and either is said. Supervisor context.
 #ifndef QUERN_PROFILE_RECORDING_H
 #define QUERN_PROFILE_RECORDING_H
 
@@ -19,6 +19,7 @@
 #define RECORDING_CHUNK_MAGIC 0x4b4e4843u // "CHNK" in memory
 #define RECORDING_CHUNK_MAX   (4u << 20)  // bytes of records in a chunk
 #define RECORDING_STRING_MAX  65536
+#define RECORDING_TIME_UNIT   100000 // nanoseconds
 
 struct recording_header {
     char magic[8];

@@ -224,7 +224,8 @@ static void read_resized(struct reader *reader) {
 }
 
 static void read_time(struct reader *reader) {
-    uint64_t time = reader->time + get_bounded(reader, NUMBER_MAX, "a time makes no sense");
+    uint64_t units = get_bounded(reader, NUMBER_MAX / RECORDING_TIME_UNIT, "a time makes no sense");
+    uint64_t time = reader->time + units * RECORDING_TIME_UNIT;
     if (time > NUMBER_MAX)
         wrong(reader, "a time makes no sense");
     else
@@ -300,7 +301,8 @@ static bool read_chunk(struct reader *reader, struct buffers *buffers) {
     if (read_bytes(reader, &chunk, sizeof chunk) < sizeof chunk)
         return false;
     if (reader->info->is_complete || chunk.magic != RECORDING_CHUNK_MAGIC ||
-        chunk.plain > RECORDING_CHUNK_MAX || chunk.packed > ZSTD_COMPRESSBOUND(RECORDING_CHUNK_MAX)) {
+        chunk.plain > RECORDING_CHUNK_MAX ||
+        chunk.packed > ZSTD_COMPRESSBOUND(RECORDING_CHUNK_MAX)) {
         wrong(reader, "this is not a chunk");
         return false;
     }

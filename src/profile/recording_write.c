@@ -13,7 +13,7 @@
 // Room for the largest record: a stack, or a string.
 #define RECORD_MAX (RECORDING_STRING_MAX + 256)
 #define LEVEL      1
-#define TIME_STEP  100000 // nanoseconds: events closer together share a time
+#define TIME_STEP  10 // time units: events closer together share a time
 #define WAIT       1000000000
 
 struct recording_writer {
@@ -26,7 +26,7 @@ struct recording_writer {
     uint8_t *packed; // a chunk: its header, then the frame
     size_t packed_room;
     uint64_t waiting_since; // 0: unknown
-    uint64_t time;          // as last written
+    uint64_t time;          // as last written, in time units
     uint32_t thread;
     uint64_t blocks; // allocations so far
 };
@@ -43,7 +43,8 @@ static void write_bytes(struct recording_writer *writer, const void *bytes, size
 static void flush(struct recording_writer *writer) {
     if (!writer->used)
         return;
-    struct recording_chunk chunk = {.magic = RECORDING_CHUNK_MAGIC, .plain = (uint32_t)writer->used};
+    struct recording_chunk chunk = {.magic = RECORDING_CHUNK_MAGIC,
+                                    .plain = (uint32_t)writer->used};
     size_t packed = ZSTD_compress2(writer->packer, writer->packed + sizeof chunk,
                                    writer->packed_room - sizeof chunk, writer->plain, writer->used);
     if (ZSTD_isError(packed)) {
@@ -91,10 +92,11 @@ static void begin(struct recording_writer *writer, enum recording_kind kind) {
 static void place(struct recording_writer *writer, uint64_t time, uint32_t thread) {
     if (writer->used > CHUNK_SIZE)
         flush(writer);
-    if (time >= writer->time + TIME_STEP || (!writer->time && time)) {
+    uint64_t units = time / RECORDING_TIME_UNIT;
+    if (units >= writer->time + TIME_STEP || (!writer->time && units)) {
         put_byte(writer, RECORDING_TIME);
-        put_number(writer, time - writer->time);
-        writer->time = time;
+        put_number(writer, units - writer->time);
+        writer->time = units;
     }
     if (thread != writer->thread) {
         put_byte(writer, RECORDING_THREAD);

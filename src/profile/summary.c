@@ -27,8 +27,7 @@ static void note_peak(const struct summary *summary, struct summary_site *site) 
 }
 
 static struct summary_site *site_of(struct summary *summary, uint32_t stack) {
-    summary->sites =
-        grown(summary->sites, &summary->site_count, stack, sizeof *summary->sites);
+    summary->sites = grown(summary->sites, &summary->site_count, stack, sizeof *summary->sites);
     struct summary_site *site = &summary->sites[stack];
     note_peak(summary, site);
     return site;

@@ -89,8 +89,6 @@ static inline void write_record(struct recorder_thread *thread, enum wire_heap_k
         count_missed();
         return;
     }
-    // The exchange is also the barrier that makes `making` visible before the clock is read.
-    atomic_exchange(&ring->making, 1);
     put(ring, tail, clock_now() << WIRE_HEAP_KIND_BITS | kind);
     put(ring, tail + 1, a);
     if (count > 1)
@@ -100,7 +98,6 @@ static inline void write_record(struct recorder_thread *thread, enum wire_heap_k
     for (size_t i = 0; i < more_count; i++)
         put(ring, tail + 1 + count + i, more[i]);
     atomic_store_explicit(&ring->tail, end, memory_order_release);
-    atomic_store_explicit(&ring->making, 0, memory_order_release);
 }
 
 void record_stack(struct recorder_thread *thread, uint32_t id, const uint64_t *pcs, size_t count,

@@ -24,15 +24,15 @@
 // How long to wait between looks at the rings: the less there was, the longer.
 #define SHORTEST_WAIT 200000
 #define LONGEST_WAIT  10000000
-// Words in a look after which the next one is due at once.
-#define BUSY_WORDS 8192
+// Words in a ring after which the next look is due at once.
+#define BUSY_WORDS 20000
 
 struct process {
     int pid;
     struct heap_source *source;
     struct stacks stacks;
     struct heap_names *names;
-    struct massif *massif;            // of tool massif
+    struct massif *massif;           // of tool massif
     struct recording_writer *writer; // of tool heap, as is the summary
     struct summary summary;
     char *path; // of the recording
@@ -90,7 +90,8 @@ static void start_massif(struct process *process) {
     heap_source_add(process->source, &sink);
 }
 
-// Opens the file that the tool's option names, for writing. -1 after a message; *path is to be freed.
+// Opens the file that the tool's option names, for writing. -1 after a message; *path is to be
+// freed.
 static int open_out_file(int pid, char **path) {
     char *reason = NULL;
     *path = template_expand(settings()->out_file, pid, 0, &reason);

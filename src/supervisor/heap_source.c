@@ -16,9 +16,6 @@
 #include "wire/wire.h"
 #include "wire/wire_heap.h"
 
-// A thread that is in the middle of a record for this long was carried off by a longjmp.
-#define STUCK_NANOSECONDS 200000000
-
 // So many words are taken before the writer, who may be waiting for room, is told.
 #define GIVE_WORDS (WIRE_HEAP_RING_WORDS / 8)
 
@@ -27,11 +24,9 @@
 // What is known of a ring.
 struct ring {
     struct wire_heap_ring *shared;
-    uint64_t head;     // words taken
-    uint64_t tail;     // words that are there, as of this round
-    uint64_t next;     // clock of the record at head; NO_CLOCK: none
-    uint64_t clear_at; // the last time it was known to have nothing in the making
-    uint64_t stuck_tail, stuck_since;
+    uint64_t head; // words taken
+    uint64_t tail; // words that are there, as of this round
+    uint64_t next; // clock of the record at head; NO_CLOCK: none
     uint32_t thread;
     bool resizing; // the block in `moving` is between its two records
     uint64_t moving_address;
@@ -329,7 +324,8 @@ static void give_back(struct ring *ring) {
         return;
     atomic_store_explicit(&shared->head, ring->head, memory_order_release);
     atomic_store(&shared->taken, (uint32_t)ring->head);
-    if (atomic_load(&shared->waiting))
+    // A writer that waits is woken when there is enough room for it to be worth while.
+    if (atomic_load(&shared->waiting) && ring->tail - ring->head <= WIRE_HEAP_RING_WORDS / 2)
         syscall(SYS_futex, &shared->taken, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
@@ -341,25 +337,6 @@ static void recycle(struct ring *ring) {
 }
 
 // ---- putting rings in order ----
-
-// Up to which clock this ring has told everything: `now` if it has nothing in the making.
-static uint64_t told_until(struct ring *ring, uint64_t now) {
-    bool making = atomic_load(&ring->shared->making) != 0;
-    for (int i = 0; making && i < 200; i++) {
-        _mm_pause();
-        making = atomic_load(&ring->shared->making) != 0;
-    }
-    ring->tail = atomic_load_explicit(&ring->shared->tail, memory_order_acquire);
-    if (making && ring->tail != ring->stuck_tail) {
-        ring->stuck_tail = ring->tail;
-        ring->stuck_since = monotonic();
-    } else if (making && monotonic() - ring->stuck_since > STUCK_NANOSECONDS) {
-        making = false;
-    }
-    if (!making)
-        ring->clear_at = now;
-    return ring->clear_at;
-}
 
 static bool earlier(const struct heap_source *source, uint32_t a, uint32_t b) {
     return source->rings[source->order[a]].next < source->rings[source->order[b]].next;
@@ -419,7 +396,6 @@ size_t heap_source_drain(struct heap_source *source, bool last) {
         return 0;
     calibrate(source);
     uint64_t now = clock_now(source);
-    uint64_t horizon = last ? NO_CLOCK - 1 : now;
     uint32_t count = atomic_load(&source->header->ring_count);
     size_t words = 0;
     source->ring_count = count < WIRE_HEAP_RINGS ? count : WIRE_HEAP_RINGS;
@@ -427,9 +403,7 @@ size_t heap_source_drain(struct heap_source *source, bool last) {
     for (uint32_t i = 0; i < source->ring_count; i++) {
         struct ring *ring = &source->rings[i];
         ring->shared = (struct wire_heap_ring *)(source->area + WIRE_HEAP_RING_AT(i));
-        uint64_t until = told_until(ring, now);
-        if (!last && until < horizon)
-            horizon = until;
+        ring->tail = atomic_load_explicit(&ring->shared->tail, memory_order_acquire);
         if (ring->tail - ring->head > WIRE_HEAP_RING_WORDS) {
             source->broken = true;
             break;
@@ -439,7 +413,7 @@ size_t heap_source_drain(struct heap_source *source, bool last) {
         if (ring->next != NO_CLOCK)
             source->order[source->order_count++] = i;
     }
-    take_in_order(source, horizon);
+    take_in_order(source, last ? NO_CLOCK - 1 : now);
     for (uint32_t i = 0; i < source->ring_count && !source->broken; i++)
         recycle(&source->rings[i]);
     source->counts.missed = atomic_load(&source->header->missed);

@@ -394,6 +394,7 @@ static bool open_cache(struct unwind_space *space, struct unwind_thread *thread)
     if (thread->generation != generation) {
         for (size_t i = 0; i < UNWIND_CACHE_SIZE; i++)
             thread->cache[i].pc = 0;
+        thread->kept_count = 0;
         thread->generation = generation;
     }
     return true;
@@ -419,42 +420,173 @@ static __attribute__((noinline)) enum unwind_end step_slowly(struct walk *walk,
     return step(walk, &found);
 }
 
-size_t unwind_stack(struct unwind_space *space, struct unwind_thread *thread,
-                    const struct unwind_registers *registers, const struct unwind_memory *memory,
-                    uint64_t *pcs, size_t max, enum unwind_end *end) {
-    struct walk walk = {.space = space, .memory = memory, .registers = *registers, .exact = true};
-    struct place place = {registers->value[UNWIND_PC], registers->value[UNWIND_RSP], true};
-    struct unwind_thread *cached = open_cache(space, thread) ? thread : NULL;
-    enum unwind_end why = UNWIND_END_LIMIT;
-    size_t count = 0;
-    while (count < max) {
-        pcs[count++] = place.pc;
+// ---- frames of the walk before ----
+//
+// Most walks of a thread share their outer frames with the walk before. A frame's state is its pc,
+// stack pointer and rbp; with rules based on these two registers it determines, together with the
+// words at which return address and rbp are saved, the state of the next frame. So from a frame
+// with the state of a kept one, a walk goes on along the kept ones as long as those words are what
+// they were. Stacks with other rules (signal frames, other base registers, guesses) are not kept,
+// and a walk that meets such a rule after it has skipped frames, so that the registers saved in
+// them are not known to it, starts again without.
+
+struct keeper {
+    struct unwind_thread *thread; // NULL: nothing is kept or used
+    size_t join;                  // the first kept frame that may still be met
+    size_t rest;                  // the kept frames from here on are outer frames of this walk, too
+    size_t fresh;                 // frames noted before those
+    bool skipped;                 // steps were left out: only pc, sp and rbp are known
+};
+
+static void start_keeping(struct keeper *keeper, struct unwind_thread *cached,
+                          const struct unwind_memory *memory) {
+    *keeper = (struct keeper){.thread = cached, .join = UNWIND_KEPT_MAX, .rest = UNWIND_KEPT_MAX};
+    if (cached && cached->kept_high == memory->high)
+        keeper->join -= cached->kept_count;
+}
+
+// Of more frames than there is room for, the outermost stay.
+static inline void note(struct keeper *keeper, const struct unwind_kept *frame) {
+    keeper->thread->fresh[keeper->fresh++ % UNWIND_KEPT_MAX] = *frame;
+}
+
+// Notes the frame that a step by `rule` has led to.
+static inline void note_step(struct keeper *keeper, const struct unwind_rule *rule,
+                             const struct place *place, uint64_t last_sp, uint64_t rbp) {
+    uint64_t rbp_at = rule->slots[1] ? place->sp - 8 * (uint64_t)rule->slots[1] : 0;
+    if ((rule->base != UNWIND_RSP && rule->base != UNWIND_RBP) || place->exact ||
+        (rbp_at && rbp_at < last_sp))
+        keeper->thread = NULL;
+    else
+        note(keeper, &(struct unwind_kept){place->pc, place->sp, rbp, rbp_at});
+}
+
+// Goes along kept frames from the one with the state of `place`, if there is one. Writes the pcs of
+// the frames it leaves behind and returns how many; `place` is then the last one reached.
+static inline size_t follow_kept(struct keeper *keeper, struct walk *walk, struct place *place,
+                                 uint64_t *pcs, size_t max) {
+    const struct unwind_kept *kept = keeper->thread->kept;
+    while (keeper->join < UNWIND_KEPT_MAX && kept[keeper->join].sp < place->sp)
+        keeper->join++;
+    size_t first = keeper->join;
+    uint64_t *rbp = &walk->registers.value[UNWIND_RBP];
+    if (first == UNWIND_KEPT_MAX || kept[first].sp != place->sp || kept[first].pc != place->pc ||
+        kept[first].rbp != *rbp)
+        return 0;
+    size_t at = first;
+    for (; at + 1 < UNWIND_KEPT_MAX && at - first < max; at++) {
+        const struct unwind_kept *next = &kept[at + 1];
+        if (*(const uint64_t *)(next->sp - 8) != next->pc ||
+            (next->rbp_at && *(const uint64_t *)next->rbp_at != next->rbp))
+            break;
+        pcs[at - first] = kept[at].pc;
+    }
+    // The first of them has been noted already, by the step that led to it.
+    if (at + 1 == UNWIND_KEPT_MAX) {
+        keeper->rest = first;
+        keeper->fresh--;
+    } else {
+        for (size_t i = first + 1; i <= at; i++)
+            note(keeper, &kept[i]);
+    }
+    keeper->join = at + 1;
+    keeper->skipped |= at > first;
+    *place = (struct place){kept[at].pc, kept[at].sp, false};
+    *rbp = kept[at].rbp;
+    return at - first;
+}
+
+// The walk has reached the bottom: what it noted replaces the kept frames that it did not meet.
+static void keep_frames(const struct keeper *keeper, uint64_t high) {
+    struct unwind_thread *thread = keeper->thread;
+    size_t count = keeper->fresh < keeper->rest ? keeper->fresh : keeper->rest;
+    for (size_t i = 1; i <= count; i++)
+        thread->kept[keeper->rest - i] = thread->fresh[(keeper->fresh - i) % UNWIND_KEPT_MAX];
+    thread->kept_count = UNWIND_KEPT_MAX - keeper->rest + count;
+    thread->kept_high = high;
+}
+
+// Ends a walk that cannot go on along the fast path, or makes one slow step.
+static enum unwind_end leave_fast_path(struct walk *walk, struct unwind_thread *cached,
+                                       struct keeper *keeper, struct place *place) {
+    walk->registers.value[UNWIND_PC] = place->pc;
+    walk->registers.value[UNWIND_RSP] = place->sp;
+    walk->exact = place->exact;
+    keeper->thread = NULL;
+    enum unwind_end result = step_slowly(walk, cached);
+    *place = (struct place){walk->registers.value[UNWIND_PC], walk->registers.value[UNWIND_RSP],
+                            walk->exact};
+    return result;
+}
+
+struct walked {
+    size_t count;
+    enum unwind_end end;
+};
+
+// One walk. False: it went along kept frames into code that it cannot leave without the registers
+// that were saved in them.
+static bool walk_stack(struct walk *walk, struct unwind_thread *cached, struct keeper *keeper,
+                       uint64_t *pcs, size_t max, struct walked *walked) {
+    struct place place = {walk->registers.value[UNWIND_PC], walk->registers.value[UNWIND_RSP],
+                          true};
+    *walked = (struct walked){.end = UNWIND_END_LIMIT};
+    while (walked->count < max) {
+        pcs[walked->count++] = place.pc;
         uint64_t address = place.pc - !place.exact;
+        uint64_t sp = place.sp;
         const struct unwind_cache_entry *entry = find_entry(cached, address);
         enum unwind_end result = STEP_DONE;
-        if (__builtin_expect(entry->pc != address, 0) ||
-            __builtin_expect(!step_within(&walk, &entry->rule, &place), 0)) {
-            walk.registers.value[UNWIND_PC] = place.pc;
-            walk.registers.value[UNWIND_RSP] = place.sp;
-            walk.exact = place.exact;
-            result = step_slowly(&walk, cached);
-            place = (struct place){walk.registers.value[UNWIND_PC],
-                                   walk.registers.value[UNWIND_RSP], walk.exact};
+        if (__builtin_expect(entry->pc == address, 1) &&
+            __builtin_expect(step_within(walk, &entry->rule, &place), 1)) {
+            if (keeper->thread)
+                note_step(keeper, &entry->rule, &place, sp, walk->registers.value[UNWIND_RBP]);
+            if (keeper->thread && keeper->join < UNWIND_KEPT_MAX)
+                walked->count +=
+                    follow_kept(keeper, walk, &place, pcs + walked->count, max - walked->count);
+            if (keeper->skipped && !keeper->thread)
+                return false;
+        } else if (entry->pc == address && entry->rule.kind == RULE_END) {
+            walked->end = UNWIND_END_BOTTOM;
+            if (keeper->thread)
+                keep_frames(keeper, walk->memory->high);
+            return true;
+        } else if (keeper->skipped) {
+            return false;
+        } else {
+            result = leave_fast_path(walk, cached, keeper, &place);
         }
         if (result == STEP_DONE && place.pc == 0)
             result = UNWIND_END_BOTTOM;
         if (result != STEP_DONE) {
-            why = result;
-            break;
+            walked->end = result;
+            return true;
         }
     }
+    return true;
+}
+
+size_t unwind_stack(struct unwind_space *space, struct unwind_thread *thread,
+                    const struct unwind_registers *registers, const struct unwind_memory *memory,
+                    uint64_t *pcs, size_t max, enum unwind_end *end) {
+    struct walk walk = {.space = space, .memory = memory, .registers = *registers, .exact = true};
+    struct unwind_thread *cached = open_cache(space, thread) ? thread : NULL;
+    struct keeper keeper;
+    struct walked walked;
+    start_keeping(&keeper, cached, memory);
+    if (!walk_stack(&walk, cached, &keeper, pcs, max, &walked)) {
+        walk =
+            (struct walk){.space = space, .memory = memory, .registers = *registers, .exact = true};
+        keeper = (struct keeper){0};
+        walk_stack(&walk, cached, &keeper, pcs, max, &walked);
+    }
     thread->counts.walks++;
-    thread->counts.frames += count;
+    thread->counts.frames += walked.count;
     thread->counts.guessed += walk.guessed;
-    thread->counts.ends[why]++;
+    thread->counts.ends[walked.end]++;
     if (cached)
         close_cache(thread);
     if (end)
-        *end = why;
-    return count;
+        *end = walked.end;
+    return walked.count;
 }

@@ -197,13 +197,27 @@ struct unwind_cache_entry {
     const struct unwind_table *table;
 };
 
-// All zero is a valid first state. Large (32 KiB): neither for the stack of a signal handler nor
+// A frame of the last walk. The next walk of the thread that comes to the same place in the stack
+// need not look the rest up: it compares the words in memory that led from frame to frame.
+struct unwind_kept {
+    uint64_t pc, sp, rbp;
+    uint64_t rbp_at; // where rbp was read; 0: it is the inner frame's. pc was read at sp - 8
+};
+
+#define UNWIND_KEPT_MAX 160
+
+// All zero is a valid first state. Large (40 KiB): neither for the stack of a signal handler nor
 // for static thread-local storage, which comes out of every thread's stack: programs that ask for
 // small stacks (node) cannot create threads then. Map it.
 struct unwind_thread {
     struct unwind_counts counts;
     uint64_t generation; // of the space, when the cache was last emptied
     atomic_bool walking;
+    // The outermost frames of the last walk that reached the bottom, at the end of the array.
+    size_t kept_count;
+    uint64_t kept_high; // end of the stack that they are on
+    struct unwind_kept kept[UNWIND_KEPT_MAX];
+    struct unwind_kept fresh[UNWIND_KEPT_MAX]; // of the walk in progress
     _Alignas(64) struct unwind_cache_entry cache[UNWIND_CACHE_SIZE];
 };
 

@@ -9,9 +9,12 @@
 //   clock   what orders the records of all rings: the processor's time-stamp counter, or
 //           CLOCK_MONOTONIC in nanoseconds where that counter does not run evenly
 //
-// How the order is kept: a writer sets `making`, only then reads the clock, writes, moves `tail`,
-// and clears `making`. A reader who notes the time T and afterwards finds `making` clear knows that
-// whatever this ring will say later is younger than T.
+// How the order is kept: a record is in the ring before what it tells can have consequences: a
+// release is written before the block is given back, an allocation before the block is handed out.
+// So when one event can only happen after another, its clock is later, and it was written after the
+// other could be seen. A reader notes the time, looks at all rings, and takes only what is older
+// than that: whatever it did not see yet, nothing that it takes can depend on. What is left is
+// taken in a later round, ordered by the clock again.
 //
 // Nothing in the area is to be trusted by the supervisor: the target may have overwritten it.
 #ifndef QUERN_WIRE_WIRE_HEAP_H
@@ -55,8 +58,7 @@ enum wire_heap_state {
 enum wire_heap_clock { WIRE_HEAP_CLOCK_TSC = 1, WIRE_HEAP_CLOCK_MONOTONIC = 2 };
 
 struct wire_heap_ring {
-    _Atomic uint64_t tail; // words ever written
-    _Atomic uint32_t making;
+    _Atomic uint64_t tail;              // words ever written
     _Atomic uint32_t state;             // enum wire_heap_state
     _Alignas(64) _Atomic uint64_t head; // words ever taken, by the supervisor
     // Low half of head, for the writer that waits for room (a futex).
