@@ -27,7 +27,7 @@
 static struct load_result loaded;
 
 // Where the kernel has put something of ours into the target's areas, the target must not go.
-static void reserve_own_mappings(void) {
+static void look_at_own_mappings(void) {
     struct maps maps;
     struct maps_line line;
     struct space_attributes attributes = {.tag = SPACE_ENGINE};
@@ -36,6 +36,8 @@ static void reserve_own_mappings(void) {
     while (maps_next(&maps, &line))
         if (line.start < HIGH_END && line.end > LOW_START)
             space_map(&target_space, line.start, line.end, &attributes);
+        else if (strcmp(line.path, "[vsyscall]") == 0)
+            process.has_vsyscall = true;
     maps_close(&maps);
 }
 
@@ -103,7 +105,7 @@ int main(int argc, char **argv) {
 
     task_init_process();
     space_init(&target_space);
-    reserve_own_mappings();
+    look_at_own_mappings();
     cache_init();
     task_init_thread();
     self->is_leader = true;

@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "engine/cache/block.h"
 #include "engine/fatal.h"
@@ -24,7 +25,8 @@ enum {
     ERROR_WRITE = 2,
     ERROR_FETCH = 0x14
 };
-enum { OPCODE_PUSHF = 0x9c, FLAG_TRAP = 0x100 };
+enum { OPCODE_PUSHF = 0x9c, FLAG_TRAP = 0x100, VSYSCALL_STEP = 0x400 };
+#define VSYSCALL_PAGE 0xffffffffff600000ul
 
 static struct code_bytes code; // guarded by the cache lock
 
@@ -56,11 +58,32 @@ static bool wants_print(uint64_t pc) {
            strtoul(process.print_blocks, NULL, 16) == pc;
 }
 
+static void return_to_caller(void) {
+    if (target_read(&self->pc, self->gpr[RSP], 8) == 0)
+        self->gpr[RSP] += 8;
+    else
+        signal_raise(SIGSEGV, SEGV_MAPERR, self->gpr[RSP], TRAP_PAGE_FAULT, 4);
+}
+
+// Old static programs ask for the time at fixed addresses, where the kernel answers in code's stead.
+static bool perform_vsyscall(uint64_t pc) {
+    static const int numbers[] = {SYS_gettimeofday, SYS_time, SYS_getcpu};
+    uint64_t index = (pc - VSYSCALL_PAGE) / VSYSCALL_STEP;
+    if (!process.has_vsyscall || pc % VSYSCALL_STEP || index >= 3)
+        return false;
+    struct sys_arguments args = {{self->gpr[RDI], self->gpr[RSI], self->gpr[RDX]}};
+    self->gpr[RAX] = sys_pass(numbers[index], &args);
+    return_to_caller();
+    return true;
+}
+
 // The block at pc, translated if need be. NULL: a signal has been raised, or try again.
 static struct block *get_block(uint64_t pc) {
     struct block *block = block_find(pc);
     if (block)
         return block;
+    if (pc >= VSYSCALL_PAGE && perform_vsyscall(pc))
+        return NULL;
     if (pc >> 32 && !cache_high_code) {
         flush(true);
         return NULL;
@@ -102,10 +125,7 @@ static void perform_replaced(uint64_t pc) {
     if (!hooked)
         fatal("internal error: no replacement at 0x%lx", pc);
     hooked->function(hooked->argument);
-    if (target_read(&self->pc, self->gpr[RSP], 8) == 0)
-        self->gpr[RSP] += 8;
-    else
-        signal_raise(SIGSEGV, SEGV_MAPERR, self->gpr[RSP], TRAP_PAGE_FAULT, 4);
+    return_to_caller();
 }
 
 // A call that a tool has inserted; afterwards the block goes on. What has become pending meanwhile

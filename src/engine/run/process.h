@@ -14,6 +14,7 @@ extern struct process {
     uint64_t stack_start, stack_end;
     int wire_fd, config_fd;
     bool trace_syscalls;
+    bool has_vsyscall;
     const char *print_blocks; // --debug-print-blocks
 } process;
 
