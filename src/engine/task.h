@@ -41,7 +41,7 @@ struct queued_signal {
 };
 
 struct sighand;
-struct tool_task;
+struct unwind_thread;
 
 struct task {
     uint64_t gpr[GPR_COUNT];
@@ -72,6 +72,7 @@ struct task {
     uint64_t held_back;          // sent to the thread, never blocked natively, but by the target
     stack_t altstack;            // the target's
     struct sighand *sighand;     // the target's handlers, shared by the threads of a process
+    struct unwind_thread *unwinder; // made when its stack is first walked
     uint64_t clear_child_tid;    // set_tid_address
     uint64_t robust_list;
     void *host_altstack;

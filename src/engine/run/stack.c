@@ -1,39 +1,90 @@
+#include <pthread.h>
+#include <sys/mman.h>
+
 #include "engine/load/file.h"
+#include "engine/memory/memory.h"
 #include "engine/memory/target.h"
 #include "engine/run/stack.h"
 #include "engine/sys/maps.h"
 #include "engine/task.h"
 #include "unwind/unwind.h"
 
+static struct unwind_space space;
+static bool is_open;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // taken inside the space lock
+
 static bool read_word(void *context, uint64_t address, uint64_t *word) {
     return target_read(word, address, sizeof *word) == 0;
 }
 
-// Adds the module whose code is in this mapping.
-static void add_module(const struct mapped_code *code, void *space) {
+static void add_module(const struct mapped_code *code, void *unused) {
     struct file_view file;
     uint64_t address;
     if (!file_open(&file, code->path))
         return;
     if (file_code_address(&file, code->offset, &address))
-        unwind_space_add_file(space, file.bytes, file.size, code->start - address, true);
+        unwind_space_add_file(&space, file.bytes, file.size, code->start - address, true);
     file_close(&file);
+}
+
+static bool open_space(void) {
+    if (__atomic_load_n(&is_open, __ATOMIC_ACQUIRE))
+        return true;
+    memory_read_lock();
+    pthread_mutex_lock(&lock);
+    if (!is_open && unwind_space_open(&space) == UNWIND_OK) {
+        maps_for_each_code(0, UINT64_MAX, add_module, NULL);
+        __atomic_store_n(&is_open, true, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&lock);
+    memory_unlock();
+    return is_open;
+}
+
+void stack_module_mapped(const struct mapped_code *code) {
+    pthread_mutex_lock(&lock);
+    if (is_open) {
+        unwind_space_remove(&space, code->start, code->end);
+        add_module(code, NULL);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void stack_module_gone(uint64_t start, uint64_t end) {
+    pthread_mutex_lock(&lock);
+    if (is_open)
+        unwind_space_remove(&space, start, end);
+    pthread_mutex_unlock(&lock);
+}
+
+void stack_thread_end(void) {
+    if (self->unwinder)
+        munmap(self->unwinder, sizeof *self->unwinder);
+    self->unwinder = NULL;
+}
+
+void stack_forked(void) {
+    pthread_mutex_init(&lock, NULL);
+    if (is_open)
+        unwind_space_after_fork(&space);
 }
 
 size_t stack_of_task(uint64_t *pcs, size_t max) {
     static const uint8_t numbers[UNWIND_REGISTERS] = {RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP,
                                                       R8,  R9,  R10, R11, R12, R13, R14, R15};
-    static struct unwind_thread thread; // a fatal signal happens once
-    struct unwind_space space;
     struct unwind_registers registers;
-    if (unwind_space_open(&space) != UNWIND_OK)
+    if (!open_space())
         return 0;
-    maps_for_each_code(0, UINT64_MAX, add_module, &space);
+    if (!self->unwinder) {
+        void *memory = mmap(NULL, sizeof *self->unwinder, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED)
+            return 0;
+        self->unwinder = memory;
+    }
     for (unsigned i = 0; i < UNWIND_PC; i++)
         registers.value[i] = self->gpr[numbers[i]];
     registers.value[UNWIND_PC] = self->pc;
     struct unwind_memory memory = {.read = read_word};
-    size_t count = unwind_stack(&space, &thread, &registers, &memory, pcs, max, NULL);
-    unwind_space_close(&space);
-    return count;
+    return unwind_stack(&space, self->unwinder, &registers, &memory, pcs, max, NULL);
 }

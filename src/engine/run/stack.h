@@ -1,12 +1,22 @@
-// The target's call stack, as seen from the engine.
+// The target's call stacks, as seen from the engine.
+//
+// Nothing is prepared before the first walk: it reads the modules that are mapped then; afterwards
+// the reports of modules that come and go keep the picture true (sys/report.c).
 #ifndef QUERN_ENGINE_RUN_STACK_H
 #define QUERN_ENGINE_RUN_STACK_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+struct mapped_code;
+
 // Walks the calling thread's stack from its saved registers. Writes at most max pcs, innermost
-// first, and returns how many. Modules are looked up when first needed, from the ledger.
+// first, and returns how many. Not while the space lock is held for writing.
 size_t stack_of_task(uint64_t *pcs, size_t max);
+
+void stack_module_mapped(const struct mapped_code *);
+void stack_module_gone(uint64_t start, uint64_t end);
+void stack_thread_end(void);
+void stack_forked(void);
 
 #endif

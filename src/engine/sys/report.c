@@ -5,13 +5,16 @@
 #include <unistd.h>
 
 #include "engine/hooks/hooks.h"
+#include "engine/run/stack.h"
 #include "engine/sys/maps.h"
 #include "engine/sys/report.h"
 #include "wire/wire_target.h"
 
 void report_module_path(uint64_t start, uint64_t end, uint64_t offset, uint64_t prot,
                         const char *path) {
+    struct mapped_code code = {.start = start, .end = end, .offset = offset, .path = path};
     functions_of_module(start, end, offset, path);
+    stack_module_mapped(&code);
     wire_send_module_map(start, end, offset, prot, path);
 }
 
@@ -27,6 +30,7 @@ void report_module(uint64_t start, uint64_t end, uint64_t offset, uint64_t prot,
 
 void report_module_gone(uint64_t start, uint64_t end) {
     functions_gone(start, end);
+    stack_module_gone(start, end);
     wire_send_module_unmap(start, end);
 }
 

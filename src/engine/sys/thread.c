@@ -22,6 +22,7 @@
 #include "engine/memory/target.h"
 #include "engine/run/enter.h"
 #include "engine/run/process.h"
+#include "engine/run/stack.h"
 #include "engine/signal/signal.h"
 #include "engine/sys/sys.h"
 #include "engine/task.h"
@@ -94,6 +95,7 @@ static void *thread_main(void *argument) {
         run_task();
     }
     task_unregister(self);
+    stack_thread_end();
     task_free_thread();
     return NULL;
 }
@@ -195,6 +197,7 @@ static void forget_pending_signals(void) {
 static void after_fork(const struct clone_request *request, int parent) {
     cache_forked();
     memory_forked();
+    stack_forked();
     task_forked();
     forget_pending_signals();
     self->is_leader = true;
