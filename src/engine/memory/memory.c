@@ -131,7 +131,7 @@ static void forget_watch(struct watch **slot) {
     free(watch);
 }
 
-void memory_changed(uint64_t start, uint64_t end) {
+static void forget_code(uint64_t start, uint64_t end) {
     cache_lock();
     cache_invalidate(start, end);
     if ((end - start) / PAGE < 1 << WATCH_BITS) {
@@ -149,6 +149,27 @@ void memory_changed(uint64_t start, uint64_t end) {
                     slot = &(*slot)->next;
     }
     cache_unlock();
+}
+
+// Code only comes from what is executable: large mappings of data cost nothing here.
+void memory_changed(uint64_t start, uint64_t end) {
+    struct space_range range;
+    for (uint64_t at = start; space_next(&target_space, &at, end, &range);)
+        if (range.attributes.prot & PROT_EXEC)
+            forget_code(range.start, range.end);
+}
+
+void memory_discarded(uint64_t start, uint64_t end) {
+    struct space_range range;
+    memory_read_lock();
+    for (uint64_t at = start; space_next(&target_space, &at, end, &range);) {
+        if (!(range.attributes.prot & PROT_EXEC))
+            continue;
+        cache_lock();
+        cache_invalidate(range.start, range.end);
+        cache_unlock();
+    }
+    memory_unlock();
 }
 
 // ---- reading code ------------------------------------------------------------------------------

@@ -33,7 +33,10 @@ bool memory_write_fault(uint64_t address);
 // Makes all watched pages writable, as before a system call is tried again. True if there were any.
 bool memory_unwatch_all(void);
 
-// Bookkeeping for changed mappings; write lock held. Drops translations and watches in the range.
+// Bookkeeping for mappings that are about to change in the ledger; write lock held. Drops
+// translations and watches in the range.
 void memory_changed(uint64_t start, uint64_t end);
+// The contents are gone (madvise), the mappings are not. Takes the locks.
+void memory_discarded(uint64_t start, uint64_t end);
 
 #endif

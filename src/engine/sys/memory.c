@@ -333,13 +333,8 @@ long sys_madvise(long number, struct sys_arguments *args) {
     if (end > start && !is_targets(start, end))
         return -ENOMEM;
     long result = sys_pass(number, args);
-    if (result == 0 && (args->a[2] == MADV_DONTNEED || args->a[2] == MADV_REMOVE) && end > start) {
-        memory_read_lock();
-        cache_lock();
-        cache_invalidate(start, end);
-        cache_unlock();
-        memory_unlock();
-    }
+    if (result == 0 && (args->a[2] == MADV_DONTNEED || args->a[2] == MADV_REMOVE) && end > start)
+        memory_discarded(start, end);
     return result;
 }
 
