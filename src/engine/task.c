@@ -125,13 +125,6 @@ void task_forked(void) {
     self->tid = syscall(SYS_gettid);
 }
 
-void task_for_each(void (*fn)(struct task *, void *), void *argument) {
-    pthread_mutex_lock(&list_lock);
-    for (struct task *task = tasks; task; task = task->next)
-        fn(task, argument);
-    pthread_mutex_unlock(&list_lock);
-}
-
 // ---- stopping ----------------------------------------------------------------------------------
 
 void task_become_busy(void) {

@@ -104,9 +104,6 @@ void task_lock_list(void);
 void task_unlock_list(void);
 void task_forked(void);
 
-// Calls fn for every task while the list is locked.
-void task_for_each(void (*fn)(struct task *, void *), void *argument);
-
 // Stops all other threads where they are not busy, and lets them go again. One thread at a time
 // does this; the caller is not busy while it waits for its turn, and holds no lock.
 void task_stop_others(void);

@@ -435,15 +435,6 @@ unsigned cache_invalidate(uint64_t start, uint64_t end) {
     return killed;
 }
 
-bool cache_has_code(uint64_t start, uint64_t end) {
-    for (uint64_t number = start / 4096; number <= (end - 1) / 4096; number++) {
-        struct code_page *page = page_find(number);
-        if (page && page->blocks)
-            return true;
-    }
-    return false;
-}
-
 void cache_flush(void) {
     memset(hash, 0, sizeof hash);
     memset(pages, 0, sizeof pages);

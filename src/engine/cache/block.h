@@ -117,7 +117,6 @@ bool cache_room(uint8_t **hot, uint8_t **cold);
 void cache_commit(uint8_t *hot, uint8_t *cold);
 // Drops every block that touches [start, end). Returns how many.
 unsigned cache_invalidate(uint64_t start, uint64_t end);
-bool cache_has_code(uint64_t start, uint64_t end);
 
 // Drops everything. All other threads must be stopped outside the cache.
 void cache_flush(void);
