@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/verbs.h"
+#include "report/heap_export.h"
 
 static bool offered(const struct option *option) {
     return option->state == OPTION_WORKS && strlen(option->name) > 1;
@@ -24,12 +25,52 @@ static void print_choices(const char *choices) {
         putchar(*choices == '|' ? ' ' : *choices);
 }
 
+static void print_verbs(void) {
+    for (size_t i = 0; i < verb_count; i++)
+        printf("%s%s", i ? " " : "", verb_table[i].name);
+}
+
+static void print_formats(void) {
+    for (size_t i = 0; i < heap_format_count; i++)
+        printf("%s%s", i ? " " : "", heap_formats[i].name);
+}
+
+static void print_weights(void) {
+    for (size_t i = 0; i < heap_weight_count; i++)
+        printf("%s%s", i ? " " : "", heap_weights[i].name);
+}
+
+// Behind a verb: files, and what export's two options choose from.
+static void print_bash_verbs(void) {
+    printf("    if ((COMP_CWORD > 1)) && [[ \" ");
+    print_verbs();
+    printf(" \" == *\" ${COMP_WORDS[1]} \"* ]]; then\n"
+           "        name=${COMP_WORDS[COMP_CWORD - 1]}\n"
+           "        [[ $word == = ]] && word=\n"
+           "        [[ $name == = ]] && name=${COMP_WORDS[COMP_CWORD - 2]}\n"
+           "        case ${COMP_WORDS[1]}$name in\n"
+           "        export--as) COMPREPLY=($(compgen -W '");
+    print_formats();
+    printf("' -- \"$word\")) ;;\n"
+           "        export--by) COMPREPLY=($(compgen -W '");
+    print_weights();
+    printf("' -- \"$word\")) ;;\n"
+           "        *)\n"
+           "            COMPREPLY=($(compgen -f -- \"$word\"))\n"
+           "            [[ ${COMP_WORDS[1]} == export ]] &&\n"
+           "                COMPREPLY+=($(compgen -W '--as --by -o' -- \"$word\")) ;;\n"
+           "        esac\n"
+           "        return\n"
+           "    fi\n");
+}
+
 int verb_completion_bash(void) {
     printf("# bash completion for quern\n"
            "_quern() {\n"
            "    local word=${COMP_WORDS[COMP_CWORD]} i name=\n"
-           "    COMPREPLY=()\n"
-           "    # Behind the first word that is no option, the program's own completion serves.\n"
+           "    COMPREPLY=()\n");
+    print_bash_verbs();
+    printf("    # Behind the first word that is no option, the program's own completion serves.\n"
            "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
            "        case ${COMP_WORDS[i]} in\n"
            "        =) ((i++)) ;;\n"
@@ -80,6 +121,8 @@ int verb_completion_bash(void) {
            "    COMPREPLY=($(compgen -c -- \"$word\") $(compgen -f -- \"$word\"))\n"
            "    ((COMP_CWORD == 1)) && COMPREPLY+=($(compgen -W '");
     print_tools();
+    putchar(' ');
+    print_verbs();
     printf("' -- \"$word\"))\n"
            "}\n"
            "complete -F _quern quern\n");
@@ -100,6 +143,20 @@ static void print_zsh_help(const char *help) {
 
 int verb_completion_zsh(void) {
     printf("#compdef quern\n"
+           "if (( CURRENT > 2 )) && [[ \" ");
+    print_verbs();
+    printf(" \" == *\" $words[2] \"* ]]; then\n"
+           "    case $words[2]$words[CURRENT-1] in\n"
+           "    export--as) compadd ");
+    print_formats();
+    printf(" ;;\n"
+           "    export--by) compadd ");
+    print_weights();
+    printf(" ;;\n"
+           "    *) _files ;;\n"
+           "    esac\n"
+           "    return\n"
+           "fi\n"
            "if (( CURRENT > 2 )) && [[ \" ");
     print_tools();
     printf(" \" == *\" $words[2] \"* ]]; then\n"

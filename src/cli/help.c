@@ -88,7 +88,7 @@ static void print_topic(enum option_topic topic) {
 int verb_help(const struct tool *tool, bool debugging) {
     printf("usage: quern [options] [--] program [arguments]\n"
            "       quern TOOL [options] [--] program [arguments]\n"
-           "       quern print [options] FILE      (quern print --help says more)\n\n"
+           "       quern VERB FILE ...\n\n"
            "Runs a program and tells what it does with memory and time. Defaults stand in [ ].\n\n"
            "  Tools:\n");
     for (size_t i = 0; i < tool_count; i++) {
@@ -97,6 +97,11 @@ int verb_help(const struct tool *tool, bool debugging) {
         text_format(&help, "%s%s", tool_table[i].help, tool_table[i].works ? "" : " (not yet)");
         print_wrapped(help.bytes, column);
         text_free(&help);
+    }
+    printf("\n  Verbs, for files that tools have written (quern VERB --help says more):\n");
+    for (size_t i = 0; i < verb_count; i++) {
+        size_t column = (size_t)printf("    %s %s", verb_table[i].name, verb_table[i].arguments);
+        print_wrapped(verb_table[i].help, column);
     }
     for (enum option_topic topic = 0; topic < TOPIC_DEBUGGING; topic++)
         print_topic(topic);

@@ -138,9 +138,9 @@ int main(int argc, char **argv) {
     struct source_words words = {0};
     if (argc < 1)
         return STATUS_FAILED;
-    // A program of this name is run by its path or after --.
-    if (argc > 1 && strcmp(argv[1], "print") == 0)
-        return verb_print(argv + 2);
+    const struct verb *verb = argc > 1 ? verb_find(argv[1]) : NULL;
+    if (verb)
+        return verb->run(argv + 2);
     take_apart(&command, (size_t)argc, argv);
     int status = print_verb(&command);
     if (status < 0) {

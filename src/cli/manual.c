@@ -4,6 +4,7 @@
 
 #include "cli/verbs.h"
 #include "config.h"
+#include "report/heap_export.h"
 
 // Text for roff: backslashes and hyphens escaped, no line that starts with a control character.
 static void print_roff(const char *text) {
@@ -59,7 +60,7 @@ static const char head[] =
     ".SH NAME\nquern \\- run a program and tell what it does with memory and time\n"
     ".SH SYNOPSIS\n.B quern\n[\\fIoptions\\fR] [\\-\\-] \\fIprogram\\fR [\\fIarguments\\fR]\n.br\n"
     ".B quern\n\\fItool\\fR [\\fIoptions\\fR] [\\-\\-] \\fIprogram\\fR [\\fIarguments\\fR]\n.br\n"
-    ".B quern print\n[\\fIoptions\\fR] \\fIfile\\fR\n"
+    ".B quern\n\\fIverb\\fR \\fIfile\\fR ...\n"
     ".SH DESCRIPTION\nQuern runs an unmodified Linux x86-64 program, translating its code as it "
     "runs, and reports\nto standard error or a log. Its command line is Valgrind's.\n"
     ".SH TOOLS\n";
@@ -76,6 +77,10 @@ static const char tail[] =
     ".SH EXIT STATUS\nThe status of the program. If a signal ended it, quern ends by the same "
     "signal; if that was\nthe SIGINT or SIGTERM of \\-\\-duration, the status is 0.\n"
     ".TP\n1\na bad option, or Quern itself failed\n"
+    ".TP\n2\na verb has read a recording that is cut off, damaged or lacks events, and has given "
+    "what it\nholds, with a notice on standard error (\\fBprint\\fR says so in its output, with "
+    "status "
+    "0)\n"
     ".TP\n126\nthe program cannot be run\n.TP\n127\nthe program was not found\n"
     ".SH FILES AND ENVIRONMENT\nOptions are taken from these places, in this order; later ones "
     "win, "
@@ -92,6 +97,32 @@ static const char tail[] =
     "message.\n"
     ".SH SEE ALSO\n.BR valgrind (1),\n.BR gdb (1)\n";
 
+static void print_item(const char *name, const char *help) {
+    printf(".TP\n.B ");
+    print_roff(name);
+    putchar('\n');
+    print_roff(help);
+    putchar('\n');
+}
+
+static void print_verbs(void) {
+    printf(".SH VERBS\nThese work on files that tools have written; "
+           "\\fBquern\\fR \\fIverb\\fR \\fB\\-\\-help\\fR says more.\n");
+    for (size_t i = 0; i < verb_count; i++) {
+        printf(".TP\n.B %s ", verb_table[i].name);
+        print_roff(verb_table[i].arguments);
+        putchar('\n');
+        print_roff(verb_table[i].help);
+        putchar('\n');
+    }
+    printf(".SS Formats of export (\\-\\-as)\n");
+    for (size_t i = 0; i < heap_format_count; i++)
+        print_item(heap_formats[i].name, heap_formats[i].help);
+    printf(".SS What stacks are weighed by (\\-\\-by)\n");
+    for (size_t i = 0; i < heap_weight_count; i++)
+        print_item(heap_weights[i].name, heap_weights[i].help);
+}
+
 int verb_manual(void) {
     printf(".TH QUERN 1 \"\" \"Quern " QUERN_VERSION "\" \"User Commands\"\n");
     fputs(head, stdout);
@@ -100,6 +131,7 @@ int verb_manual(void) {
         print_roff(tool_table[i].help);
         printf(".%s\n", tool_table[i].works ? "" : " Not supported yet.");
     }
+    print_verbs();
     printf(".SH OPTIONS\n");
     for (enum option_topic topic = 0; topic < TOPIC_COUNT; topic++) {
         printf(".SS %s%s\n", topic > TOPIC_DEBUGGING ? "Tool " : "", topic_title(topic));

@@ -9,7 +9,22 @@
 
 // Runs `argv` (the target's words) with these values.
 int verb_run(const struct tool *tool, const struct option_values *values, char **argv);
-// Shows a massif.out or a recording. `words` are those after `print`, NULL-terminated.
+// The verbs that read files: the first word of a command line chooses one. Help, manual and
+// completion derive from this table. A program of such a name is run by its path or after --.
+struct verb {
+    const char *name;
+    const char *arguments;
+    const char *help;
+    int (*run)(char **words); // those after the verb, NULL-terminated
+};
+
+extern const struct verb verb_table[];
+extern const size_t verb_count;
+const struct verb *verb_find(const char *name);
+
+// Writes a recording in another format.
+int verb_export(char **words);
+// Shows a massif.out or a recording.
 int verb_print(char **words);
 // Help by topic; with a tool, that tool's options too; with `debugging`, everything.
 int verb_help(const struct tool *tool, bool debugging);

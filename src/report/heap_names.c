@@ -70,11 +70,15 @@ static struct heap_place *resolve(struct heap_names *names, uint64_t address) {
     size_t count = symbols_resolve(names->symbols, names->pid, address, true, frames, INLINED_MAX);
     *place = (struct heap_place){.address = address - 1, .count = count ? count : 1};
     place->texts = base_allocate(place->count * sizeof *place->texts);
-    if (!count)
+    place->frames = base_allocate(place->count * sizeof *place->frames);
+    if (!count) {
         place->texts[0] = text_of(names, NULL);
+        place->frames[0] = (struct symbol_frame){0};
+    }
     place->is_alloc = count > 0;
     for (size_t i = 0; i < count; i++) {
         place->texts[i] = text_of(names, &frames[i]);
+        place->frames[i] = frames[i];
         if (place->is_alloc && !is_alloc_fn(names, frames[i].name)) {
             place->is_alloc = false;
             place->name = frames[i].name;
@@ -118,6 +122,7 @@ void heap_names_free(struct heap_names *names) {
         for (size_t j = 0; j < place->count; j++)
             free(place->texts[j]);
         free(place->texts);
+        free(place->frames);
         free(place);
     }
     free(names->slots);

@@ -25,12 +25,13 @@ struct heap_names_options {
 };
 
 struct heap_place {
-    uint64_t address; // of the call; 0: unknown
-    size_t count;     // at least 1
-    char **texts;     // "FUNC (FILE:LINE)", innermost first
-    bool is_alloc;    // all frames here are alloc functions
-    bool is_main;     // main or what comes before it
-    const char *name; // of the innermost frame that is no alloc function; may be NULL
+    uint64_t address;            // of the call; 0: unknown
+    size_t count;                // at least 1
+    char **texts;                // "FUNC (FILE:LINE)", innermost first
+    struct symbol_frame *frames; // as many; without a name or file where none is known
+    bool is_alloc;               // all frames here are alloc functions
+    bool is_main;                // main or what comes before it
+    const char *name;            // of the innermost frame that is no alloc function; may be NULL
 };
 
 struct heap_names;

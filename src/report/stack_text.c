@@ -8,8 +8,7 @@ enum { MOST_FRAMES_AT_ADDRESS = 64 };
 
 static const char unknown_name[] = "???";
 
-/* The length of the printable UTF-8 character at text, or 0. */
-static size_t printable(const unsigned char *text) {
+size_t stack_text_printable(const unsigned char *text) {
     unsigned char first = text[0];
     if (first < 0x80)
         return first >= 0x20 && first != 0x7f;
@@ -32,7 +31,7 @@ static size_t printable(const unsigned char *text) {
 void stack_text_escaped(FILE *out, const char *text) {
     const unsigned char *at = (const unsigned char *)text;
     while (*at) {
-        size_t length = printable(at);
+        size_t length = stack_text_printable(at);
         if (length) {
             fwrite(at, 1, length, out);
             at += length;

@@ -56,6 +56,9 @@ void stack_text_frame(FILE *out, const struct symbol_frame *frame,
 /* Whether the frame is main, or one of those that call it. */
 bool stack_text_is_main(const struct symbol_frame *frame);
 
+/* The length of the UTF-8 character at text; 0 if it is none, or one that steers terminals. */
+size_t stack_text_printable(const unsigned char *text);
+
 /* Writes a name of the target so that it cannot steer a terminal. */
 void stack_text_escaped(FILE *out, const char *text);
 

@@ -1,0 +1,159 @@
+// quern export FILE --as FORMAT: writes a recording in the format of another program.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cli/verbs.h"
+#include "cli/words.h"
+#include "report/heap_export.h"
+
+struct request {
+    const char *path, *out;
+    const struct heap_format *format;
+    const struct heap_weight *weight; // NULL: not given
+};
+
+static void list_formats(struct text *text) {
+    for (size_t i = 0; i < heap_format_count; i++)
+        text_format(text, "%s%s", i ? "|" : "", heap_formats[i].name);
+}
+
+static void list_weights(struct text *text) {
+    for (size_t i = 0; i < heap_weight_count; i++)
+        text_format(text, "%s%s", i ? "|" : "", heap_weights[i].name);
+}
+
+static int usage(FILE *out, int status) {
+    struct text formats = {0}, weights = {0};
+    list_formats(&formats);
+    list_weights(&weights);
+    fprintf(out,
+            "usage: quern export FILE --as %s\n"
+            "                    [--by %s] [-o OUT]\n\n"
+            "FILE is a recording of --tool=heap. What is written goes to OUT, or to standard "
+            "output.\n\n  --as FORMAT:\n",
+            formats.bytes, weights.bytes);
+    for (size_t i = 0; i < heap_format_count; i++)
+        fprintf(out, "    %-11s %s\n", heap_formats[i].name, heap_formats[i].help);
+    fputs("\n  --by WEIGHT, for collapsed and speedscope [peak]:\n", out);
+    for (size_t i = 0; i < heap_weight_count; i++)
+        fprintf(out, "    %-11s %s\n", heap_weights[i].name, heap_weights[i].help);
+    fputs("\nStatus 2: FILE is cut off or damaged, and what it holds was written.\n", out);
+    text_free(&formats);
+    text_free(&weights);
+    return status;
+}
+
+// ---- words ----
+
+static int refuse(const char *what, const char *value, void (*list)(struct text *text)) {
+    struct text known = {0};
+    list(&known);
+    if (value)
+        words_fail("unknown %s '%s'; there are %s", what, value, known.bytes);
+    else
+        words_fail("no %s given; there are %s", what, known.bytes);
+    text_free(&known);
+    return WORDS_FAILED;
+}
+
+static int take_format(struct request *request, const char *value) {
+    for (size_t i = 0; value && i < heap_format_count; i++) {
+        if (strcmp(heap_formats[i].name, value) == 0) {
+            request->format = &heap_formats[i];
+            return WORDS_DONE;
+        }
+    }
+    return refuse("format", value, list_formats);
+}
+
+static int take_weight(struct request *request, const char *value) {
+    for (size_t i = 0; value && i < heap_weight_count; i++) {
+        if (strcmp(heap_weights[i].name, value) == 0) {
+            request->weight = &heap_weights[i];
+            return WORDS_DONE;
+        }
+    }
+    return refuse("weight", value, list_weights);
+}
+
+static int take_output(struct request *request, const char *value) {
+    request->out = value;
+    return value && *value ? WORDS_DONE : words_fail("no name after -o");
+}
+
+static int take_path(struct request *request, const char *word) {
+    if (word[0] == '-')
+        return words_fail("unknown option '%s'; quern export --help lists them", word);
+    if (request->path)
+        return words_fail("one file at a time: '%s' or '%s'?", request->path, word);
+    request->path = word;
+    return WORDS_DONE;
+}
+
+static int take_words(struct request *request, char **words) {
+    int status = WORDS_DONE;
+    for (char **word = words; *word && !status; word++) {
+        const char *value;
+        if (words_value(&word, "--as", &value))
+            status = take_format(request, value);
+        else if (words_value(&word, "--by", &value))
+            status = take_weight(request, value);
+        else if (words_value(&word, "-o", &value))
+            status = take_output(request, value);
+        else
+            status = take_path(request, *word);
+    }
+    return status;
+}
+
+// ---- recordings ----
+
+static int export_recording(const struct request *request) {
+    struct massif *massif = NULL;
+    struct heap_sink sink = {0};
+    if (request->format->needs_massif) {
+        massif = massif_new(&(struct massif_options){.time_unit = MASSIF_MILLISECONDS,
+                                                     .heap_admin = 8,
+                                                     .max_snapshots = 100,
+                                                     .detailed_freq = 10,
+                                                     .peak_inaccuracy = 1});
+        massif_sink(massif, &sink);
+    }
+    struct heap_file file;
+    int status = words_recording(request->path, &file, &sink, massif ? 1 : 0);
+    if (status != WORDS_FAILED) {
+        FILE *out = words_output(request->out, request->path);
+        if (out)
+            request->format->write(
+                out,
+                &(struct heap_export){.file = &file, .weight = request->weight, .massif = massif});
+        if (!out || !words_close(out, request->out))
+            status = WORDS_FAILED;
+        heap_file_free(&file);
+    }
+    if (massif)
+        massif_free(massif);
+    return status;
+}
+
+int verb_export(char **words) {
+    struct request request = {0};
+    for (char **word = words; *word; word++)
+        if (strcmp(*word, "-h") == 0 || strcmp(*word, "--help") == 0)
+            return usage(stdout, WORDS_DONE);
+    if (!*words)
+        return usage(stderr, WORDS_FAILED);
+    int status = take_words(&request, words);
+    if (status)
+        return status;
+    if (!request.path)
+        return words_fail("no file to export; quern export --help says more");
+    if (!request.format)
+        return refuse("format", NULL, list_formats);
+    if (!request.weight)
+        request.weight = &heap_weights[0];
+    return export_recording(&request);
+}

@@ -1,0 +1,18 @@
+#include "cli/verbs.h"
+
+#include <string.h>
+
+const struct verb verb_table[] = {
+    {"print", "[options] FILE", "show a massif.out as ms_print does, or sum a recording up",
+     verb_print},
+    {"export", "FILE --as FORMAT", "write a recording in the format of another program",
+     verb_export},
+};
+const size_t verb_count = sizeof verb_table / sizeof *verb_table;
+
+const struct verb *verb_find(const char *name) {
+    for (size_t i = 0; i < verb_count; i++)
+        if (strcmp(verb_table[i].name, name) == 0)
+            return &verb_table[i];
+    return NULL;
+}

@@ -1,0 +1,105 @@
+#include "cli/words.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool words_value(char ***word, const char *name, const char **value) {
+    size_t size = strlen(name);
+    if (strncmp(**word, name, size) != 0)
+        return false;
+    const char *rest = **word + size;
+    if (*rest == '=') {
+        *value = rest + 1;
+        return true;
+    }
+    if (*rest)
+        return false;
+    *value = (*word)[1];
+    if (*value)
+        (*word)++;
+    return true;
+}
+
+int words_fail(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("quern: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    return WORDS_FAILED;
+}
+
+int words_open(const char *path, char *start, size_t *size) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : pread(fd, start, *size, 0);
+    if (got >= 0) {
+        *size = (size_t)got;
+        return fd;
+    }
+    words_fail("cannot read '%s': %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+int words_recording(const char *path, struct heap_file *file, const struct heap_sink *sinks,
+                    size_t count) {
+    char start[8];
+    size_t size = sizeof start;
+    int fd = words_open(path, start, &size);
+    if (fd < 0)
+        return WORDS_FAILED;
+    char *problem = heap_file_read(fd, file, sinks, count);
+    close(fd);
+    if (problem) {
+        words_fail("cannot read '%s': %s", path, problem);
+        free(problem);
+        heap_file_free(file);
+        return WORDS_FAILED;
+    }
+    char *notice = heap_file_notice(file);
+    if (!notice)
+        return WORDS_DONE;
+    fprintf(stderr, "quern: '%s': %s\n", path, notice);
+    free(notice);
+    return WORDS_PARTIAL;
+}
+
+static bool is_same_file(const char *left, const char *right) {
+    struct stat a, b;
+    return stat(left, &a) == 0 && stat(right, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
+FILE *words_output(const char *path, const char *input) {
+    if (!path || strcmp(path, "-") == 0)
+        return stdout;
+    if (is_same_file(path, input)) {
+        words_fail("cannot write '%s': it is the file to be read", path);
+        return NULL;
+    }
+    FILE *out = fopen(path, "we");
+    if (!out)
+        words_fail("cannot write '%s': %s", path, strerror(errno));
+    return out;
+}
+
+bool words_close(FILE *out, const char *path) {
+    bool failed = ferror(out);
+    int error = errno;
+    bool is_stdout = out == stdout;
+    if (is_stdout ? fflush(out) != 0 : fclose(out) != 0) {
+        failed = true;
+        error = errno;
+    }
+    if (failed)
+        words_fail("cannot write %s%s%s: %s", is_stdout ? "the output" : "'", is_stdout ? "" : path,
+                   is_stdout ? "" : "'", strerror(error));
+    return !failed;
+}

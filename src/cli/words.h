@@ -1,0 +1,32 @@
+// What the verbs that read files share: taking their words apart, opening input and output.
+#ifndef QUERN_CLI_WORDS_H
+#define QUERN_CLI_WORDS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "report/heap_file.h"
+
+// Exit statuses of these verbs. Documented in the manual page.
+enum { WORDS_DONE = 0, WORDS_FAILED = 1, WORDS_PARTIAL = 2 };
+
+// Whether the word is this option, `NAME=VALUE` or `NAME VALUE`. If so *value is set, to NULL when
+// it is missing, and *word stands at the last word used.
+bool words_value(char ***word, const char *name, const char **value);
+
+// One line on stderr that begins with "quern: "; WORDS_FAILED.
+int words_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+// Opens a file for reading and looks at its first bytes. -1 after a message.
+int words_open(const char *path, char *start, size_t *size);
+// Reads the recording at path. WORDS_DONE; WORDS_PARTIAL after a notice when it does not hold the
+// whole run; WORDS_FAILED after a message. The file is to be freed unless it is WORDS_FAILED.
+int words_recording(const char *path, struct heap_file *file, const struct heap_sink *sinks,
+                    size_t count);
+
+// The output: stdout if path is NULL or "-". NULL after a message, also if it is the input.
+FILE *words_output(const char *path, const char *input);
+// Closes it. False after a message if not everything could be written.
+bool words_close(FILE *out, const char *path);
+
+#endif

@@ -1,0 +1,78 @@
+#include "report/heap_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+#define PROCESS 1 // the only one there is in a recording
+
+static void on_mapping(void *context, const struct heap_mapping *mapping) {
+    struct symbols_identity identity = {
+        .device = mapping->device,
+        .inode = mapping->inode,
+        .size = mapping->size,
+        .changed_seconds = (int64_t)mapping->changed_seconds,
+        .changed_nanoseconds = mapping->changed_nanoseconds,
+    };
+    symbols_map(context, PROCESS, mapping->start, mapping->end, mapping->offset, mapping->path,
+                mapping->inode ? &identity : NULL);
+}
+
+bool heap_file_is_one(const char *start, size_t size) {
+    size_t length = strlen(RECORDING_MAGIC);
+    return size >= length && memcmp(start, RECORDING_MAGIC, length) == 0;
+}
+
+char *heap_file_read(int fd, struct heap_file *file, const struct heap_sink *sinks, size_t count) {
+    *file = (struct heap_file){0};
+    struct heap_sink all[HEAP_FILE_SINKS + 2];
+    if (count > HEAP_FILE_SINKS)
+        abort();
+    file->symbols = symbols_new(&(struct symbols_options){.keep_unmapped = true});
+    file->names = heap_names_new(file->symbols, PROCESS,
+                                 &(struct heap_names_options){.depth = HEAP_FRAMES_MAX});
+    summary_sink(&file->summary, &all[0]);
+    all[1] = (struct heap_sink){.context = file->symbols, .mapping = on_mapping};
+    for (size_t i = 0; i < count; i++)
+        all[i + 2] = sinks[i];
+    if (recording_read(fd, all, count + 2, &file->info))
+        return NULL;
+    return base_copy(file->info.damage);
+}
+
+void heap_file_free(struct heap_file *file) {
+    recording_info_free(&file->info);
+    summary_free(&file->summary);
+    heap_names_free(file->names);
+    symbols_free(file->symbols);
+}
+
+char *heap_file_notice(const struct heap_file *file) {
+    const struct recording_info *info = &file->info;
+    struct text text = {0};
+    if (info->damage)
+        text_format(&text, "%s; the result is of what comes before that", info->damage);
+    else if (!info->is_complete)
+        text_string(&text, "the recording is cut off: Quern was ended before the program; the "
+                           "result may lack the last second");
+    else if (info->end.missed)
+        text_format(&text, "%llu events could not be recorded",
+                    (unsigned long long)info->end.missed);
+    else
+        return NULL;
+    return text_take(&text);
+}
+
+const char *heap_file_base(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+char *heap_file_label(const struct symbol_frame *frame) {
+    if (frame->name)
+        return base_copy(frame->name);
+    struct text text = {0};
+    text_format(&text, "[%s]", frame->object ? heap_file_base(frame->object) : "unknown");
+    return text_take(&text);
+}

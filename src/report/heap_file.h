@@ -1,0 +1,37 @@
+// A recording opened for a report: read once from beginning to end, summed up, its addresses ready
+// to be named.
+//
+// Whoever needs more than the sums gives sinks of its own, which see the same events.
+// Supervisor context.
+#ifndef QUERN_REPORT_HEAP_FILE_H
+#define QUERN_REPORT_HEAP_FILE_H
+
+#include "profile/recording.h"
+#include "profile/summary.h"
+#include "report/heap_names.h"
+
+#define HEAP_FILE_SINKS 4 // at most so many of the caller's
+
+struct heap_file {
+    struct recording_info info;
+    struct summary summary;
+    struct symbols *symbols;
+    struct heap_names *names;
+};
+
+// Whether this is the beginning of a recording.
+bool heap_file_is_one(const char *start, size_t size);
+// Reads from the descriptor, which stays open. NULL, or what is wrong, to be freed. The file is to
+// be freed in either case.
+char *heap_file_read(int fd, struct heap_file *file, const struct heap_sink *sinks, size_t count);
+void heap_file_free(struct heap_file *file);
+// What is to be said of a recording that does not hold the whole run, to be freed; NULL: it does.
+char *heap_file_notice(const struct heap_file *file);
+
+// A frame as reports without source lines show it: its function, else [its module], else [unknown].
+// To be freed.
+char *heap_file_label(const struct symbol_frame *frame);
+// The last part of a path.
+const char *heap_file_base(const char *path);
+
+#endif

@@ -1,0 +1,35 @@
+// What the formats of heap_export share: going through the rows and writing names.
+#ifndef QUERN_REPORT_HEAP_ROWS_H
+#define QUERN_REPORT_HEAP_ROWS_H
+
+#include "report/heap_export.h"
+
+// How text of the target is written; what no line can hold becomes \xNN in all of them.
+enum rows_style {
+    ROWS_FOLDED, // semicolons become colons
+    ROWS_JSON,   // without the quotes around it
+};
+
+void rows_text(FILE *out, const char *text, enum rows_style style);
+// A string with its quotes.
+void rows_json(FILE *out, const char *text);
+
+// Whether the stack has anything to show.
+bool rows_has(const struct summary_site *site);
+
+// Calls frame for each frame of the stack, innermost first; for the mark of a stack that is cut
+// short or unknown with place NULL and the mark as the frame's name.
+void rows_frames(const struct heap_file *file, uint32_t stack,
+                 void (*frame)(void *context, const struct heap_place *place,
+                               const struct symbol_frame *frame),
+                 void *context);
+
+// The stack, folded; to be freed.
+char *rows_folded(const struct heap_file *file, uint32_t stack);
+
+void rows_collapsed(FILE *out, const struct heap_export *export);
+void rows_csv(FILE *out, const struct heap_export *export);
+void rows_json_file(FILE *out, const struct heap_export *export);
+void rows_speedscope(FILE *out, const struct heap_export *export);
+
+#endif
