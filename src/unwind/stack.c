@@ -111,6 +111,23 @@ static enum unwind_end column_value(const struct walk *walk, const struct unwind
     return UNWIND_END_BAD_RULE;
 }
 
+// Whether a place that cannot be read belonged to a register that has been popped since, and holds
+// its value again. Epilogues seldom say so. Copies of a stack begin at the stack pointer.
+static bool is_popped(const struct walk *walk, uint64_t place) {
+    enum { RED_ZONE = 128 };
+    uint64_t sp = walk->registers.value[UNWIND_RSP];
+    return walk->exact && place < sp && sp - place <= RED_ZONE;
+}
+
+// The place that a register or an expression gives may depend on what has been popped itself.
+static bool column_is_popped(const struct walk *walk, const struct unwind_column *column,
+                             uint64_t cfa) {
+    if (column->kind == COLUMN_AT_CFA)
+        return is_popped(walk, cfa + (uint64_t)(int64_t)column->value);
+    return walk->exact &&
+           (column->kind == COLUMN_AT_REGISTER || column->kind == COLUMN_AT_EXPRESSION);
+}
+
 static enum unwind_end step_wide(struct walk *walk, const struct found *found) {
     const struct unwind_wide_rule *wide = table_wide(found->table, &found->rule);
     struct unwind_registers next = walk->registers;
@@ -124,6 +141,9 @@ static enum unwind_end step_wide(struct walk *walk, const struct found *found) {
         if (wide->columns[column].kind == COLUMN_UNDEFINED)
             continue;
         end = column_value(walk, found->table, &wide->columns[column], &cfa, &next.value[column]);
+        if (end == UNWIND_END_UNREADABLE && column != UNWIND_PC &&
+            column_is_popped(walk, &wide->columns[column], cfa))
+            continue;
         if (end != STEP_DONE)
             return end;
     }
@@ -147,10 +167,12 @@ static enum unwind_end step_fast(struct walk *walk, const struct unwind_rule *ru
         return UNWIND_END_NO_PROGRESS;
     if (!memory_read(walk->memory, cfa - 8, &next.value[UNWIND_PC]))
         return UNWIND_END_UNREADABLE;
-    for (size_t i = 0; i < sizeof slot_register; i++)
-        if (rule->slots[i] && !memory_read(walk->memory, cfa - 8 * (uint64_t)rule->slots[i],
-                                           &next.value[slot_register[i]]))
+    for (size_t i = 0; i < sizeof slot_register; i++) {
+        uint64_t place = cfa - 8 * (uint64_t)rule->slots[i];
+        if (rule->slots[i] && !memory_read(walk->memory, place, &next.value[slot_register[i]]) &&
+            !is_popped(walk, place))
             return UNWIND_END_UNREADABLE;
+    }
     next.value[UNWIND_RSP] = cfa;
     walk->registers = next;
     return STEP_DONE;

@@ -169,6 +169,29 @@ size_t walk_interrupted(const ucontext_t *context, uint64_t *pcs, size_t max, in
     return count;
 }
 
+static bool read_above(void *context, uint64_t address, uint64_t *word) {
+    struct unwind_memory memory = thread_memory();
+    if (address < *(const uint64_t *)context || address < memory.low || address > memory.high - 8)
+        return false;
+    memcpy(word, (const void *)address, sizeof *word);
+    return true;
+}
+
+size_t walk_copied(const ucontext_t *context, uint64_t *pcs, size_t max, int *end) {
+    struct unwind_frame frame = {.exact = true};
+    context_registers(context, &frame.registers);
+    uint64_t sp = frame.registers.value[UNWIND_RSP];
+    struct unwind_memory memory = {.read = read_above, .context = &sp};
+    enum unwind_end why = UNWIND_END_COUNT;
+    size_t count = 0;
+    while (count < max && why == UNWIND_END_COUNT) {
+        pcs[count++] = frame.registers.value[UNWIND_PC];
+        why = unwind_step(&space, &frame, &memory);
+    }
+    *end = why;
+    return count;
+}
+
 void compare_interrupted(const ucontext_t *context) {
     int end;
     size_t first = 0;

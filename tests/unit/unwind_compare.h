@@ -31,6 +31,9 @@ struct compare_result compare_result(void);
 // The walk alone, from a place that a signal interrupted.
 size_t walk_interrupted(const ucontext_t *context, uint64_t *pcs, size_t max, int *end);
 
+// The same with nothing but a copy of the stack, which begins at the stack pointer.
+size_t walk_copied(const ucontext_t *context, uint64_t *pcs, size_t max, int *end);
+
 // Frames found by frame pointer so far.
 long walk_guessed(void);
 

@@ -311,6 +311,38 @@ TEST(every_instruction) {
     CHECK_EQ(result.differences, 0);
 }
 
+// A profiler has a copy of the stack from the stack pointer on. What lies below it has been popped,
+// although the unwind information of epilogues goes on naming it.
+static long copied_differences;
+
+static void on_copied_step(int signal, siginfo_t *info, void *context) {
+    enum { MOST = 256 };
+    static uint64_t whole[MOST], copied[MOST];
+    greg_t *flags = &((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL];
+    if (step_stop) {
+        *flags &= ~0x100L;
+        return;
+    }
+    *flags |= 0x100;
+    steps++;
+    int end, copied_end;
+    size_t count = walk_interrupted(context, whole, MOST, &end);
+    if (walk_copied(context, copied, MOST, &copied_end) != count || copied_end != end ||
+        memcmp(whole, copied, count * sizeof *whole) != 0)
+        copied_differences++;
+}
+
+TEST(every_instruction_from_a_copy) {
+    install(SIGTRAP, on_copied_step, 0);
+    step_stop = steps = copied_differences = 0;
+    raise(SIGTRAP);
+    stepped_work();
+    step_stop = 1;
+    NOTE("compared the walks at %ld instructions", steps);
+    CHECK(steps > 2000);
+    CHECK_EQ(copied_differences, 0);
+}
+
 // ---- coroutines ----
 
 static ucontext_t coroutine, back;
