@@ -1,0 +1,25 @@
+// From sampled stacks to a tree of named calls.
+//
+// Inlined functions become nodes of their own. Code without a name goes by its file in brackets. A
+// stack whose outer part is missing stands on a node [cut short], so that it is not taken for a
+// program of its own; samples without any user code stand at [kernel]. What called main is left out
+// unless it is wanted. Supervisor only.
+#ifndef QUERN_REPORT_FLAME_NAMES_H
+#define QUERN_REPORT_FLAME_NAMES_H
+
+#include <stdbool.h>
+
+#include "profile/calltree.h"
+#include "symbols/symbols.h"
+
+struct flame_names;
+
+struct flame_names *flame_names_new(struct symbols *symbols, struct calltree *tree,
+                                    bool show_below_main);
+void flame_names_free(struct flame_names *names);
+// Adds a stack of a process: addresses within the calls, innermost first. `process` names the
+// process in a node at the outer end; NULL: no such node.
+void flame_names_add(struct flame_names *names, pid_t pid, const char *process,
+                     const uint64_t *addresses, size_t count, bool broken, uint64_t value);
+
+#endif
