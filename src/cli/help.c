@@ -25,6 +25,7 @@ const char *topic_title(enum option_topic topic) {
         [TOPIC_CALLGRIND] = "callgrind",
         [TOPIC_CACHEGRIND] = "cachegrind",
         [TOPIC_DHAT] = "dhat",
+        [TOPIC_FLAME] = "flame",
     };
     return topic < TOPIC_COUNT ? titles[topic] : NULL;
 }

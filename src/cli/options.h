@@ -43,6 +43,7 @@ enum option_topic {
     TOPIC_CALLGRIND,
     TOPIC_CACHEGRIND,
     TOPIC_DHAT,
+    TOPIC_FLAME,
     TOPIC_COUNT,
 };
 

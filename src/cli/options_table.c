@@ -36,6 +36,7 @@ const struct tool tool_table[] = {
     {"callgrind", false, TOPIC_CALLGRIND, "call graph with instruction and cache counts"},
     {"cachegrind", false, TOPIC_CACHEGRIND, "instruction and cache counts per line"},
     {"dhat", false, TOPIC_DHAT, "how heap blocks are used"},
+    {"flame", true, TOPIC_FLAME, "where CPU time goes, sampled at native speed, as a flame graph"},
     {"helgrind", false, TOPIC_COUNT, "data races"},
     {"drd", false, TOPIC_COUNT, "data races"},
     {"lackey", true, TOPIC_COUNT, "example tool that counts what the program does"},
@@ -368,6 +369,16 @@ const struct option option_table[] = {
 #define IN .topic = TOPIC_DHAT, NOT_YET
     {IN, CHOICE("mode", "heap|copy|ad-hoc", "heap"), .help = "what to record"},
     {IN, NAMED("dhat-out-file", "dhat.out.%p"), .help = "output file"},
+#undef IN
+#define IN .topic = TOPIC_FLAME, LOCAL
+    {IN, NUMBER("freq", "997", 1, 50000), .value = "HERTZ",
+     .help = "samples in a second of CPU time, of each thread"},
+    {IN, NUMBER("stack-bytes", "32768", 1024, 65000),
+     .help = "bytes of the stack that are copied with each sample"},
+    {IN, BOOL("flame-inverted", "no"), .help = "draw the graph from the top down"},
+    {IN, NAMED("flame-out-file", "flame.%p.svg"), .help = "the flame graph"},
+    {IN, NAMED("flame-collapsed-file", NULL),
+     .help = "write folded stacks too, as flamegraph.pl reads them"},
 #undef IN
 };
 const size_t option_count = sizeof option_table / sizeof *option_table;

@@ -168,6 +168,26 @@ static void choose_heap(const struct tool *tool, const struct option_values *val
     request->symbols.keep_unmapped = true;
 }
 
+static void choose_flame(const struct option_values *values, struct flame_settings *flame) {
+    *flame = (struct flame_settings){
+        .frequency = (unsigned)option_number(values, "freq"),
+        .stack_bytes = (size_t)option_number(values, "stack-bytes"),
+        .children = option_yes(values, "trace-children"),
+        .inverted = option_yes(values, "flame-inverted"),
+        .out_file = option_text(values, "flame-out-file"),
+        .folded_file = option_text(values, "flame-collapsed-file"),
+    };
+}
+
+// The name of a given option that the tool does not serve yet; NULL: there is none.
+static const char *unserved_option(const struct option_values *values) {
+    static const char *const names[] = {"trace-children-skip", "trace-children-skip-by-arg"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (option_given(values, names[i]))
+            return names[i];
+    return NULL;
+}
+
 int verb_run(const struct tool *tool, const struct option_values *values, char **argv) {
     int status = 0;
     char *reason = NULL;
@@ -178,9 +198,16 @@ int verb_run(const struct tool *tool, const struct option_values *values, char *
         return status;
     }
     enum heap_tool heap_tool = heap_tool_of(tool);
+    bool flame = strcmp(tool->name, "flame") == 0;
+    const char *unserved = flame ? unserved_option(values) : NULL;
+    if (unserved) {
+        fprintf(stderr, "quern: --%s is not supported yet by tool 'flame'\n", unserved);
+        free(program);
+        return 1;
+    }
     const char *part = heap_tool ? "quern-recorder.so" : "quern-engine";
-    char *path = find_part(part);
-    if (!path) {
+    char *path = flame ? NULL : find_part(part);
+    if (!path && !flame) {
         fprintf(stderr, "quern: %s is missing; reinstall or rebuild Quern\n", part);
         free(program);
         return 1;
@@ -210,6 +237,8 @@ int verb_run(const struct tool *tool, const struct option_values *values, char *
     choose_names(values, &request);
     if (heap_tool)
         choose_heap(tool, values, &request);
+    if (flame)
+        choose_flame(values, &request.flame);
     fflush(NULL);
     status = supervisor_run(&request);
     for (size_t i = 0; i < count; i++)

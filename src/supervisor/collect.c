@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "supervisor/flame.h"
 #include "supervisor/heap.h"
 #include "supervisor/job.h"
 #include "supervisor/log.h"
@@ -210,10 +211,12 @@ static void take_signals(struct loop *loop) {
     }
 }
 
-// The next deadline, or the next look at the heaps of recorded processes. NULL: neither.
+// The next deadline, or the next look at what is recorded or sampled. NULL: neither.
 static struct timespec *round_timeout(struct timespec *timeout) {
     int64_t deadline = stop_timeout() * 1000000ll;
-    int64_t look = heap_timeout();
+    int64_t heap = heap_timeout();
+    int64_t samples = flame_timeout();
+    int64_t look = samples >= 0 && (heap < 0 || samples < heap) ? samples : heap;
     int64_t wait = look >= 0 && (deadline < 0 || look < deadline) ? look : deadline;
     *timeout = (struct timespec){.tv_sec = wait / 1000000000, .tv_nsec = wait % 1000000000};
     return wait < 0 ? NULL : timeout;
@@ -235,6 +238,7 @@ static void one_round(struct loop *loop) {
         }
     }
     heap_drain();
+    flame_drain();
     stop_tick(loop->main_pid);
     if (!loop->background)
         wait_for_main(loop);
@@ -303,6 +307,7 @@ int collect_until_end(const struct supervisor_request *request, const struct lau
     if (WIFSIGNALED(loop.status) && process && !process->fatal_shown)
         present_killed(loop.main_pid, WTERMSIG(loop.status));
     heap_finish_main();
+    flame_finish();
     forget(&loop, loop.main_pid);
     if (!loop.wire_closed)
         leave_to_collector(&loop);

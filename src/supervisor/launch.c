@@ -124,6 +124,10 @@ static void run_recorded(const struct supervisor_request *request, int wire, int
     execv(request->program, request->argv);
 }
 
+static bool runs_natively(const struct supervisor_request *request) {
+    return request->heap.tool || request->flame.frequency;
+}
+
 // The child, up to the exec. `gate` opens with one byte once the banner is out; without one the
 // supervisor is gone.
 static void become_target(const struct supervisor_request *request, pid_t supervisor, int gate,
@@ -139,13 +143,17 @@ static void become_target(const struct supervisor_request *request, pid_t superv
     if (got != 1)
         _exit(1);
 
-    keep_over_exec(wire);
-    keep_over_exec(config);
-    put_back_what_was_given(!request->heap.tool);
-    if (request->heap.tool)
-        run_recorded(request, wire, config);
-    else
-        run_translated(request, wire, config);
+    put_back_what_was_given(!runs_natively(request));
+    if (request->flame.frequency) {
+        execv(request->program, request->argv);
+    } else {
+        keep_over_exec(wire);
+        keep_over_exec(config);
+        if (request->heap.tool)
+            run_recorded(request, wire, config);
+        else
+            run_translated(request, wire, config);
+    }
     int error = errno;
     if (write(failure, &error, sizeof error) < 0)
         _exit(1);
@@ -195,7 +203,7 @@ bool launch_release(struct launch *launch, const struct supervisor_request *requ
     if (got != sizeof error)
         return true;
     waitpid(launch->pid, NULL, 0);
-    if (request->heap.tool)
+    if (runs_natively(request))
         log_complain("cannot run '%s': %s", request->program, strerror(error));
     else
         log_complain("cannot start the engine '%s': %s; reinstall or rebuild Quern",

@@ -1,5 +1,5 @@
 // Starting the target: the child of the supervisor that becomes quern-engine or, for heap tools, the
-// program itself with the recorder preloaded.
+// program itself with the recorder preloaded, or for flame the program as it is.
 //
 // The target must find what it would find natively: signal mask and dispositions, limits, open
 // descriptors, environment, process group, terminal. launch_prepare() therefore notes what the

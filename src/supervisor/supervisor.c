@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "supervisor/collect.h"
+#include "supervisor/flame.h"
 #include "supervisor/job.h"
 #include "supervisor/launch.h"
 #include "supervisor/log.h"
@@ -17,7 +18,7 @@ int supervisor_run(const struct supervisor_request *request) {
     launch_prepare();
     if (!launch_start(&launch, request))
         return STATUS_FAILED;
-    if (!log_open(&request->log, launch.pid)) {
+    if (!flame_open(request, launch.pid) || !log_open(&request->log, launch.pid)) {
         launch_abandon(&launch);
         return STATUS_FAILED;
     }

@@ -43,6 +43,16 @@ struct heap_settings {
     const char *note; // shown at the start; may be NULL
 };
 
+// A target that runs natively and is sampled.
+struct flame_settings {
+    unsigned frequency; // samples in a second of CPU time; 0: not this tool
+    size_t stack_bytes; // of the stack, copied with each sample
+    bool children;      // programs that the target executes are sampled too
+    bool inverted;
+    const char *out_file;    // template
+    const char *folded_file; // template, NULL: not wanted
+};
+
 struct supervisor_request {
     const char *tool;
     const char *tool_help;      // what the banner says of it
@@ -55,6 +65,7 @@ struct supervisor_request {
     struct symbols_options symbols;
     struct stack_text_options stacks;
     struct heap_settings heap;
+    struct flame_settings flame;
     long duration;              // seconds after which the target is stopped; 0: never
     bool silent_after_fork;     // mute a forked child until it execs
     const char *const *remarks; // lines for -v: where options came from, what has no effect

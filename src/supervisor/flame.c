@@ -1,0 +1,365 @@
+#include "supervisor/flame.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/template.h"
+#include "base/text.h"
+#include "profile/calltree.h"
+#include "profile/stack_counts.h"
+#include "report/flame_names.h"
+#include "report/flamegraph.h"
+#include "report/folded.h"
+#include "supervisor/flame_space.h"
+#include "supervisor/log.h"
+#include "supervisor/present.h"
+#include "supervisor/sampler.h"
+
+#define STACKS_BYTES ((size_t)64 << 20)
+#define NODES_MAX    ((size_t)1 << 20)
+#define IMAGES_MAX   4096
+#define TOP_MAX      10
+
+struct image {
+    int pid;      // 0: it has ended, and is kept for its names
+    uint32_t key; // of its stacks, and in the place of a pid for symbols
+    uint32_t threads;
+    bool followed;
+    char *name;
+    struct flame_space *space;
+};
+
+static const struct supervisor_request *request;
+static struct sampler *sampler;
+static int main_pid;
+static bool main_executed;
+static struct image **images;
+static size_t image_count;
+static uint32_t last_key;
+static struct symbols *symbols;
+static struct stack_counts stacks;
+static struct calltree *tree;
+static uint64_t ends[FLAME_END_COUNT];
+static uint64_t sample_count;
+
+// ---- images ----
+
+static struct image *find_image(int pid) {
+    for (size_t i = 0; pid > 0 && i < image_count; i++)
+        if (images[i]->pid == pid)
+            return images[i];
+    return NULL;
+}
+
+static struct image *add_image(int pid, const char *name, struct flame_space *space) {
+    struct image *image = base_allocate(sizeof *image);
+    *image = (struct image){
+        .pid = pid, .key = ++last_key, .threads = 1, .name = base_copy(name), .space = space};
+    images = base_reallocate(images, (image_count + 1) * sizeof *images);
+    images[image_count++] = image;
+    return image;
+}
+
+static void free_image(struct image *image) {
+    symbols_end(symbols, (pid_t)image->key);
+    flame_space_free(image->space);
+    free(image->name);
+    free(image);
+}
+
+static const char *name_of(uint32_t key) {
+    for (size_t i = 0; i < image_count; i++)
+        if (images[i]->key == key)
+            return images[i]->name;
+    return "?";
+}
+
+// ---- from addresses to the tree ----
+
+static void work_off(void) {
+    struct flame_names *names = flame_names_new(symbols, tree, request->stacks.show_below_main);
+    for (size_t i = 0; i < stacks.count; i++) {
+        const struct stack_count *stack = &stacks.entries[i];
+        flame_names_add(names, (pid_t)stack->key,
+                        request->flame.children ? name_of(stack->key) : NULL,
+                        &stacks.addresses[stack->first], stack->size, stack->broken, stack->value);
+    }
+    flame_names_free(names);
+    stack_counts_clear(&stacks);
+    size_t kept = 0;
+    for (size_t i = 0; i < image_count; i++) {
+        if (images[i]->pid)
+            images[kept++] = images[i];
+        else
+            free_image(images[i]);
+    }
+    image_count = kept;
+}
+
+// ---- records ----
+
+static void on_sample(void *context, const struct sampler_sample *sample) {
+    static uint64_t addresses[FLAME_FRAMES_MAX];
+    struct image *image = find_image(sample->pid);
+    if (!image || !image->followed)
+        return;
+    unsigned end;
+    size_t count = flame_space_walk(image->space, sample, addresses, &end);
+    sample_count++;
+    ends[end]++;
+    stack_counts_add(&stacks, image->key, addresses, count, flame_end_is_broken(end));
+    if (stack_counts_bytes(&stacks) > STACKS_BYTES)
+        work_off();
+}
+
+static void on_map(void *context, const struct sampler_mapping *mapping) {
+    struct image *image = find_image(mapping->pid);
+    if (!image || !image->followed)
+        return;
+    flame_space_map(image->space, mapping);
+    struct sampler_mapping first;
+    if (flame_space_first_part(mapping, &first))
+        symbols_map(symbols, (pid_t)image->key, first.start, first.end, first.offset, first.path,
+                    NULL);
+    // Code that is in no file, such as [vdso], has at least that name.
+    symbols_map(symbols, (pid_t)image->key, mapping->start, mapping->end, mapping->offset,
+                mapping->path, NULL);
+}
+
+static void end_image(struct image *image) {
+    image->pid = 0;
+    flame_space_rest(image->space);
+    if (image_count > IMAGES_MAX)
+        work_off();
+}
+
+static void on_forked(void *context, int parent_pid, int child_pid) {
+    struct image *parent = find_image(parent_pid);
+    struct image *before = find_image(child_pid);
+    if (parent && parent == before) {
+        parent->threads++;
+        return;
+    }
+    if (before)
+        end_image(before);
+    if (!parent || !parent->followed)
+        return;
+    struct image *child = add_image(child_pid, parent->name, flame_space_copy(parent->space));
+    child->followed = true;
+    symbols_fork(symbols, (pid_t)parent->key, (pid_t)child->key);
+}
+
+static void on_executed(void *context, int pid, const char *name) {
+    struct image *before = find_image(pid);
+    if (before)
+        end_image(before);
+    struct image *image = add_image(pid, name, flame_space_new());
+    image->followed = request->flame.children || (pid == main_pid && !main_executed);
+    main_executed |= pid == main_pid;
+}
+
+static void on_thread_ended(void *context, int pid) {
+    struct image *image = find_image(pid);
+    if (image && --image->threads == 0)
+        end_image(image);
+}
+
+// ---- the run ----
+
+bool flame_open(const struct supervisor_request *run, pid_t pid) {
+    if (!run->flame.frequency)
+        return true;
+    request = run;
+    main_pid = pid;
+    struct sampler_sink sink = {.sample = on_sample,
+                                .map = on_map,
+                                .forked = on_forked,
+                                .executed = on_executed,
+                                .thread_ended = on_thread_ended};
+    char *problem = NULL;
+    sampler = sampler_open(pid, run->flame.frequency, run->flame.stack_bytes, &sink, &problem);
+    if (!sampler) {
+        log_complain("%s", problem);
+        free(problem);
+        return false;
+    }
+    struct symbols_options options = run->symbols;
+    options.keep_unmapped = true;
+    symbols = symbols_new(&options);
+    tree = calltree_new(NODES_MAX);
+    return true;
+}
+
+void flame_drain(void) {
+    if (sampler)
+        sampler_drain(sampler, false);
+}
+
+int64_t flame_timeout(void) {
+    return sampler ? sampler_interval(sampler) : -1;
+}
+
+// ---- reports ----
+
+static double percent(uint64_t part) {
+    return sample_count ? 100.0 * (double)part / (double)sample_count : 0;
+}
+
+static uint64_t broken_count(void) {
+    uint64_t broken = 0;
+    for (unsigned end = 0; end < FLAME_END_COUNT; end++)
+        broken += flame_end_is_broken(end) ? ends[end] : 0;
+    return broken;
+}
+
+static int by_self(const void *a, const void *b) {
+    const struct calltree_function *first = *(struct calltree_function *const *)a;
+    const struct calltree_function *second = *(struct calltree_function *const *)b;
+    if (first->self != second->self)
+        return first->self < second->self ? 1 : -1;
+    if (first->total != second->total)
+        return first->total < second->total ? 1 : -1;
+    return strcmp(first->name, second->name);
+}
+
+static void show_top(void) {
+    struct calltree_function **top = base_allocate((tree->function_count + 1) * sizeof *top);
+    for (size_t i = 0; i < tree->function_count; i++)
+        top[i] = &tree->functions[i];
+    qsort(top, tree->function_count, sizeof *top, by_self);
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (out) {
+        fprintf(out, "   self    total  function");
+        for (size_t i = 0; i < tree->function_count && i < TOP_MAX && top[i]->self; i++) {
+            fprintf(out, "\n%5.1f %%  %5.1f %%  ", percent(top[i]->self), percent(top[i]->total));
+            stack_text_escaped(out, top[i]->name);
+            if (*top[i]->group) {
+                fputs(" (", out);
+                stack_text_escaped(out, top[i]->group);
+                fputc(')', out);
+            }
+        }
+        fclose(out);
+        log_print(main_pid, LOG_USER, text);
+        free(text);
+    }
+    free(top);
+}
+
+static void show_counts(void) {
+    struct sampler_counts counts = sampler_counts(sampler);
+    uint64_t broken = broken_count();
+    struct text text = {0};
+    text_format(&text, "%llu samples at %u Hz, %.2f s of CPU time; %llu lost\n",
+                (unsigned long long)sample_count, request->flame.frequency,
+                (double)sample_count / request->flame.frequency, (unsigned long long)counts.lost);
+    text_format(&text, "%.1f %% of the stacks are complete, %.1f %% cut short",
+                100 - percent(broken), percent(broken));
+    for (unsigned end = 0; end < FLAME_END_COUNT; end++)
+        if (flame_end_is_broken(end) && ends[end])
+            text_format(&text, "\n  %.1f %%: %s", percent(ends[end]), flame_end_text(end));
+    if (ends[FLAME_END_NO_USER])
+        text_format(&text, "\n%.1f %% of the samples are of the kernel alone (exec, exit)",
+                    percent(ends[FLAME_END_NO_USER]));
+    if (!counts.kernel_is_in)
+        text_string(&text,
+                    "\nTime in the kernel is not sampled: kernel.perf_event_paranoid and the "
+                    "capabilities\nof quern do not allow it");
+    if (tree->shortened)
+        text_format(&text, "\n%.1f %% of the samples: the tree was full, inner calls are left out",
+                    percent(tree->shortened));
+    log_print(main_pid, LOG_USER, text.bytes);
+    text_free(&text);
+}
+
+// A file by its template, written by `write`; its name, to be freed, or NULL after a message.
+static char *write_file(const char *pattern, void (*write)(FILE *out)) {
+    char *reason = NULL;
+    char *path = template_expand(pattern, main_pid, 0, &reason);
+    FILE *file = path ? fopen(path, "we") : NULL;
+    bool written = file != NULL;
+    if (file) {
+        write(file);
+        written = !ferror(file);
+        written &= fclose(file) == 0;
+    }
+    if (!written)
+        log_complain("cannot write '%s': %s", path ? path : pattern,
+                     reason ? reason : strerror(errno));
+    free(reason);
+    if (written)
+        return path;
+    free(path);
+    return NULL;
+}
+
+static void write_graph(FILE *out) {
+    struct text command = {0};
+    struct text details = {0};
+    present_command(&command, (const char *const *)request->argv);
+    text_format(&details, "%llu samples at %u Hz, %.1f %% of the stacks complete",
+                (unsigned long long)sample_count, request->flame.frequency,
+                100 - percent(broken_count()));
+    flamegraph_write(out, tree,
+                     &(struct flamegraph_options){.title = command.bytes,
+                                                  .details = details.bytes,
+                                                  .unit = "samples",
+                                                  .inverted = request->flame.inverted});
+    text_free(&command);
+    text_free(&details);
+}
+
+static void write_folded(FILE *out) {
+    folded_write(out, tree);
+}
+
+static void say_where(const char *what, char *path) {
+    if (path && log_shows(0))
+        log_format(main_pid, LOG_USER, "%s: %s", what, path);
+    free(path);
+}
+
+static void show_left_over(void) {
+    size_t left = 0;
+    for (size_t i = 0; i < image_count; i++)
+        left += images[i]->followed && images[i]->pid && images[i]->pid != main_pid &&
+                kill(images[i]->pid, 0) == 0;
+    if (left)
+        log_format(main_pid, LOG_USER, "%zu child process%s still running, not sampled any more",
+                   left, left == 1 ? " is" : "es are");
+}
+
+void flame_finish(void) {
+    if (!sampler)
+        return;
+    sampler_drain(sampler, true);
+    if (log_shows(0))
+        show_left_over();
+    for (size_t i = 0; i < image_count; i++)
+        images[i]->pid = 0;
+    work_off();
+    calltree_finish(tree);
+    if (log_shows(0)) {
+        log_print(main_pid, LOG_USER, "");
+        show_counts();
+        if (sample_count) {
+            log_print(main_pid, LOG_USER, "");
+            show_top();
+            log_print(main_pid, LOG_USER, "");
+        }
+    }
+    say_where("Flame graph", write_file(request->flame.out_file, write_graph));
+    if (request->flame.folded_file)
+        say_where("Folded stacks", write_file(request->flame.folded_file, write_folded));
+    free(images);
+    images = NULL;
+    calltree_free(tree);
+    symbols_free(symbols);
+    sampler_close(sampler);
+    sampler = NULL;
+}
