@@ -252,8 +252,15 @@ int64_t heap_timeout(void) {
     return process_count ? next_wait : -1;
 }
 
-static void say_what_was_lost(struct process *process) {
+static void say_what_was_seen(struct process *process) {
     struct heap_source_counts counts = heap_source_counts(process->source);
+    if (log_shows(1))
+        log_format(process->pid, LOG_DEBUGGING,
+                   "heap events: %llu allocations, %llu releases, %llu resizes; %llu releases of "
+                   "unknown blocks, %llu allocations of known ones",
+                   (unsigned long long)counts.allocated, (unsigned long long)counts.freed,
+                   (unsigned long long)counts.resized, (unsigned long long)counts.unknown,
+                   (unsigned long long)counts.repaired);
     if (counts.missed)
         log_format(process->pid, LOG_USER, "%llu heap events could not be recorded",
                    (unsigned long long)counts.missed);
@@ -278,7 +285,7 @@ void heap_finish(int pid) {
     heap_source_drain(process->source, true);
     complain_if_broken(process, was);
     heap_source_end(process->source);
-    say_what_was_lost(process);
+    say_what_was_seen(process);
     if (process->massif)
         report_massif(process);
     else
