@@ -116,7 +116,8 @@ static void write_children(struct writer *writer, struct node *node, int depth) 
     size_t shown = shown_children(writer, node, &rest_bytes);
     size_t rest = node->count - shown;
     bool rest_due = rest > 0;
-    qsort(node->children, node->count, sizeof *node->children, by_bytes);
+    if (node->count)
+        qsort(node->children, node->count, sizeof *node->children, by_bytes);
     for (size_t i = 0; i < shown; i++) {
         if (rest_due && rest_bytes > node->children[i]->bytes) {
             write_rest(writer, depth, rest, rest_bytes);
