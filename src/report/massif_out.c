@@ -2,60 +2,108 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/text.h"
 
 // A tree of places: the root stands for all allocations, its children for those who wanted them,
-// theirs for the callers.
+// theirs for the callers. One tree serves all snapshots: a stack's path through it is found once,
+// and a snapshot only adds its bytes along the paths of its stacks. Nodes that a snapshot does not
+// touch are not part of its tree.
 struct node {
-    uint64_t key; // return address
+    uint64_t key; // return address; 0: unknown
     uint64_t bytes;
-    struct node **children;
-    size_t count, room;
+    size_t snapshot; // that the bytes are of
+    struct node *parent;
+    struct node *first, *next; // child, sibling
 };
 
 struct writer {
     FILE *out;
     struct heap_names *names;
+    const struct stacks *stacks;
     const struct massif_out_options *options;
-    uint64_t least; // bytes of a node that is shown
+    uint64_t least;  // bytes of a node that is shown
+    size_t snapshot; // in hand, counted from 1
+    struct node root;
+    struct node **table; // all nodes but the root, by parent and key
+    size_t room, count;
+    struct node **leaves; // by stack; NULL: not looked for yet
+    size_t leaf_count;
 };
 
-static struct node *child_of(struct node *node, uint64_t key) {
-    for (size_t i = 0; i < node->count; i++)
-        if (node->children[i]->key == key)
-            return node->children[i];
-    if (node->count == node->room) {
-        node->room = node->room ? node->room * 2 : 4;
-        node->children = base_reallocate(node->children, node->room * sizeof *node->children);
-    }
-    struct node *child = base_allocate(sizeof *child);
-    *child = (struct node){.key = key};
-    return node->children[node->count++] = child;
+static struct node **slot_of(const struct writer *writer, const struct node *parent, uint64_t key) {
+    uint64_t hash = ((uint64_t)parent >> 4 ^ key) * 0x9e3779b97f4a7c15;
+    size_t at = (size_t)(hash >> 20) & (writer->room - 1);
+    while (writer->table[at] &&
+           (writer->table[at]->parent != parent || writer->table[at]->key != key))
+        at = (at + 1) & (writer->room - 1);
+    return &writer->table[at];
 }
 
-static void free_node(struct node *node) {
-    for (size_t i = 0; i < node->count; i++) {
-        free_node(node->children[i]);
-        free(node->children[i]);
-    }
-    free(node->children);
+static void grow(struct writer *writer) {
+    struct node **old = writer->table;
+    size_t old_room = writer->room;
+    writer->room = old_room ? old_room * 2 : 4096;
+    writer->table = base_allocate(writer->room * sizeof *writer->table);
+    memset(writer->table, 0, writer->room * sizeof *writer->table);
+    for (size_t i = 0; i < old_room; i++)
+        if (old[i])
+            *slot_of(writer, old[i]->parent, old[i]->key) = old[i];
+    free(old);
 }
 
-static void add_share(struct writer *writer, struct node *root, const struct stacks_entry *stack,
-                      uint64_t bytes) {
+static struct node *child_of(struct writer *writer, struct node *parent, uint64_t key) {
+    if (writer->count + 1 > writer->room / 2)
+        grow(writer);
+    struct node **slot = slot_of(writer, parent, key);
+    if (*slot)
+        return *slot;
+    struct node *node = base_allocate(sizeof *node);
+    *node = (struct node){.key = key, .parent = parent, .next = parent->first};
+    parent->first = node;
+    writer->count++;
+    return *slot = node;
+}
+
+// The innermost node of a stack's path is the outermost caller that is shown.
+static struct node *leaf_of(struct writer *writer, uint32_t stack) {
+    if (stack >= writer->leaf_count) {
+        size_t room = writer->leaf_count ? writer->leaf_count : 256;
+        while (room <= stack)
+            room *= 2;
+        writer->leaves = base_reallocate(writer->leaves, room * sizeof *writer->leaves);
+        memset(writer->leaves + writer->leaf_count, 0,
+               (room - writer->leaf_count) * sizeof *writer->leaves);
+        writer->leaf_count = room;
+    }
+    if (writer->leaves[stack])
+        return writer->leaves[stack];
+    const struct stacks_entry *entry = stacks_get(writer->stacks, stack);
     size_t first;
-    size_t count = heap_names_trim(writer->names, stack, &first);
-    root->bytes += bytes;
-    struct node *node = root;
-    if (!count) {
-        child_of(root, 0)->bytes += bytes;
-        return;
+    size_t count = heap_names_trim(writer->names, entry, &first);
+    struct node *node = &writer->root;
+    for (size_t i = 0; i < count; i++)
+        node = child_of(writer, node, entry->pcs[first + i]);
+    if (!count)
+        node = child_of(writer, node, 0);
+    return writer->leaves[stack] = node;
+}
+
+static void add_share(struct writer *writer, const struct massif_share *share) {
+    for (struct node *node = leaf_of(writer, share->stack); node; node = node->parent) {
+        if (node->snapshot != writer->snapshot)
+            node->bytes = 0;
+        node->snapshot = writer->snapshot;
+        node->bytes += share->bytes;
     }
-    for (size_t i = 0; i < count; i++) {
-        node = child_of(node, stack->pcs[first + i]);
-        node->bytes += bytes;
-    }
+}
+
+static void free_nodes(struct writer *writer) {
+    for (size_t i = 0; i < writer->room; i++)
+        free(writer->table[i]);
+    free(writer->table);
+    free(writer->leaves);
 }
 
 static int by_bytes(const void *a, const void *b) {
@@ -77,78 +125,84 @@ static void write_rest(struct writer *writer, int depth, size_t places, uint64_t
             bytes, places, places == 1 ? "," : "s, all", writer->options->threshold);
 }
 
-static void write_children(struct writer *writer, struct node *node, int depth);
+// The children of a node in this snapshot: those that are shown, and the sum of the others.
+struct children {
+    struct node **shown;
+    size_t count;
+    size_t rest;
+    uint64_t rest_bytes;
+};
 
-static size_t shown_children(const struct writer *writer, const struct node *node,
-                             uint64_t *rest_bytes) {
-    size_t shown = 0;
-    *rest_bytes = 0;
-    for (size_t i = 0; i < node->count; i++) {
-        if (node->children[i]->bytes >= writer->least)
-            shown++;
-        else
-            *rest_bytes += node->children[i]->bytes;
+static struct children children_of(const struct writer *writer, const struct node *node) {
+    struct children children = {0};
+    for (struct node *child = node->first; child; child = child->next)
+        children.count += child->snapshot == writer->snapshot && child->bytes >= writer->least;
+    children.shown = base_allocate((children.count + 1) * sizeof *children.shown);
+    children.count = 0;
+    for (struct node *child = node->first; child; child = child->next) {
+        if (child->snapshot != writer->snapshot)
+            continue;
+        if (child->bytes >= writer->least) {
+            children.shown[children.count++] = child;
+        } else {
+            children.rest++;
+            children.rest_bytes += child->bytes;
+        }
     }
-    return shown;
+    qsort(children.shown, children.count, sizeof *children.shown, by_bytes);
+    return children;
 }
 
-static void write_node(struct writer *writer, struct node *node, int depth) {
-    uint64_t rest;
-    size_t shown = shown_children(writer, node, &rest);
-    size_t children = shown + (shown < node->count);
-    if (!node->key) {
-        indent(writer, depth);
-        fprintf(writer->out, "n%zu: %" PRIu64 " 0x0: ???\n", children, node->bytes);
-        return;
-    }
-    const struct heap_place *place = heap_names_place(writer->names, node->key);
+static void write_children(struct writer *writer, const struct children *children, int depth);
+
+static void write_node(struct writer *writer, const struct node *node, int depth) {
+    static char unknown[] = "???";
+    static char *unknown_texts[] = {unknown};
+    static const struct heap_place nowhere = {.count = 1, .texts = unknown_texts};
+    const struct heap_place *place =
+        node->key ? heap_names_place(writer->names, node->key) : &nowhere;
+    struct children children = children_of(writer, node);
     for (size_t i = 0; i < place->count; i++) {
         indent(writer, depth + (int)i);
         fprintf(writer->out, "n%zu: %" PRIu64 " 0x%" PRIX64 ": %s\n",
-                i + 1 < place->count ? 1 : children, node->bytes, place->address, place->texts[i]);
+                i + 1 < place->count ? 1 : children.count + (children.rest > 0), node->bytes,
+                place->address, place->texts[i]);
     }
-    write_children(writer, node, depth + (int)place->count);
+    write_children(writer, &children, depth + (int)place->count);
+    free(children.shown);
 }
 
 // Largest first; those too small to be shown come as one line, in the place of their sum.
-static void write_children(struct writer *writer, struct node *node, int depth) {
-    uint64_t rest_bytes;
-    size_t shown = shown_children(writer, node, &rest_bytes);
-    size_t rest = node->count - shown;
-    bool rest_due = rest > 0;
-    if (node->count)
-        qsort(node->children, node->count, sizeof *node->children, by_bytes);
-    for (size_t i = 0; i < shown; i++) {
-        if (rest_due && rest_bytes > node->children[i]->bytes) {
-            write_rest(writer, depth, rest, rest_bytes);
+static void write_children(struct writer *writer, const struct children *children, int depth) {
+    bool rest_due = children->rest > 0;
+    for (size_t i = 0; i < children->count; i++) {
+        if (rest_due && children->rest_bytes > children->shown[i]->bytes) {
+            write_rest(writer, depth, children->rest, children->rest_bytes);
             rest_due = false;
         }
-        write_node(writer, node->children[i], depth);
+        write_node(writer, children->shown[i], depth);
     }
     if (rest_due)
-        write_rest(writer, depth, rest, rest_bytes);
+        write_rest(writer, depth, children->rest, children->rest_bytes);
 }
 
-static void write_tree(struct writer *writer, const struct massif_snapshot *snapshot,
-                       const struct stacks *stacks) {
-    struct node root = {0};
+static void write_tree(struct writer *writer, const struct massif_snapshot *snapshot) {
+    writer->root.bytes = 0;
     for (size_t i = 0; i < snapshot->share_count; i++)
-        add_share(writer, &root, stacks_get(stacks, snapshot->shares[i].stack),
-                  snapshot->shares[i].bytes);
+        add_share(writer, &snapshot->shares[i]);
     writer->least =
         (uint64_t)((double)(snapshot->useful + snapshot->extra) * writer->options->threshold / 100);
-    uint64_t rest;
-    size_t shown = shown_children(writer, &root, &rest);
+    struct children children = children_of(writer, &writer->root);
     fprintf(writer->out,
             "n%zu: %" PRIu64 " (heap allocation functions) malloc/new/new[], --alloc-fns, etc.\n",
-            shown + (shown < root.count), root.bytes);
-    write_children(writer, &root, 1);
-    free_node(&root);
+            children.count + (children.rest > 0), writer->root.bytes);
+    write_children(writer, &children, 1);
+    free(children.shown);
 }
 
 void massif_out(FILE *out, const struct massif *massif, const struct stacks *stacks,
                 struct heap_names *names, const struct massif_out_options *options) {
-    struct writer writer = {.out = out, .names = names, .options = options};
+    struct writer writer = {.out = out, .names = names, .stacks = stacks, .options = options};
     size_t count;
     const struct massif_snapshot *snapshots = massif_snapshots(massif, &count);
     fprintf(out, "desc: %s\ncmd: %s\ntime_unit: %s\n",
@@ -163,7 +217,9 @@ void massif_out(FILE *out, const struct massif *massif, const struct stacks *sta
                 snapshot->time, snapshot->useful, snapshot->extra);
         const char *kind = snapshot->is_peak ? "peak" : "detailed";
         fprintf(out, "heap_tree=%s\n", snapshot->is_detailed ? kind : "empty");
+        writer.snapshot = i + 1;
         if (snapshot->is_detailed)
-            write_tree(&writer, snapshot, stacks);
+            write_tree(&writer, snapshot);
     }
+    free_nodes(&writer);
 }
