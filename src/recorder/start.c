@@ -200,28 +200,38 @@ static void set_active(bool active) {
     recorder_active = page;
 }
 
-static bool is_skipped(const char *path) {
-    for (const char *item = NULL; (item = wire_option_next("trace-children-skip", item));)
-        if (glob_match_any(item, path))
-            return true;
-    return false;
-}
+// The program that this process runs.
+struct program {
+    char path[4096];
+    char line[8192]; // its arguments, one after the other
+    char *words[256];
+};
 
-static void say_hello(void) {
-    static char path[4096];
-    static char line[4096];
-    char *words[64];
-    size_t count = 0;
-    ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
-    path[size > 0 ? size : 0] = 0;
+static void read_program(struct program *program) {
+    ssize_t size = readlink("/proc/self/exe", program->path, sizeof program->path - 1);
+    program->path[size > 0 ? size : 0] = 0;
     int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-    size = fd >= 0 ? read(fd, line, sizeof line - 1) : 0;
+    size = fd >= 0 ? read(fd, program->line, sizeof program->line - 1) : 0;
     if (fd >= 0)
         close(fd);
-    for (char *word = line; size > 0 && word < line + size && count < 63; word += strlen(word) + 1)
-        words[count++] = word;
-    words[count] = NULL;
-    wire_send_hello(getpid(), getppid(), path, words);
+    size_t count = 0;
+    char *end = program->line + (size > 0 ? size : 0);
+    *end = 0;
+    for (char *word = program->line; word < end && count < 255; word += strlen(word) + 1)
+        program->words[count++] = word;
+    program->words[count] = NULL;
+}
+
+// --trace-children-skip and --trace-children-skip-by-arg; the main program is never skipped.
+static bool is_skipped(const struct program *program) {
+    for (const char *item = NULL; (item = wire_option_next("trace-children-skip", item));)
+        if (glob_match_any(item, program->path))
+            return true;
+    for (const char *item = NULL; (item = wire_option_next("trace-children-skip-by-arg", item));)
+        for (char *const *word = program->words + !!program->words[0]; *word; word++)
+            if (glob_match_any(item, *word))
+                return true;
+    return false;
 }
 
 static bool start_recording(void) {
@@ -283,20 +293,25 @@ static void start(const char *value) {
         return;
     follow_children = wire_option_yes("trace-children");
     recorder_depth = (int)wire_option_number("recorder-depth", 64);
-    if (!follow_children) {
+    static struct program program;
+    read_program(&program);
+    // The supervisor's child is the main program.
+    bool skipped = getppid() != wire_option_number("supervisor-pid", 0) && is_skipped(&program);
+    if (!follow_children || skipped) {
         close(config);
         fcntl(wire, F_SETFD, FD_CLOEXEC);
         restore_preload();
         remove_variable(find_variable(VARIABLE));
     }
-    say_hello();
+    if (skipped) {
+        close(wire);
+        wire_init(-1);
+        return;
+    }
+    wire_send_hello(getpid(), getppid(), program.path, program.words);
     end_key_made = pthread_key_create(&end_key, end_of_thread) == 0;
     pthread_atfork(NULL, NULL, after_fork);
-    static char path[4096];
-    ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
-    path[size > 0 ? size : 0] = 0;
-    if (getpid() == wire_option_number("main-pid", 0) || !is_skipped(path))
-        start_recording();
+    start_recording();
 }
 
 static void resolve(void) {

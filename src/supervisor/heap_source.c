@@ -136,7 +136,8 @@ void heap_source_add(struct heap_source *source, const struct heap_sink *sink) {
 static void give_up(struct heap_source *source) {
     atomic_store(&source->header->abandoned, 1);
     for (uint32_t i = 0; i < source->ring_count; i++)
-        syscall(SYS_futex, &source->rings[i].shared->taken, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+        if (source->rings[i].shared)
+            syscall(SYS_futex, &source->rings[i].shared->taken, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 void heap_source_free(struct heap_source *source) {
