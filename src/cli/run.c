@@ -188,6 +188,19 @@ static const char *unserved_option(const struct option_values *values) {
     return NULL;
 }
 
+// Costs go to the function that a symbol names, as Valgrind's callgrind has it.
+static void choose_counts(const struct option_values *values, struct supervisor_request *request) {
+    request->symbols.no_inlined = true;
+    request->symbols.keep_unmapped = true;
+    request->counts = (struct counts_settings){
+        .file = option_text(values, "callgrind-out-file"),
+        .lines = option_yes(values, "dump-line"),
+        .instructions = option_yes(values, "dump-instr"),
+        .compress_strings = option_yes(values, "compress-strings"),
+        .compress_positions = option_yes(values, "compress-pos"),
+    };
+}
+
 int verb_run(const struct tool *tool, const struct option_values *values, char **argv) {
     int status = 0;
     char *reason = NULL;
@@ -239,6 +252,8 @@ int verb_run(const struct tool *tool, const struct option_values *values, char *
         choose_heap(tool, values, &request);
     if (flame)
         choose_flame(values, &request.flame);
+    if (tool->topic == TOPIC_CALLGRIND)
+        choose_counts(values, &request);
     fflush(NULL);
     status = supervisor_run(&request);
     for (size_t i = 0; i < count; i++)

@@ -35,6 +35,8 @@ OFFSET_IS(exit_reason, TASK_EXIT_REASON);
 OFFSET_IS(pending, TASK_PENDING);
 OFFSET_IS(tool, TASK_TOOL);
 OFFSET_IS(syscall, TASK_SYSCALL);
+OFFSET_IS(tool_words, TASK_TOOL_WORDS);
+OFFSET_IS(stepping, TASK_STEPPING);
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct task *tasks;

@@ -57,7 +57,9 @@ struct task {
     uint32_t pending;
     uint32_t busy;      // looks up or runs translated code: a flush must wait for it
     void *tool;         // the tool's own state of the thread
-    uint64_t syscall; // number of the system call made from the cache
+    uint64_t syscall;   // number of the system call made from the cache
+    uint64_t tool_words[2]; // of the tool's state, what generated code reaches with one operand
+    bool stepping;          // single-stepping to a clean point (signal/host.c)
 
     // The rest is for C code only.
     uint16_t fs_selector, gs_selector; // what the target has loaded; 0 as a rule
@@ -65,7 +67,6 @@ struct task {
     bool temporary_mask;               // the system call under way has a signal mask of its own
     bool spurious;                     // a system call was interrupted by the engine itself
     bool trap_flag;              // the target single-steps itself; never in flags (run/dispatch.c)
-    bool stepping;               // single-stepping to a clean point (signal/host.c)
     struct queued_signal queued; // an asynchronous signal under way
     struct queued_signal fault;  // a synchronous one
     uint64_t sigmask;            // the target's signal mask

@@ -18,6 +18,8 @@
 #define TASK_PENDING     328
 #define TASK_TOOL        336
 #define TASK_SYSCALL     344
+#define TASK_TOOL_WORDS  352
+#define TASK_STEPPING    368
 
 // Why the cache was left.
 #define EXIT_LINK     0 // through an exit of a block; exit_link tells which

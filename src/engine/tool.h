@@ -47,6 +47,7 @@ struct tool_insn {
     unsigned size;
     const uint8_t *bytes;
     enum tool_flow flow;
+    uint64_t target; // of a direct branch; 0: none, or not known before it runs
     bool repeats; // a string instruction with a rep prefix
     unsigned access_count;
     struct tool_access accesses[TOOL_ACCESSES]; // memory operands, the stack's included
@@ -56,11 +57,48 @@ struct tool_block; // the block being translated
 
 typedef void tool_function(void *argument);
 
+// Memory for an argument, which lasts as long as the block.
+void *tool_allocate(size_t size);
 // Calls fn(argument) at run time, with the target's state saved: anything may be done, at the price
 // of saving it (a few hundred instructions).
 void tool_insert_call(struct tool_block *, tool_function *fn, void *argument);
 // Adds to a 64-bit counter in the thread's state, a few instructions.
 void tool_insert_add(struct tool_block *, size_t offset, int32_t amount);
+
+// ---- counting ----
+//
+// Each thread has words, which inserted code reaches with one operand, and counters, 64 bits each,
+// whose place tool_set_counters chooses (at thread_started, and whenever it likes).
+
+enum { TOOL_WORDS = 2 };
+uint64_t *tool_thread_words(void);
+void tool_set_counters(void *counters);
+
+// A count that has been inserted and is filled in when its values are known, before block_done
+// returns.
+struct tool_count {
+    uint8_t *index_sites[2], *amount_sites[2];
+    unsigned index_count, amount_count;
+};
+// Adds 1 to a counter and an amount to a word.
+void tool_insert_count(struct tool_block *, struct tool_count *, unsigned word);
+// Adds an amount to a word and to the counter at a distance from the one that the other word names.
+void tool_insert_count_at(struct tool_block *, struct tool_count *, unsigned word,
+                          unsigned index_word, uint32_t distance);
+void tool_fill_count(const struct tool_count *, uint32_t index, uint32_t amount);
+// Sets a word.
+void tool_insert_set(struct tool_block *, unsigned word, uint32_t value);
+
+// A call of a function that uses general registers only (no vector registers, no C library), at a
+// tenth of the price of tool_insert_call. The target's registers are not at hand but rsp.
+typedef void tool_fast_function(uint32_t argument, uint64_t rsp);
+enum tool_condition {
+    TOOL_ALWAYS,
+    TOOL_IF_TAKEN, // before a TOOL_BRANCH
+    TOOL_IF_WORD,  // if word 1 is not 0
+};
+void tool_insert_fast_call(struct tool_block *, enum tool_condition, tool_fast_function *,
+                           uint32_t argument);
 
 // ---- the target's state, in inserted calls and in hooks about events ----
 
@@ -69,6 +107,7 @@ uint64_t tool_register(unsigned number);
 void tool_set_register(unsigned number, uint64_t value);
 uint64_t tool_pc(void);
 uint64_t tool_access_address(const struct tool_access *);
+int tool_direction(void); // of string instructions: 1 or -1
 int tool_thread_id(void);
 void *tool_thread_state(void);
 // The call stack, innermost pc first; returns how many.
@@ -104,9 +143,14 @@ struct tool {
     // While code is translated.
     void (*block)(struct tool_block *, uint64_t pc);
     void (*instruction)(struct tool_block *, const struct tool_insn *);
+    void (*block_done)(void); // the last instruction of the block has been shown
 
     // Events.
     void (*thread_started)(void);
+    void (*forking)(void); // a fork is about to be made; other threads go on
+    void (*forked)(void);  // in the child
+    // Code of a file has been mapped. Its end is told by `unmapped`.
+    void (*module)(uint64_t start, uint64_t end, uint64_t offset, const char *path);
     void (*thread_ended)(void);
     void (*before_system_call)(long number, const uint64_t arguments[6]);
     void (*after_system_call)(long number, const uint64_t arguments[6], long result);
@@ -119,6 +163,8 @@ struct tool {
     bool (*request)(const uint64_t words[6], uint64_t *result);
 };
 
+// Hands a file over to the supervisor, which reads it when the process has ended.
+void tool_give_file(int fd);
 // An option's value, or NULL.
 const char *tool_option(const char *name);
 // A line for the user, after ==PID==.

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
@@ -11,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "supervisor/counts.h"
 #include "supervisor/flame.h"
 #include "supervisor/heap.h"
 #include "supervisor/job.h"
@@ -54,6 +56,8 @@ static struct followed *known(struct loop *loop, int pid) {
 
 static void forget(struct loop *loop, int pid) {
     struct followed *process = followed_find(pid);
+    if (process && process->counts >= 0)
+        counts_report(loop->request, loop->symbols, process);
     if (process && process->pidfd >= 0)
         epoll_ctl(loop->events, EPOLL_CTL_DEL, process->pidfd, NULL);
     followed_remove(pid);
@@ -80,6 +84,11 @@ static void greet(struct loop *loop, struct followed *process, const struct wire
     // The first program's banner was printed before it started.
     bool first = process->pid == loop->main_pid && !process->greeted;
     process->greeted = true;
+    struct text command = {0};
+    for (size_t i = 0; i < count; i++)
+        text_format(&command, "%s%s", i ? " " : "", words[i]);
+    free(process->command);
+    process->command = text_take(&command);
     if (first)
         return;
     log_add_process(process->pid);
@@ -95,6 +104,9 @@ static void note_fork(struct loop *loop, const struct wire_message *message) {
     struct followed *child = known(loop, child_pid);
     symbols_fork(loop->symbols, message->forked->parent, child_pid);
     child->greeted = true;
+    const struct followed *parent = followed_find(message->forked->parent);
+    if (parent && parent->command)
+        child->command = base_copy(parent->command);
     child->muted = loop->request->silent_after_fork;
     if (!child->muted)
         log_add_process(child_pid);
@@ -144,6 +156,11 @@ static void take_message(struct loop *loop, const struct wire_message *message) 
         break;
     case WIRE_HEAP:
         heap_attach(process->pid, message->fd, message->heap->size);
+        break;
+    case WIRE_COUNTS:
+        if (process->counts >= 0)
+            close(process->counts);
+        process->counts = fd_move_high(message->fd);
         break;
     case WIRE_EXITING:
     case WIRE_FORKED:

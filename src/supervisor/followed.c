@@ -25,6 +25,7 @@ struct followed *followed_add(int pid, bool *made) {
         return process;
     process = base_allocate(sizeof *process);
     process->pid = pid;
+    process->counts = -1;
     process->pidfd = fd_move_high((int)syscall(SYS_pidfd_open, pid, 0));
     table = base_reallocate(table, (table_count + 1) * sizeof *table);
     table[table_count++] = process;
@@ -37,6 +38,9 @@ void followed_remove(int pid) {
             continue;
         if (table[i]->pidfd >= 0)
             close(table[i]->pidfd);
+        if (table[i]->counts >= 0)
+            close(table[i]->counts);
+        free(table[i]->command);
         free(table[i]);
         table[i] = table[--table_count];
         if (!table_count) {

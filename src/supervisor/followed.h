@@ -15,6 +15,8 @@ struct followed {
     bool fatal_shown; // its fatal signal has been reported
     bool away;    // said that it execs a program that is not followed; any later message revokes it
     bool greeted; // a banner has been printed for it
+    int counts;   // its file of counts, -1: none
+    char *command; // what it runs, where that is not the main process's first program
 };
 
 // The entry of a process, NULL when unknown.

@@ -53,6 +53,13 @@ struct flame_settings {
     const char *folded_file; // template, NULL: not wanted
 };
 
+// For tools that count (wire/call_counts.h).
+struct counts_settings {
+    const char *file; // template; NULL: the tool does not count
+    bool lines, instructions;
+    bool compress_strings, compress_positions;
+};
+
 struct supervisor_request {
     const char *tool;
     const char *tool_help;      // what the banner says of it
@@ -66,6 +73,7 @@ struct supervisor_request {
     struct stack_text_options stacks;
     struct heap_settings heap;
     struct flame_settings flame;
+    struct counts_settings counts;
     long duration;              // seconds after which the target is stopped; 0: never
     bool silent_after_fork;     // mute a forked child until it execs
     const char *const *remarks; // lines for -v: where options came from, what has no effect

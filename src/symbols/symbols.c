@@ -104,6 +104,7 @@ static void place(struct symbols *symbols, struct symbol_frame *frame,
 static void name_frame(struct symbols *symbols, struct symbol_frame *frame,
                        const struct units_frame *from, const struct image_symbol *symbol,
                        uint64_t vaddr) {
+    frame->address = vaddr;
     if (from)
         place(symbols, frame, from);
     if (symbol && !(from && from->inlined)) {
@@ -224,6 +225,10 @@ bool symbols_resolve_data(struct symbols *symbols, pid_t pid, uint64_t address,
                                 .address = address,
                                 .data = data};
     return files_use(symbols->files, mapping->file, resolve_data, &question) && question.found;
+}
+
+const char *symbols_keep(struct symbols *symbols, const char *text) {
+    return names_keep(symbols->names, text);
 }
 
 struct symbols_statistics symbols_statistics(const struct symbols *symbols) {

@@ -69,6 +69,7 @@ struct symbol_frame {
     const char *file;      /* what the compiler calls the file, most often without folders */
     const char *directory; /* the rest of its path, without the final slash; may be NULL */
     const char *object;    /* path of the mapped file; NULL if the address is in none */
+    uint64_t address;      /* as the object's own tables count; 0 if not known */
     uint64_t offset;       /* from the start of the function; 0 for inlined frames */
     uint32_t line;         /* 0 if not known */
     bool inlined;
@@ -117,6 +118,9 @@ size_t symbols_resolve(struct symbols *symbols, pid_t pid, uint64_t address, boo
 /* The variable at address, in data, bss or read-only data; false if there is none. */
 bool symbols_resolve_data(struct symbols *symbols, pid_t pid, uint64_t address,
                           struct symbol_data *data);
+
+/* A copy that lives as long as the struct symbols; equal texts are one. */
+const char *symbols_keep(struct symbols *symbols, const char *text);
 
 struct symbols_statistics symbols_statistics(const struct symbols *symbols);
 

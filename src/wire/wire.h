@@ -12,13 +12,14 @@
 // History
 //   1  first version
 //   2  WIRE_HEAP and wire_heap.h: recorded processes
+//   3  WIRE_COUNTS
 #ifndef QUERN_WIRE_WIRE_H
 #define QUERN_WIRE_WIRE_H
 
 #include <stdint.h>
 
 #define WIRE_MAGIC       0x4e525551u // "QURN" in memory
-#define WIRE_VERSION     2
+#define WIRE_VERSION     3
 #define WIRE_MESSAGE_MAX 65536 // header and payload together
 
 enum wire_type {
@@ -32,6 +33,7 @@ enum wire_type {
     WIRE_NOTICE = 8,       // struct wire_text: for the user, shown after ==PID==
     WIRE_DEBUG = 9,        // struct wire_text: debugging output, shown after --PID--
     WIRE_HEAP = 10,        // struct wire_heap, with the descriptor of the area (wire_heap.h)
+    WIRE_COUNTS = 11,      // no payload; a memory file of counts (call_counts.h) comes along
 };
 
 struct wire_header {

@@ -35,6 +35,8 @@ static bool payload_sound(enum wire_type type, const void *payload, size_t size)
         return ends_with_string(payload, size, sizeof *map) && map->start < map->end;
     case WIRE_MODULE_UNMAP:
         return size == sizeof *unmap && unmap->start < unmap->end;
+    case WIRE_COUNTS:
+        return size == 0;
     case WIRE_NOTICE:
     case WIRE_DEBUG:
         return ends_with_string(payload, size, sizeof(struct wire_text));
@@ -111,6 +113,10 @@ static int take_gift(struct msghdr *packet) {
     return gift;
 }
 
+static bool brings_file(enum wire_type type) {
+    return type == WIRE_HEAP || type == WIRE_COUNTS;
+}
+
 enum wire_result wire_receive(int fd, void *buffer, struct wire_message *message) {
     _Alignas(struct cmsghdr) char control[512];
     struct iovec part = {buffer, WIRE_MESSAGE_MAX};
@@ -132,11 +138,11 @@ enum wire_result wire_receive(int fd, void *buffer, struct wire_message *message
     enum wire_result result = size == 0 && !sender ? WIRE_CLOSED : WIRE_BAD;
     if (size > 0 && !(packet.msg_flags & MSG_TRUNC))
         result = wire_decode(buffer, (size_t)size, message);
-    if (result == WIRE_GOT && message->type == WIRE_HEAP && gift < 0)
+    if (result == WIRE_GOT && brings_file(message->type) && gift < 0)
         result = WIRE_BAD;
     if (result == WIRE_GOT && sender > 0)
         message->pid = sender;
-    if (result == WIRE_GOT && message->type == WIRE_HEAP)
+    if (result == WIRE_GOT && brings_file(message->type))
         message->fd = gift;
     else if (gift >= 0)
         close(gift);

@@ -231,6 +231,28 @@ void wire_send_debug(const char *text) {
     send_with_string(WIRE_DEBUG, &debug, sizeof debug, text);
 }
 
+void wire_send_counts(int fd) {
+    struct wire_header header = {
+        .magic = WIRE_MAGIC,
+        .version = WIRE_VERSION,
+        .type = WIRE_COUNTS,
+        .pid = (int32_t)raw_call(SYS_getpid, 0, 0, 0, 0, 0, 0),
+        .tid = (int32_t)raw_call(SYS_gettid, 0, 0, 0, 0, 0, 0),
+    };
+    struct iovec part = {&header, sizeof header};
+    struct {
+        struct cmsghdr header;
+        int fd;
+        int padding;
+    } control = {{CMSG_LEN(sizeof fd), SOL_SOCKET, SCM_RIGHTS}, fd, 0};
+    struct msghdr packet = {.msg_iov = &part,
+                            .msg_iovlen = 1,
+                            .msg_control = &control,
+                            .msg_controllen = sizeof control};
+    if (wire_socket >= 0 && !wire_dead)
+        send_packet(&packet);
+}
+
 // ---- the configuration ----
 
 // The file is sealed by the supervisor, but a descriptor number may lie: everything is checked

@@ -39,6 +39,8 @@ void wire_send_notice(int level, const char *text);
 void wire_send_debug(const char *text);
 // Hands the area of wire_heap.h over.
 void wire_send_heap(int fd, uint64_t size);
+// A descriptor for the supervisor to keep.
+void wire_send_counts(int fd);
 
 // Maps the configuration; the descriptor may be closed afterwards. 0, or a negative error number
 // (-EPROTO: made by another version).

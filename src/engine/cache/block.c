@@ -36,6 +36,7 @@ static uint32_t next_link;
 static struct block **by_code; // every block since the last flush, by rising code offset
 static uint32_t by_code_count;
 static uint8_t *hot_end, *cold_begin;
+static uint64_t gates_end;
 static uint8_t table_mapped[CACHE_START / TABLE_CHUNK];
 
 // Blocks, states and pages come from an arena that is emptied by a flush.
@@ -115,6 +116,58 @@ static void emit_high_lookup(struct emitter *e) {
     emit_bytes(e, (uint8_t[]){0xff, 0xe1}, 2); // jmp rcx
 }
 
+// The caller has spilled rsp and rdi and is on the engine's stack. Flags are kept in ah and al. A
+// signal that came while the function ran has found no place to stop: if something is pending,
+// the thread steps on from here to the next clean point.
+static void emit_gate_to(struct emitter *e, void (*function)(uint32_t, uint64_t)) {
+    static const uint8_t save[] = {0x50, 0x51, 0x52, 0x56,             // push rax, rcx, rdx, rsi
+                                   0x41, 0x50, 0x41, 0x51, 0x41, 0x52, // push r8, r9, r10
+                                   0x41, 0x53,                         // push r11
+                                   0x9f, 0x0f, 0x90, 0xc0,             // lahf; seto al
+                                   0x50, 0x48, 0x83, 0xec, 0x08};      // push rax; sub rsp, 8
+    static const uint8_t restore[] = {0x48, 0x83, 0xc4, 0x08, 0x58,    // add rsp, 8; pop rax
+                                      0x04, 0x7f, 0x9e,                // add al, 127; sahf
+                                      0x41, 0x5b, 0x41, 0x5a, 0x41, 0x59, // pop r11, r10, r9
+                                      0x41, 0x58, 0x5e, 0x5a, 0x59, 0x58}; // r8, rsi, rdx, rcx, rax
+    static const uint8_t trap[] = {0x9c,                                     // pushfq
+                                   0x48, 0x81, 0x0c, 0x24, 0x00, 0x01, 0, 0, // or [rsp], TF
+                                   0x9d};                                    // popfq
+    emit_bytes(e, save, sizeof save);
+    emit_load_field(e, RSI, TASK_SPILL + 8 * RSP);
+    emit_bytes(e, (uint8_t[]){0x48, 0xb8}, 2); // mov rax, function
+    emit64(e, (uint64_t)function);
+    emit_bytes(e, (uint8_t[]){0xff, 0xd0}, 2); // call rax
+    emit_bytes(e, restore, sizeof restore);
+    emit_spill(e, RCX);
+    emit_load_field32(e, RCX, TASK_PENDING);
+    emit_bytes(e, (uint8_t[]){0xe3, 9 + sizeof trap}, 2); // jrcxz over the next
+    emit_bytes(e, (uint8_t[]){0x64, 0xc6}, 2);                // mov byte fs:[stepping], 1
+    emit_task_operand(e, 0, TASK_STEPPING);
+    emit8(e, 1);
+    emit_bytes(e, trap, sizeof trap);
+    emit_unspill(e, RCX);
+    emit8(e, 0xc3); // ret
+}
+
+uint64_t cache_gate_to(void (*function)(uint32_t, uint64_t)) {
+    static struct {
+        void (*function)(uint32_t, uint64_t);
+        uint64_t gate;
+    } known[8];
+    unsigned i = 0;
+    for (; i < 8 && known[i].function; i++)
+        if (known[i].function == function)
+            return known[i].gate;
+    if (i == 8)
+        fatal("internal error: too many fast calls");
+    struct emitter e = {(uint8_t *)gates_end};
+    known[i].function = function;
+    known[i].gate = gates_end;
+    emit_gate_to(&e, function);
+    gates_end = emit_address(&e);
+    return known[i].gate;
+}
+
 static void write_gates(void) {
     struct emitter e = {(uint8_t *)CACHE_START};
     // Offset 0 in the jump table is this place: the destination is not in the table.
@@ -124,6 +177,7 @@ static void write_gates(void) {
     emit_leave(&e, EXIT_LINK);
     cache_gate_high_lookup = emit_address(&e);
     emit_high_lookup(&e);
+    gates_end = emit_address(&e);
 }
 
 void cache_init(void) {
@@ -254,6 +308,10 @@ struct block_state *block_states_allocate(unsigned count) {
 
 struct inserted_call *inserted_call_allocate(void) {
     return arena_allocate(sizeof(struct inserted_call));
+}
+
+void *block_memory(unsigned size) {
+    return arena_allocate(size);
 }
 
 uint32_t link_begin(unsigned most) {

@@ -104,6 +104,7 @@ void block_publish_code(struct block *); // for block_at alone: it is run once
 struct block *block_allocate(void);
 struct block_state *block_states_allocate(unsigned count);
 struct inserted_call *inserted_call_allocate(void);
+void *block_memory(unsigned size); // as long as the blocks of today last
 // Room for up to `most` consecutive link records, of which `used` are kept.
 uint32_t link_begin(unsigned most);
 void link_end(unsigned used);
@@ -135,6 +136,9 @@ void cache_forbid_syscalls(void);
 
 // Gates at fixed places of the cache, through which exits leave it.
 extern uint64_t cache_gate_link, cache_gate_high_lookup;
+// The gate through which translated code calls a function that leaves vector registers alone, on
+// the engine's stack, with edi as it is and rsi the target's stack pointer. With the lock held.
+uint64_t cache_gate_to(void (*function)(uint32_t, uint64_t));
 
 // Numbers for --stats.
 extern struct cache_stats {

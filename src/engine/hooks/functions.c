@@ -97,6 +97,7 @@ static void read_module(const struct file_view *file, const char *module, uint64
 }
 
 void functions_of_module(uint64_t start, uint64_t end, uint64_t offset, const char *path) {
+    TOOL_HOOK(module, start, end, offset, path);
     struct file_view file;
     if (!tool->symbols || !file_open(&file, path))
         return;

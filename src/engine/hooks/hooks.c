@@ -1,5 +1,10 @@
 #include <stdarg.h>
+#include <asm/prctl.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "engine/fatal.h"
 #include "engine/hooks/hooks.h"
@@ -14,6 +19,7 @@
 const struct tool *tool;
 
 enum { SEGMENT_NONE, SEGMENT_FS, SEGMENT_GS };
+enum { FLAG_DIRECTION = 0x400 };
 
 void hooks_init(void) {
     const char *name = wire_option("tool");
@@ -62,6 +68,14 @@ static enum tool_flow flow_of(const struct insn *insn) {
     }
 }
 
+static uint64_t target_of(const struct insn *insn) {
+    enum tool_flow flow = flow_of(insn);
+    if ((flow != TOOL_BRANCH && flow != TOOL_JUMP && flow != TOOL_CALL) ||
+        insn->z.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR || !insn->z.raw.imm[0].size)
+        return 0;
+    return insn_next(insn) + insn->z.raw.imm[0].value.s;
+}
+
 static void describe_access(const struct insn *insn, const ZydisDecodedOperand *operand,
                             struct tool_access *access) {
     const ZydisDecodedOperandMem *mem = &operand->mem;
@@ -90,6 +104,7 @@ static void show_instruction(struct builder *b, struct insn *insn) {
         .size = insn->z.length,
         .bytes = insn->bytes,
         .flow = flow_of(insn),
+        .target = target_of(insn),
         .repeats = insn->z.attributes &
                    (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)};
     insn_operands(insn);
@@ -119,6 +134,10 @@ void hooks_translate(struct builder *b, struct insn *insn, bool first) {
         builder_state(b, STATE_WITHIN, 0); // what was inserted must not run twice
 }
 
+void *tool_allocate(size_t size) {
+    return block_memory(size);
+}
+
 void tool_insert_call(struct tool_block *block, tool_function *fn, void *argument) {
     builder_call((struct builder *)block, fn, argument);
 }
@@ -136,6 +155,171 @@ void tool_insert_add(struct tool_block *block, size_t offset, int32_t amount) {
     emit32(e, offset);
     emit_unspill(e, RDX);
     emit_unspill(e, RCX);
+}
+
+// ---- counting ---------------------------------------------------------------------------------
+
+static const uint32_t status_flags = ZYDIS_CPUFLAG_CF | ZYDIS_CPUFLAG_PF | ZYDIS_CPUFLAG_AF |
+                                          ZYDIS_CPUFLAG_ZF | ZYDIS_CPUFLAG_SF | ZYDIS_CPUFLAG_OF;
+
+// Whether an instruction may leave the flags that it names as they were.
+static bool may_keep_flags(const ZydisDecodedInstruction *z) {
+    return z->meta.category == ZYDIS_CATEGORY_SHIFT || z->meta.category == ZYDIS_CATEGORY_ROTATE ||
+           z->attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
+}
+
+// Whether the rest of the block writes all flags before it reads any.
+static bool flags_are_dead(const struct builder *b) {
+    uint32_t live = status_flags;
+    for (unsigned i = 0; i < b->rest_count; i++) {
+        const ZydisDecodedInstruction *z = &b->rest[i].z;
+        if (z->cpu_flags->tested & live || z->mnemonic == ZYDIS_MNEMONIC_SYSCALL)
+            return false;
+        if (!may_keep_flags(z))
+            live &= ~(z->cpu_flags->modified | z->cpu_flags->set_0 | z->cpu_flags->set_1 |
+                      z->cpu_flags->undefined);
+        if (!live)
+            return true;
+        if (flow_of(&b->rest[i]) != TOOL_NEXT)
+            return false; // it may go elsewhere
+    }
+    return false;
+}
+
+static void index_here(struct emitter *e, struct tool_count *count) {
+    count->index_sites[count->index_count++] = e->at;
+    emit32(e, 0);
+}
+
+static void amount_here(struct emitter *e, struct tool_count *count) {
+    count->amount_sites[count->amount_count++] = e->at;
+    emit32(e, 0);
+}
+
+static unsigned word_field(unsigned word) {
+    return TASK_TOOL_WORDS + 8 * word;
+}
+
+// word += amount, through rcx
+static void emit_word_add(struct emitter *e, struct tool_count *count, unsigned word) {
+    emit_load_field(e, RCX, word_field(word));
+    emit_bytes(e, (uint8_t[]){0x48, 0x8d, 0x89}, 3); // lea rcx, [rcx + amount]
+    amount_here(e, count);
+    emit_store_field(e, RCX, word_field(word));
+}
+
+void tool_insert_count(struct tool_block *block, struct tool_count *count, unsigned word) {
+    struct builder *b = (struct builder *)block;
+    struct emitter *e = &b->e;
+    *count = (struct tool_count){.index_count = 0};
+    if (flags_are_dead(b)) {
+        emit_bytes(e, (uint8_t[]){0x65, 0x48, 0x83, 0x04, 0x25}, 5); // add qword gs:[index], 1
+        index_here(e, count);
+        emit8(e, 1);
+        emit_bytes(e, (uint8_t[]){0x64, 0x48, 0x81}, 3); // add qword fs:[word], amount
+        emit_task_operand(e, 0, word_field(word));
+        amount_here(e, count);
+        return;
+    }
+    emit_spill(e, RCX);
+    emit_bytes(e, (uint8_t[]){0x65, 0x48, 0x8b, 0x0c, 0x25}, 5); // mov rcx, gs:[index]
+    index_here(e, count);
+    emit_bytes(e, (uint8_t[]){0x48, 0x8d, 0x49, 0x01}, 4);       // lea rcx, [rcx + 1]
+    emit_bytes(e, (uint8_t[]){0x65, 0x48, 0x89, 0x0c, 0x25}, 5); // mov gs:[index], rcx
+    index_here(e, count);
+    emit_word_add(e, count, word);
+    emit_unspill(e, RCX);
+}
+
+void tool_insert_count_at(struct tool_block *block, struct tool_count *count, unsigned word,
+                          unsigned index_word, uint32_t distance) {
+    struct emitter *e = &((struct builder *)block)->e;
+    *count = (struct tool_count){.index_count = 0};
+    emit_spill(e, RCX);
+    emit_spill(e, RDX);
+    emit_word_add(e, count, word);
+    emit_load_field32(e, RCX, word_field(index_word));
+    emit_bytes(e, (uint8_t[]){0x65, 0x48, 0x8b, 0x14, 0xcd}, 5); // mov rdx, gs:[rcx*8 + distance]
+    emit32(e, 8 * distance);
+    emit_bytes(e, (uint8_t[]){0x48, 0x8d, 0x92}, 3); // lea rdx, [rdx + amount]
+    amount_here(e, count);
+    emit_bytes(e, (uint8_t[]){0x65, 0x48, 0x89, 0x14, 0xcd}, 5); // mov gs:[rcx*8 + distance], rdx
+    emit32(e, 8 * distance);
+    emit_unspill(e, RDX);
+    emit_unspill(e, RCX);
+}
+
+void tool_fill_count(const struct tool_count *count, uint32_t index, uint32_t amount) {
+    uint32_t displacement = 8 * index;
+    for (unsigned i = 0; i < count->index_count; i++)
+        memcpy(count->index_sites[i], &displacement, 4);
+    for (unsigned i = 0; i < count->amount_count; i++)
+        memcpy(count->amount_sites[i], &amount, 4);
+}
+
+void tool_insert_set(struct tool_block *block, unsigned word, uint32_t value) {
+    emit_store_field_imm(&((struct builder *)block)->e, word_field(word), value);
+}
+
+static void emit_fast_call(struct emitter *e, tool_fast_function *function, uint32_t argument) {
+    emit_spill(e, RSP);
+    emit_spill(e, RDI);
+    emit_move_imm(e, RDI, argument);
+    emit_load_field(e, RSP, TASK_HOST_RSP);
+    emit8(e, 0xe8); // call rel32
+    emit32(e, cache_gate_to(function) - (emit_address(e) + 4));
+    emit_unspill(e, RDI);
+    emit_unspill(e, RSP);
+}
+
+void tool_insert_fast_call(struct tool_block *block, enum tool_condition condition,
+                           tool_fast_function *function, uint32_t argument) {
+    struct builder *b = (struct builder *)block;
+    struct emitter *e = &b->e;
+    if (condition == TOOL_ALWAYS) {
+        emit_fast_call(e, function, argument);
+        return;
+    }
+    uint8_t *over;
+    if (condition == TOOL_IF_TAKEN) {
+        const ZydisDecodedInstruction *z = &b->rest->z;
+        if (z->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && (z->opcode & 0xf0) != 0x70)
+            return; // loop, jrcxz: never between functions
+        emit8(e, 0x70 | ((z->opcode & 15) ^ 1));
+        over = e->at;
+        emit8(e, 0);
+        emit_fast_call(e, function, argument);
+    } else {
+        emit_spill(e, RCX);
+        emit_load_field32(e, RCX, word_field(1));
+        emit8(e, 0xe3); // jrcxz
+        over = e->at;
+        emit8(e, 0);
+        emit_unspill(e, RCX);
+        emit_fast_call(e, function, argument);
+        over[0] = e->at - (over + 1);
+        emit_unspill(e, RCX);
+        return;
+    }
+    over[0] = e->at - (over + 1);
+}
+
+__attribute__((target("general-regs-only"))) void tool_set_counters(void *counters) {
+    static int can_write; // 1: by an instruction, -1: by a system call
+    if (!can_write)
+        can_write = getauxval(AT_HWCAP2) & 2 ? 1 : -1;
+    if (can_write > 0)
+        __asm__ volatile("wrgsbase %0" : : "r"(counters));
+    else
+        syscall(SYS_arch_prctl, ARCH_SET_GS, counters);
+}
+
+uint64_t *tool_thread_words(void) {
+    return self->tool_words;
+}
+
+void tool_give_file(int fd) {
+    wire_send_counts(fd);
 }
 
 // ---- state -------------------------------------------------------------------------------------
@@ -163,6 +347,10 @@ uint64_t tool_access_address(const struct tool_access *access) {
     return address + (access->segment == SEGMENT_FS   ? self->fs_base
                       : access->segment == SEGMENT_GS ? self->gs_base
                                                       : 0);
+}
+
+int tool_direction(void) {
+    return self->flags & FLAG_DIRECTION ? -1 : 1;
 }
 
 int tool_thread_id(void) {

@@ -205,6 +205,7 @@ static void after_fork(const struct clone_request *request, int parent) {
     self->clear_child_tid = 0;
     self->robust_list = 0;
     wire_send_forked(parent, getpid());
+    TOOL_HOOK(forked);
     if (request->flags & CLONE_CHILD_CLEARTID)
         self->clear_child_tid = request->child_tid;
     if (request->flags & CLONE_CHILD_SETTID)
@@ -220,6 +221,7 @@ static long fork_process(const struct clone_request *request) {
     memory_write_lock();
     cache_lock();
     task_lock_list();
+    TOOL_HOOK(forking);
     long child;
     if ((request->flags & ~ours) == 0 && request->exit_signal == SIGCHLD)
         child = fork(); // leaves the C library's locks in order

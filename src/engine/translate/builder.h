@@ -41,6 +41,8 @@ struct builder {
     uint64_t pc;    // of the instruction being translated
     bool checked;
     bool ended; // an unconditional exit has been written
+    const struct insn *rest; // what the block still has, from the instruction at pc on
+    unsigned rest_count;
     unsigned state_count, exit_count;
     struct block_state states[BLOCK_INSTRUCTIONS * 8];
     struct pending_exit exits[BLOCK_EXITS];

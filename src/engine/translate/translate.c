@@ -178,8 +178,13 @@ static void translate_body(struct builder *b, const struct code_bytes *code, uns
         builder_exit_inline(b, EXIT_REPLACED, b->start);
         return;
     }
-    for (unsigned i = 0; i < count && !b->ended; i++)
+    for (unsigned i = 0; i < count && !b->ended; i++) {
+        b->rest = &insns[i];
+        b->rest_count = count - i;
         translate_insn(b, &insns[i]);
+    }
+    if (count)
+        TOOL_HOOK(block_done);
     if (count == 0) {
         builder_state(b, STATE_CLEAN, 0);
         builder_exit_inline(b, EXIT_EMULATE, b->start);

@@ -1,0 +1,48 @@
+// A call graph with exact costs: what a callgrind.out file says. Reports read it; who fills it is
+// no business of theirs.
+//
+// Words
+//   place   where in the code: function, source file and line, address in the object
+//   cost    of a place: of the instructions there, without what they call
+//   call    from a place to a function, with how often and what was spent inside, all told
+//
+// Functions are told apart by number; several may have the same name. Strings are borrowed.
+#ifndef QUERN_REPORT_CALL_GRAPH_H
+#define QUERN_REPORT_CALL_GRAPH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct graph_function {
+    const char *object, *file, *name;
+    uint64_t address; // of its first instruction
+    uint32_t line;
+};
+
+struct graph_place {
+    uint32_t function;
+    uint32_t line; // 0: not known
+    const char *file;
+    uint64_t address;
+};
+
+struct graph_cost {
+    struct graph_place at;
+    uint64_t cost;
+};
+
+struct graph_call {
+    struct graph_place at;
+    uint32_t callee;
+    uint64_t count, cost;
+};
+
+struct call_graph {
+    struct graph_function *functions;
+    struct graph_cost *costs;
+    struct graph_call *calls;
+    size_t function_count, cost_count, call_count;
+    uint64_t total;
+};
+
+#endif

@@ -1,0 +1,251 @@
+#include "report/callgrind.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+// The three spaces of numbers that stand for names.
+enum name_space { NAMES_OBJECT, NAMES_FILE, NAMES_FUNCTION, NAME_SPACES };
+enum { BUCKETS = 1 << 14 };
+
+struct name {
+    const char *text;
+    unsigned number;
+    struct name *next;
+};
+
+struct writer {
+    struct text *out;
+    const struct call_graph *graph;
+    const struct callgrind_options *options;
+    struct name *names[NAME_SPACES][BUCKETS];
+    unsigned name_count[NAME_SPACES];
+    // What the reader believes at this point of the file.
+    const char *object, *file;
+    uint64_t address;
+    uint32_t line;
+};
+
+// ---- order -------------------------------------------------------------------------------------
+
+static int compare_numbers(uint64_t a, uint64_t b) {
+    return a < b ? -1 : a > b;
+}
+
+static int compare_places(const struct graph_place *a, const struct graph_place *b) {
+    int order = compare_numbers(a->function, b->function);
+    if (!order && a->file != b->file)
+        order = strcmp(a->file, b->file);
+    if (!order)
+        order = compare_numbers(a->line, b->line);
+    return order ? order : compare_numbers(a->address, b->address);
+}
+
+static int compare_costs(const void *a, const void *b) {
+    return compare_places(&((const struct graph_cost *)a)->at, &((const struct graph_cost *)b)->at);
+}
+
+static int compare_calls(const void *a, const void *b) {
+    const struct graph_call *x = a, *y = b;
+    int order = compare_places(&x->at, &y->at);
+    return order ? order : compare_numbers(x->callee, y->callee);
+}
+
+static void coarsen(struct graph_place *place, const struct callgrind_options *options) {
+    if (!options->instructions)
+        place->address = 0;
+    if (!options->lines)
+        place->line = 0;
+}
+
+// Sorts and adds up what is at the same place.
+static void merge(struct call_graph *graph, const struct callgrind_options *options) {
+    size_t kept = 0;
+    for (size_t i = 0; i < graph->cost_count; i++)
+        coarsen(&graph->costs[i].at, options);
+    for (size_t i = 0; i < graph->call_count; i++)
+        coarsen(&graph->calls[i].at, options);
+    if (graph->cost_count)
+        qsort(graph->costs, graph->cost_count, sizeof *graph->costs, compare_costs);
+    for (size_t i = 0; i < graph->cost_count; i++) {
+        if (kept && compare_costs(&graph->costs[kept - 1], &graph->costs[i]) == 0)
+            graph->costs[kept - 1].cost += graph->costs[i].cost;
+        else
+            graph->costs[kept++] = graph->costs[i];
+    }
+    graph->cost_count = kept;
+    kept = 0;
+    if (graph->call_count)
+        qsort(graph->calls, graph->call_count, sizeof *graph->calls, compare_calls);
+    for (size_t i = 0; i < graph->call_count; i++) {
+        struct graph_call *last = kept ? &graph->calls[kept - 1] : NULL;
+        if (last && compare_calls(last, &graph->calls[i]) == 0) {
+            last->count += graph->calls[i].count;
+            last->cost += graph->calls[i].cost;
+        } else {
+            graph->calls[kept++] = graph->calls[i];
+        }
+    }
+    graph->call_count = kept;
+}
+
+// ---- names and positions -----------------------------------------------------------------------
+
+static struct name *find_name(struct writer *writer, enum name_space space, const char *text,
+                              bool *made) {
+    uint32_t hash = 2166136261u;
+    for (const char *c = text; *c; c++)
+        hash = (hash ^ (uint8_t)*c) * 16777619u;
+    struct name **bucket = &writer->names[space][hash % BUCKETS];
+    struct name *name = *bucket;
+    while (name && strcmp(name->text, text) != 0)
+        name = name->next;
+    *made = !name;
+    if (!name) {
+        name = base_allocate(sizeof *name);
+        *name = (struct name){text, ++writer->name_count[space], *bucket};
+        *bucket = name;
+    }
+    return name;
+}
+
+// A name is data of the target's: no line of it may pass for one of ours.
+static void add_name(struct text *out, const char *text) {
+    for (; *text; text++)
+        text_char(out, (uint8_t)*text < ' ' ? '?' : *text);
+}
+
+static void write_name(struct writer *writer, const char *key, enum name_space space,
+                       const char *text) {
+    text_string(writer->out, key);
+    if (writer->options->compress_strings) {
+        bool made;
+        const struct name *name = find_name(writer, space, text, &made);
+        text_format(writer->out, "(%u)", name->number);
+        if (made)
+            text_char(writer->out, ' ');
+        else
+            text = "";
+    }
+    add_name(writer->out, text);
+    text_char(writer->out, '\n');
+}
+
+static void write_number(struct writer *writer, uint64_t value, uint64_t before, bool hex) {
+    int64_t step = (int64_t)(value - before);
+    if (writer->options->compress_positions && step == 0)
+        text_string(writer->out, "* ");
+    else if (writer->options->compress_positions && step > -1000 && step < 1000)
+        text_format(writer->out, "%+" PRId64 " ", step);
+    else
+        text_format(writer->out, hex ? "0x%" PRIx64 " " : "%" PRIu64 " ", value);
+}
+
+static void write_position(struct writer *writer, uint64_t address, uint32_t line) {
+    if (writer->options->instructions)
+        write_number(writer, address, writer->address, true);
+    // Without lines and instructions there is still one column: line 0.
+    if (writer->options->lines || !writer->options->instructions)
+        write_number(writer, line, writer->line, false);
+}
+
+static void write_line(struct writer *writer, const struct graph_place *place, uint64_t cost) {
+    write_position(writer, place->address, place->line);
+    writer->address = place->address;
+    writer->line = place->line;
+    text_format(writer->out, "%" PRIu64 "\n", cost);
+}
+
+// ---- body --------------------------------------------------------------------------------------
+
+static void enter_file(struct writer *writer, const char *file, const char *own) {
+    if (writer->file == file || strcmp(writer->file, file) == 0)
+        return;
+    write_name(writer, strcmp(file, own) == 0 ? "fe=" : "fi=", NAMES_FILE, file);
+    writer->file = file;
+}
+
+static void write_call(struct writer *writer, const struct graph_call *call) {
+    const struct graph_function *callee = &writer->graph->functions[call->callee];
+    bool lines = writer->options->lines;
+    if (strcmp(callee->object, writer->object) != 0)
+        write_name(writer, "cob=", NAMES_OBJECT, callee->object);
+    if (strcmp(callee->file, writer->file) != 0)
+        write_name(writer, "cfi=", NAMES_FILE, callee->file);
+    write_name(writer, "cfn=", NAMES_FUNCTION, callee->name);
+    text_format(writer->out, "calls=%" PRIu64 " ", call->count);
+    write_position(writer, callee->address, lines ? callee->line : 0);
+    writer->out->bytes[writer->out->size - 1] = '\n';
+    write_line(writer, &call->at, call->cost);
+}
+
+static void begin_function(struct writer *writer, const struct graph_function *function) {
+    text_char(writer->out, '\n');
+    if (!writer->object || strcmp(writer->object, function->object) != 0)
+        write_name(writer, "ob=", NAMES_OBJECT, function->object);
+    write_name(writer, "fl=", NAMES_FILE, function->file);
+    write_name(writer, "fn=", NAMES_FUNCTION, function->name);
+    writer->object = function->object;
+    writer->file = function->file;
+}
+
+// Costs and calls are both sorted by function and place: one walk over both.
+static void write_body(struct writer *writer) {
+    const struct call_graph *graph = writer->graph;
+    uint32_t current = UINT32_MAX;
+    size_t cost = 0, call = 0;
+    while (cost < graph->cost_count || call < graph->call_count) {
+        bool is_cost = call == graph->call_count ||
+                       (cost < graph->cost_count &&
+                        compare_places(&graph->costs[cost].at, &graph->calls[call].at) <= 0);
+        const struct graph_place *at = is_cost ? &graph->costs[cost].at : &graph->calls[call].at;
+        const struct graph_function *function = &graph->functions[at->function];
+        if (at->function != current)
+            begin_function(writer, function);
+        current = at->function;
+        enter_file(writer, at->file, function->file);
+        if (is_cost)
+            write_line(writer, at, graph->costs[cost++].cost);
+        else
+            write_call(writer, &graph->calls[call++]);
+    }
+}
+
+static void write_header(const struct writer *writer) {
+    const struct callgrind_options *options = writer->options;
+    struct text *out = writer->out;
+    text_format(out,
+                "# callgrind format\nversion: 1\ncreator: %s\npid: %d\ncmd: ", options->creator,
+                options->pid);
+    add_name(out, options->command);
+    text_string(out, "\npart: 1\n\n\n");
+    text_string(out, "desc: I1 cache: \ndesc: D1 cache: \ndesc: LL cache: \n\n");
+    text_string(out, "desc: Trigger: Program termination\n\npositions:");
+    if (options->instructions)
+        text_string(out, " instr");
+    if (options->lines || !options->instructions)
+        text_string(out, " line");
+    text_format(out, "\nevents: Ir\nsummary: %" PRIu64 "\n\n", writer->graph->total);
+}
+
+void callgrind_write(struct call_graph *graph, const struct callgrind_options *options,
+                     struct text *out) {
+    struct writer *writer = base_allocate(sizeof *writer);
+    memset(writer, 0, sizeof *writer);
+    writer->out = out;
+    writer->graph = graph;
+    writer->options = options;
+    merge(graph, options);
+    write_header(writer);
+    write_body(writer);
+    text_format(out, "\ntotals: %" PRIu64 "\n", graph->total);
+    for (int space = 0; space < NAME_SPACES; space++) {
+        for (int i = 0; i < BUCKETS; i++) {
+            for (struct name *next, *name = writer->names[space][i]; name; name = next) {
+                next = name->next;
+                free(name);
+            }
+        }
+    }
+    free(writer);
+}

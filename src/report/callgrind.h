@@ -1,0 +1,21 @@
+// Writes a call graph as a callgrind.out file.
+#ifndef QUERN_REPORT_CALLGRIND_H
+#define QUERN_REPORT_CALLGRIND_H
+
+#include <stdbool.h>
+
+#include "base/text.h"
+#include "report/call_graph.h"
+
+struct callgrind_options {
+    bool lines, instructions;
+    bool compress_strings, compress_positions;
+    const char *creator;
+    const char *command;
+    int pid;
+};
+
+// Sorts and merges what is in the graph, then adds the file's text.
+void callgrind_write(struct call_graph *, const struct callgrind_options *, struct text *);
+
+#endif

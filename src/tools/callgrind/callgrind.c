@@ -1,0 +1,271 @@
+// Counts instructions for each function and source line, and follows who calls whom.
+//
+// Runs of instructions are counted where they are begun, by two additions in place. At calls and
+// jumps that may lead into another function the site is noted; the function's first instruction
+// then pushes a frame, and returns pop it (events.h). What belongs to which name and line is worked
+// out by the supervisor from addresses.
+#include <string.h>
+
+#include "tools/callgrind/counts.h"
+#include "tools/callgrind/functions.h"
+#include "tools/tools.h"
+
+enum { RUN_MOST = 128 };
+
+// The run under construction; the engine's lock guards it.
+static struct {
+    bool open;
+    uint64_t pc;
+    uint32_t function;
+    unsigned count;
+    uint8_t lengths[RUN_MOST];
+    struct tool_count inserted;
+} run;
+
+static struct code_place place; // of the instruction shown last
+static bool stack_moved;        // in the current block, rsp was loaded from somewhere else
+
+static void close_run(void) {
+    if (!run.open)
+        return;
+    run.open = false;
+    tool_fill_count(&run.inserted, counts_run(run.pc, run.function, run.lengths, run.count),
+                    run.count);
+}
+
+// Code without symbols belongs to what is called there, else to who runs it first.
+static uint32_t function_without_symbol(uint64_t pc) {
+    const struct thread *thread = tool_thread_state();
+    if (counts_ids[thread->words[WORD_SITE]].kind == COUNTS_CALL || !thread->function ||
+        functions_at(counts_function_pc(thread->function)).function)
+        return counts_function(pc);
+    return thread->function;
+}
+
+static uint32_t current_function(uint64_t pc) {
+    return place.function ? counts_function(place.function) : function_without_symbol(pc);
+}
+
+static void open_run(struct tool_block *block, uint64_t pc) {
+    run.open = true;
+    run.pc = pc;
+    run.count = 0;
+    run.function = current_function(pc);
+    if (place.plt)
+        tool_insert_count_at(block, &run.inserted, WORD_TOTAL, WORD_SITE,
+                             COUNTS_SKIPPED * COUNTS_IDS);
+    else
+        tool_insert_count(block, &run.inserted, WORD_TOTAL);
+}
+
+static void on_block(struct tool_block *block, uint64_t pc) {
+    stack_moved = false;
+    place = functions_at(pc);
+    if (place.plt)
+        return;
+    if (place.function == pc)
+        tool_insert_fast_call(block, TOOL_ALWAYS, event_enter, counts_function(pc));
+    else if (!place.function)
+        tool_insert_fast_call(block, TOOL_IF_WORD, event_maybe_enter, counts_function(pc));
+}
+
+// ---- instructions that lead elsewhere ----------------------------------------------------------
+
+static uint32_t site_of(const struct tool_insn *insn, unsigned kind, uint32_t popped) {
+    return counts_site(insn->pc, run.function, kind, popped);
+}
+
+static void note_site(struct tool_block *block, const struct tool_insn *insn, unsigned kind) {
+    tool_insert_set(block, WORD_SITE, site_of(insn, kind, 0));
+}
+
+static void show_call(struct tool_block *block, const struct tool_insn *insn) {
+    note_site(block, insn, COUNTS_CALL);
+    if (!insn->target)
+        return;
+    struct code_place callee = functions_at(insn->target);
+    if (!callee.plt && callee.function != insn->target)
+        tool_insert_fast_call(block, TOOL_ALWAYS, event_enter_from_call,
+                              counts_function(insn->target));
+}
+
+static bool is_jump_through_r11(const struct tool_insn *insn) {
+    return insn->size >= 3 && memcmp(insn->bytes + insn->size - 3, "\x41\xff\xe3", 3) == 0;
+}
+
+static void show_jump(struct tool_block *block, const struct tool_insn *insn) {
+    if (place.plt)
+        return; // what is reached counts as called from where the PLT was called
+    if (!insn->target) {
+        bool resolves = place.resolves && is_jump_through_r11(insn);
+        note_site(block, insn, COUNTS_JUMP | (resolves ? SITE_RESOLVES : 0));
+        if (stack_moved && !resolves)
+            tool_insert_fast_call(block, TOOL_ALWAYS, event_stack_moved, 0);
+        return;
+    }
+    struct code_place to = functions_at(insn->target);
+    if (to.plt || to.function == insn->target)
+        note_site(block, insn, COUNTS_JUMP);
+    else if (to.function && to.function != place.function)
+        tool_insert_fast_call(block, insn->flow == TOOL_BRANCH ? TOOL_IF_TAKEN : TOOL_ALWAYS,
+                              event_cross, counts_function(to.function));
+}
+
+static uint32_t popped_by(const struct tool_insn *insn) {
+    uint16_t more = 0;
+    if (insn->size >= 3 && insn->bytes[insn->size - 3] == 0xc2)
+        memcpy(&more, insn->bytes + insn->size - 2, sizeof more);
+    return 8 + more;
+}
+
+// mov rsp, register or memory; lea rsp, anything not relative to rsp
+static bool moves_stack(const struct tool_insn *insn) {
+    const uint8_t *bytes = insn->bytes;
+    if (insn->size < 3 || (bytes[0] & 0xf8) != 0x48)
+        return false;
+    uint8_t modrm = bytes[2];
+    if (bytes[1] == 0x89)
+        return (modrm & 0xc7) == 0xc4 && !(bytes[0] & 1);
+    return bytes[1] == 0x8b && (modrm & 0x38) == 0x20 && !(bytes[0] & 4);
+}
+
+// ---- string instructions -----------------------------------------------------------------------
+
+enum { RAX, RCX, RSI = 6, RDI = 7 };
+
+struct repeat {
+    uint32_t id;
+    uint8_t opcode, width;
+    bool narrow; // counts with ecx
+    bool compares;
+    bool while_equal;
+};
+
+// How often cmps and scas run, which stop early; whether they stopped because of what they found.
+static uint64_t compared(const struct repeat *repeat, uint64_t most, bool *found) {
+    uint64_t left = tool_register(repeat->opcode & 8 ? RAX : RSI), right = tool_register(RDI);
+    int64_t step = tool_direction() * repeat->width;
+    for (uint64_t i = 0; i < most; i++) {
+        uint64_t a = left, b = 0;
+        if (!(repeat->opcode & 8)) {
+            a = 0;
+            if (tool_read(&a, left, repeat->width) != 0)
+                return i;
+            left += step;
+        }
+        if (tool_read(&b, right, repeat->width) != 0)
+            return i;
+        right += step;
+        if ((memcmp(&a, &b, repeat->width) == 0) != repeat->while_equal) {
+            *found = true;
+            return i + 1;
+        }
+    }
+    return most;
+}
+
+// Each step counts as an instruction, and so does the look at rcx that ends them.
+static void count_repeat(void *argument) {
+    const struct repeat *repeat = argument;
+    struct thread *thread = tool_thread_state();
+    uint64_t steps = tool_register(RCX);
+    bool found = false;
+    if (repeat->narrow)
+        steps = (uint32_t)steps;
+    if (repeat->compares)
+        steps = compared(repeat, steps, &found);
+    steps -= found;
+    thread->counters[(uint64_t)thread->area * COUNTS_IDS + repeat->id] += steps;
+    thread->words[WORD_TOTAL] += steps;
+}
+
+// movs, cmps, stos, lods, scas with a rep prefix; others carry it for other reasons.
+static bool is_repeated(const struct tool_insn *insn) {
+    uint8_t opcode = insn->bytes[insn->size - 1];
+    return insn->repeats && insn->access_count && insn->size <= 4 && opcode >= 0xa4 &&
+           opcode <= 0xaf && (opcode & 0xfe) != 0xa8;
+}
+
+static void show_repeat(struct tool_block *block, const struct tool_insn *insn) {
+    struct repeat *repeat = tool_allocate(sizeof *repeat);
+    uint8_t opcode = insn->bytes[insn->size - 1];
+    bool narrow = false, while_equal = false;
+    for (unsigned i = 0; i + 1 < insn->size; i++) {
+        narrow |= insn->bytes[i] == 0x67;
+        while_equal |= insn->bytes[i] == 0xf3;
+    }
+    *repeat = (struct repeat){.id = site_of(insn, COUNTS_REPEAT, 0),
+                              .opcode = opcode,
+                              .width = insn->accesses[0].size,
+                              .narrow = narrow,
+                              .compares = (opcode & 0xf6) == 0xa6,
+                              .while_equal = while_equal};
+    tool_insert_call(block, count_repeat, repeat);
+}
+
+// ---- hooks -------------------------------------------------------------------------------------
+
+static void on_instruction(struct tool_block *block, const struct tool_insn *insn) {
+    if (!run.open) {
+        place = functions_at(insn->pc);
+        open_run(block, insn->pc);
+    }
+    run.lengths[run.count++] = insn->size;
+    if (is_repeated(insn))
+        show_repeat(block, insn);
+    stack_moved |= moves_stack(insn);
+    switch (insn->flow) {
+    case TOOL_CALL:
+        show_call(block, insn);
+        break;
+    case TOOL_JUMP:
+    case TOOL_BRANCH:
+        show_jump(block, insn);
+        break;
+    case TOOL_RETURN:
+        tool_insert_fast_call(block, TOOL_ALWAYS, event_leave,
+                              site_of(insn, COUNTS_RETURN, popped_by(insn)));
+        break;
+    default:
+        break;
+    }
+    if (insn->flow != TOOL_NEXT || run.count == RUN_MOST)
+        close_run();
+}
+
+static void on_thread_started(void) {
+    counts_thread_start(tool_thread_state());
+}
+
+static void on_thread_ended(void) {
+    counts_thread_end(tool_thread_state());
+}
+
+static void on_unmapped(uint64_t start, uint64_t end) {
+    functions_drop(start, end);
+}
+
+static void on_signal(int number) {
+    thread_interrupted(tool_thread_state(), tool_register(4));
+}
+
+static void on_signal_returned(void) {
+    thread_continued(tool_thread_state());
+}
+
+const struct tool tool_callgrind = {
+    .name = "callgrind",
+    .thread_size = sizeof(struct thread),
+    .start = counts_start,
+    .block = on_block,
+    .instruction = on_instruction,
+    .block_done = close_run,
+    .thread_started = on_thread_started,
+    .thread_ended = on_thread_ended,
+    .forking = counts_forking,
+    .forked = counts_forked,
+    .module = functions_add,
+    .unmapped = on_unmapped,
+    .signal_delivered = on_signal,
+    .signal_returned = on_signal_returned,
+};

@@ -1,0 +1,214 @@
+#include "tools/callgrind/counts.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "engine/tool.h"
+
+enum { BUCKETS = 1 << 16 };
+
+static uint8_t *file;
+static struct counts_header *header;
+static uint8_t *lengths_pool;
+static uint64_t *function_pcs;
+static uint32_t id_buckets[BUCKETS], function_buckets[BUCKETS];
+static uint32_t *id_next, *function_next;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t free_threads[COUNTS_THREADS];
+static unsigned free_thread_count;
+static struct counts_frame *kept_frames; // of the thread that forks
+static uint32_t kept_frame_count;
+
+static void give_up(const char *reason) {
+    tool_say("callgrind: %s", reason);
+    _exit(1);
+}
+
+static void *reserve(size_t size) {
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        give_up("out of memory");
+    return memory;
+}
+
+// The whole of it is mapped at once, so that no descriptor is left for the target to meet.
+static void open_file(void) {
+    int fd = memfd_create("quern-counts", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0 || ftruncate(fd, COUNTS_SIZE) != 0 ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
+        give_up("cannot make a file for the counts");
+    void *memory = mmap(file, COUNTS_SIZE, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_NORESERVE | (file ? MAP_FIXED : 0), fd, 0);
+    if (memory == MAP_FAILED)
+        give_up("cannot map the file for the counts; is there a limit on address space?");
+    file = memory;
+    tool_give_file(fd);
+    close(fd);
+}
+
+void counts_start(void) {
+    open_file();
+    header = (struct counts_header *)file;
+    counts_ids = (struct counts_id *)(file + COUNTS_AT_IDS);
+    lengths_pool = file + COUNTS_AT_LENGTHS;
+    function_pcs = (uint64_t *)(file + COUNTS_AT_FUNCTIONS);
+    id_next = reserve(sizeof *id_next * COUNTS_IDS);
+    function_next = reserve(sizeof *function_next * COUNTS_FUNCTIONS);
+    // Number 0 of everything stands for none.
+    header->ids = header->functions = 1;
+    header->magic = COUNTS_MAGIC;
+}
+
+// ---- threads -----------------------------------------------------------------------------------
+
+static void point_into(struct thread *thread, uint8_t *part) {
+    thread->counts = (struct counts_thread *)part;
+    thread->edges = (struct counts_edge *)(part + COUNTS_AT_EDGES);
+    thread->frames = (struct counts_frame *)(part + COUNTS_AT_FRAMES);
+    thread->counters = (uint64_t *)(part + COUNTS_AT_COUNTERS);
+    thread->counts->in_use = 1;
+    thread->area = 0;
+    tool_set_counters(thread->counters);
+}
+
+void counts_thread_start(struct thread *thread) {
+    pthread_mutex_lock(&lock);
+    uint32_t number = free_thread_count                  ? free_threads[--free_thread_count]
+                      : header->threads < COUNTS_THREADS ? header->threads++
+                                                         : COUNTS_THREADS;
+    pthread_mutex_unlock(&lock);
+    // Beyond the most there is room for, a thread's counts are lost.
+    uint8_t *part = number < COUNTS_THREADS ? file + COUNTS_AT_THREADS + number * COUNTS_THREAD_SIZE
+                                            : reserve(COUNTS_THREAD_SIZE);
+    thread->number = number;
+    thread->depth = reserve(sizeof *thread->depth * COUNTS_FUNCTIONS);
+    thread->last_edge = reserve(sizeof *thread->last_edge * COUNTS_IDS);
+    thread->buckets = reserve(sizeof *thread->buckets * EDGE_BUCKETS);
+    thread->next_edge = reserve(sizeof *thread->next_edge * COUNTS_EDGES);
+    thread->words = tool_thread_words();
+    thread->words[WORD_TOTAL] = thread->words[WORD_SITE] = 0;
+    thread->function = 0;
+    point_into(thread, part);
+    edges_index(thread);
+}
+
+void counts_thread_end(struct thread *thread) {
+    thread_finish(thread);
+    munmap(thread->depth, sizeof *thread->depth * COUNTS_FUNCTIONS);
+    munmap(thread->last_edge, sizeof *thread->last_edge * COUNTS_IDS);
+    munmap(thread->buckets, sizeof *thread->buckets * EDGE_BUCKETS);
+    munmap(thread->next_edge, sizeof *thread->next_edge * COUNTS_EDGES);
+    if (thread->number == COUNTS_THREADS)
+        munmap(thread->counts, COUNTS_THREAD_SIZE);
+    pthread_mutex_lock(&lock);
+    if (thread->number < COUNTS_THREADS)
+        free_threads[free_thread_count++] = thread->number;
+    pthread_mutex_unlock(&lock);
+}
+
+// ---- fork --------------------------------------------------------------------------------------
+
+void counts_forking(void) {
+    const struct thread *thread = tool_thread_state();
+    free(kept_frames);
+    kept_frame_count = thread->counts->frames;
+    kept_frames = malloc(kept_frame_count * sizeof *kept_frames + 1);
+    if (kept_frames)
+        memcpy(kept_frames, thread->frames, kept_frame_count * sizeof *kept_frames);
+    else
+        kept_frame_count = 0;
+}
+
+// The tables are the same in the child, so that its translated code goes on working; its counters
+// and edges start from nothing. What was called before the fork is still active.
+void counts_forked(void) {
+    struct thread *thread = tool_thread_state();
+    struct counts_header known = *header;
+    uint8_t *ids = malloc(known.ids * sizeof *counts_ids + 1);
+    uint8_t *lengths = malloc(known.lengths + 1);
+    uint64_t *pcs = malloc(known.functions * sizeof *pcs + 1);
+    if (!ids || !lengths || !pcs)
+        give_up("out of memory");
+    memcpy(ids, counts_ids, known.ids * sizeof *counts_ids);
+    memcpy(lengths, lengths_pool, known.lengths);
+    memcpy(pcs, function_pcs, known.functions * sizeof *pcs);
+    open_file();
+    memcpy(counts_ids, ids, known.ids * sizeof *counts_ids);
+    memcpy(lengths_pool, lengths, known.lengths);
+    memcpy(function_pcs, pcs, known.functions * sizeof *pcs);
+    free(ids);
+    free(lengths);
+    free(pcs);
+    known.threads = 1;
+    *header = known;
+    free_thread_count = 0;
+    thread->number = 0;
+    thread->words[WORD_TOTAL] = 0;
+    point_into(thread, file + COUNTS_AT_THREADS);
+    frames_restore(thread, kept_frames, kept_frame_count);
+}
+
+// ---- ids and functions -------------------------------------------------------------------------
+
+static unsigned bucket_of(uint64_t pc, unsigned more) {
+    return (pc * 31 + more) * 0x9e3779b97f4a7c15ull >> 48;
+}
+
+uint32_t counts_function(uint64_t pc) {
+    uint32_t *bucket = &function_buckets[bucket_of(pc, 0)];
+    for (uint32_t at = *bucket; at; at = function_next[at])
+        if (function_pcs[at] == pc)
+            return at;
+    if (header->functions == COUNTS_FUNCTIONS)
+        return 0;
+    uint32_t at = header->functions;
+    function_pcs[at] = pc;
+    function_next[at] = *bucket;
+    *bucket = at;
+    header->functions++;
+    return at;
+}
+
+uint64_t counts_function_pc(uint32_t function) {
+    return function_pcs[function];
+}
+
+static uint32_t find_or_add(const struct counts_id *wanted, const uint8_t *lengths) {
+    uint32_t *bucket = &id_buckets[bucket_of(wanted->pc, wanted->kind << 16 | wanted->count)];
+    for (uint32_t at = *bucket; at; at = id_next[at]) {
+        const struct counts_id *id = &counts_ids[at];
+        if (id->pc == wanted->pc && id->kind == wanted->kind && id->count == wanted->count &&
+            id->function == wanted->function &&
+            (!lengths || memcmp(lengths_pool + id->lengths, lengths, id->count) == 0))
+            return at;
+    }
+    if (header->ids == COUNTS_IDS || (lengths && header->lengths + wanted->count > COUNTS_LENGTHS))
+        return 0;
+    uint32_t at = header->ids;
+    counts_ids[at] = *wanted;
+    if (lengths) {
+        counts_ids[at].lengths = header->lengths;
+        memcpy(lengths_pool + header->lengths, lengths, wanted->count);
+        header->lengths += wanted->count;
+    }
+    id_next[at] = *bucket;
+    *bucket = at;
+    header->ids++;
+    return at;
+}
+
+uint32_t counts_run(uint64_t pc, uint32_t function, const uint8_t *lengths, unsigned count) {
+    struct counts_id id = {.pc = pc, .function = function, .count = count, .kind = COUNTS_RUN};
+    return find_or_add(&id, lengths);
+}
+
+uint32_t counts_site(uint64_t pc, uint32_t function, unsigned kind, uint32_t popped) {
+    struct counts_id id = {.pc = pc, .function = function, .lengths = popped, .kind = kind};
+    return find_or_add(&id, NULL);
+}

@@ -1,0 +1,20 @@
+// The file of counts (wire/call_counts.h): making it, parts for threads, ids and functions.
+#ifndef QUERN_TOOLS_CALLGRIND_COUNTS_H
+#define QUERN_TOOLS_CALLGRIND_COUNTS_H
+
+#include "tools/callgrind/events.h"
+
+void counts_start(void); // makes the file and hands it over
+void counts_forking(void);
+void counts_forked(void); // a file of the child's own, with nothing counted yet
+
+void counts_thread_start(struct thread *);
+void counts_thread_end(struct thread *);
+
+// While code is translated, with the engine's lock held. 0 when there is no room.
+uint32_t counts_function(uint64_t pc);
+uint64_t counts_function_pc(uint32_t function);
+uint32_t counts_run(uint64_t pc, uint32_t function, const uint8_t *lengths, unsigned count);
+uint32_t counts_site(uint64_t pc, uint32_t function, unsigned kind, uint32_t popped);
+
+#endif

@@ -1,0 +1,272 @@
+#pragma GCC target("general-regs-only")
+
+#include "tools/callgrind/events.h"
+
+#include "engine/tool.h"
+
+struct counts_id *counts_ids;
+
+enum { FIRST_OWN_AREA = 4, TOP_LEVEL = 2 };
+
+// ---- context -----------------------------------------------------------------------------------
+
+static void set_area(struct thread *thread, uint32_t area) {
+    if (thread->area == area)
+        return;
+    thread->area = area;
+    tool_set_counters(thread->counters + (uint64_t)area * COUNTS_IDS);
+}
+
+static uint32_t level_of(const struct thread *thread) {
+    return thread->area < FIRST_OWN_AREA ? thread->area + 1
+                                         : thread->counts->area[thread->area].level;
+}
+
+// The area of a context that runs other functions' code. When there are none left, such code counts
+// for the functions that it belongs to.
+static uint32_t own_area(struct thread *thread, uint32_t function, uint32_t level) {
+    struct counts_thread *counts = thread->counts;
+    for (uint32_t i = FIRST_OWN_AREA; i < counts->areas; i++)
+        if (counts->area[i].function == function && counts->area[i].level == level)
+            return i;
+    uint32_t area = counts->areas < FIRST_OWN_AREA ? FIRST_OWN_AREA : counts->areas;
+    if (area & COUNTS_SKIPPED)
+        area += COUNTS_SKIPPED;
+    if (area + COUNTS_SKIPPED >= COUNTS_AREAS)
+        return level - 1;
+    counts->area[area].function = function;
+    counts->area[area].level = level;
+    counts->areas = area + 1;
+    return area;
+}
+
+static void begin_context(struct thread *thread, uint32_t function) {
+    thread->function = function;
+    thread->depth[function]++;
+    set_area(thread, 0);
+}
+
+// ---- edges -------------------------------------------------------------------------------------
+
+static bool edge_is(const struct counts_edge *edge, uint32_t site, uint32_t area, uint32_t function,
+                    uint32_t level) {
+    return edge->site == site && edge->area == area && edge->function == function &&
+           edge->level == level;
+}
+
+static uint32_t *edge_bucket(const struct thread *thread, uint32_t site, uint32_t area,
+                             uint32_t function, uint32_t level) {
+    uint32_t mixed = ((site * 31 + function) * 31 + area * 2 + level) * 0x9e3779b1u;
+    return &thread->buckets[mixed >> 16];
+}
+
+void edges_index(struct thread *thread) {
+    for (uint32_t at = 1; at <= thread->counts->edges; at++) {
+        const struct counts_edge *edge = &thread->edges[at];
+        uint32_t *bucket = edge_bucket(thread, edge->site, edge->area, edge->function, edge->level);
+        thread->next_edge[at] = *bucket;
+        *bucket = at;
+    }
+}
+
+// 0 when there is no room for more.
+static uint32_t find_edge(struct thread *thread, uint32_t site, uint32_t function, uint32_t level) {
+    uint32_t at = thread->last_edge[site];
+    if (at && edge_is(&thread->edges[at], site, thread->area, function, level))
+        return at;
+    uint32_t *bucket = edge_bucket(thread, site, thread->area, function, level);
+    for (at = *bucket; at; at = thread->next_edge[at])
+        if (edge_is(&thread->edges[at], site, thread->area, function, level))
+            break;
+    if (!at && thread->counts->edges + 1 < COUNTS_EDGES) {
+        at = thread->counts->edges + 1;
+        struct counts_edge *edge = &thread->edges[at];
+        edge->site = site;
+        edge->area = thread->area;
+        edge->function = function;
+        edge->level = level;
+        thread->counts->edges = at;
+        thread->next_edge[at] = *bucket;
+        *bucket = at;
+    }
+    thread->last_edge[site] = at;
+    return at;
+}
+
+// ---- frames ------------------------------------------------------------------------------------
+
+static void push(struct thread *thread, uint32_t site, uint32_t function, uint64_t sp) {
+    uint32_t top = thread->counts->frames;
+    if (top == COUNTS_FRAMES)
+        return;
+    uint32_t depth = thread->depth[function] + 1;
+    uint32_t level = depth < TOP_LEVEL ? 1 : TOP_LEVEL;
+    struct counts_frame *frame = &thread->frames[top];
+    frame->sp = sp;
+    frame->entered = thread->words[WORD_TOTAL];
+    frame->edge = find_edge(thread, site, function, level);
+    frame->callee = function;
+    frame->function = thread->function;
+    frame->area = thread->area;
+    frame->marker = 0;
+    thread->edges[frame->edge].calls++;
+    thread->counts->frames = top + 1;
+    thread->depth[function] = depth;
+    thread->function = function;
+    set_area(thread, level - 1);
+}
+
+// The handler's costs are not part of what it interrupted.
+static void pop_marker(struct thread *thread, const struct counts_frame *frame) {
+    uint64_t cost = thread->words[WORD_TOTAL] - frame->entered;
+    for (uint32_t i = 0; i < thread->counts->frames; i++)
+        thread->frames[i].entered += cost;
+    if (thread->function)
+        thread->depth[thread->function]--;
+    thread->words[WORD_SITE] = frame->callee;
+}
+
+static void pop(struct thread *thread) {
+    struct counts_frame *frame = &thread->frames[--thread->counts->frames];
+    if (frame->marker) {
+        pop_marker(thread, frame);
+    } else {
+        thread->edges[frame->edge].cost += thread->words[WORD_TOTAL] - frame->entered;
+        thread->depth[frame->callee]--;
+    }
+    thread->function = frame->function;
+    set_area(thread, frame->area);
+}
+
+static struct counts_frame *top_frame(struct thread *thread) {
+    return thread->counts->frames ? &thread->frames[thread->counts->frames - 1] : 0;
+}
+
+// Ends the frames whose return address lies below sp.
+static void unwind(struct thread *thread, uint64_t sp) {
+    for (struct counts_frame *top = top_frame(thread); top && top->sp < sp; top = top_frame(thread))
+        pop(thread);
+}
+
+// ---- events ------------------------------------------------------------------------------------
+
+static void enter(struct thread *thread, uint32_t function, uint64_t rsp) {
+    uint32_t site = thread->words[WORD_SITE];
+    thread->words[WORD_SITE] = 0;
+    struct counts_frame *top = top_frame(thread);
+    uint32_t kind = counts_ids[site].kind;
+    if (kind & SITE_RESOLVES && top && top->edge) {
+        // The frame to end is the loader's function; what called it has called this one.
+        site = thread->edges[top->edge].site;
+        kind = COUNTS_CALL;
+        pop(thread);
+    }
+    unwind(thread, rsp);
+    if (!site) {
+        if (!thread->function)
+            begin_context(thread, function);
+        return;
+    }
+    if (!thread->function)
+        begin_context(thread, counts_ids[site].function);
+    top = top_frame(thread);
+    push(thread, site, function, kind == COUNTS_JUMP && top ? top->sp : rsp);
+}
+
+void event_enter(uint32_t function, uint64_t rsp) {
+    enter(tool_thread_state(), function, rsp);
+}
+
+void event_enter_from_call(uint32_t function, uint64_t rsp) {
+    enter(tool_thread_state(), function, rsp - 8);
+}
+
+void event_maybe_enter(uint32_t function, uint64_t rsp) {
+    struct thread *thread = tool_thread_state();
+    if (counts_ids[thread->words[WORD_SITE]].kind == COUNTS_CALL)
+        enter(thread, function, rsp);
+    else
+        thread->words[WORD_SITE] = 0;
+}
+
+void event_leave(uint32_t site, uint64_t rsp) {
+    struct thread *thread = tool_thread_state();
+    uint64_t after = rsp + counts_ids[site].lengths;
+    struct counts_frame *top = top_frame(thread);
+    if (top && top->marker) {
+        // The handler itself returns: what follows is the way back to what it interrupted.
+        if (thread->function)
+            thread->depth[thread->function]--;
+        thread->function = 0;
+        set_area(thread, 0);
+        return;
+    }
+    unwind(thread, after);
+}
+
+void event_cross(uint32_t function, uint64_t rsp) {
+    struct thread *thread = tool_thread_state();
+    if (!thread->function)
+        return;
+    uint32_t level = level_of(thread);
+    set_area(thread,
+             thread->function == function ? level - 1 : own_area(thread, thread->function, level));
+}
+
+void event_stack_moved(uint32_t unused, uint64_t rsp) {
+    unwind(tool_thread_state(), rsp);
+}
+
+void thread_interrupted(struct thread *thread, uint64_t rsp) {
+    uint32_t top = thread->counts->frames;
+    if (top == COUNTS_FRAMES)
+        return;
+    struct counts_frame *frame = &thread->frames[top];
+    frame->sp = rsp;
+    frame->entered = thread->words[WORD_TOTAL];
+    frame->edge = 0;
+    frame->callee = thread->words[WORD_SITE];
+    frame->function = thread->function;
+    frame->area = thread->area;
+    frame->marker = 1;
+    thread->counts->frames = top + 1;
+    thread->words[WORD_SITE] = 0;
+    thread->function = 0;
+    set_area(thread, 0);
+}
+
+void thread_continued(struct thread *thread) {
+    uint32_t at = thread->counts->frames;
+    while (at && !thread->frames[at - 1].marker)
+        at--;
+    while (at && thread->counts->frames >= at)
+        pop(thread);
+}
+
+void thread_finish(struct thread *thread) {
+    while (thread->counts->frames)
+        pop(thread);
+    if (thread->function)
+        thread->depth[thread->function]--;
+    thread->function = 0;
+    thread->words[WORD_SITE] = 0;
+}
+
+void frames_restore(struct thread *thread, const struct counts_frame *frames, uint32_t count) {
+    for (uint32_t i = 0; i < EDGE_BUCKETS; i++)
+        thread->buckets[i] = 0;
+    for (uint32_t i = 0; i < COUNTS_IDS; i++)
+        if (thread->last_edge[i])
+            thread->last_edge[i] = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct counts_frame *frame = &thread->frames[i];
+        frame->sp = frames[i].sp;
+        frame->entered = 0;
+        frame->edge = 0; // calls made before the fork are the parent's
+        frame->callee = frames[i].callee;
+        frame->function = frames[i].function;
+        frame->area = frames[i].area < FIRST_OWN_AREA ? frames[i].area : 0;
+        frame->marker = frames[i].marker;
+    }
+    thread->counts->frames = count;
+}

@@ -1,0 +1,56 @@
+// The call stack of each thread as it is followed at run time: who runs, and for whom costs are
+// counted. See wire/call_counts.h for the words.
+//
+// A frame is pushed when a function's first instruction is reached by a call or a jump, and popped
+// when the stack pointer is above the place where its return address was. So frames survive tail
+// calls, and longjmp ends them.
+//
+// The functions named event_* are fast calls (engine/tool.h): general registers only, no C library.
+#ifndef QUERN_TOOLS_CALLGRIND_EVENTS_H
+#define QUERN_TOOLS_CALLGRIND_EVENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "wire/call_counts.h"
+
+enum { WORD_TOTAL, WORD_SITE }; // the thread's words: its instructions so far; the last site
+
+// Of ids: the site jumps to what the loader has just bound; it stands for the call that led there.
+enum { SITE_RESOLVES = 0x8000 };
+
+enum { EDGE_BUCKETS = 1 << 16 };
+
+// A thread's part of the file, and what is needed to find things in it.
+struct thread {
+    struct counts_thread *counts;
+    struct counts_edge *edges;
+    struct counts_frame *frames;
+    uint64_t *counters;
+    uint64_t *words;
+    uint32_t *depth;     // by function: how often it is active
+    uint32_t *last_edge; // by site
+    uint32_t *buckets;   // of edges
+    uint32_t *next_edge;
+    uint32_t function; // of the context; 0: none yet
+    uint32_t area;
+    uint32_t number; // of the part of the file
+};
+
+extern struct counts_id *counts_ids;
+
+void event_enter(uint32_t function, uint64_t rsp);           // at a function's first instruction
+void event_enter_from_call(uint32_t function, uint64_t rsp); // at a call of it
+void event_maybe_enter(uint32_t function, uint64_t rsp);     // where no symbol says what begins
+void event_leave(uint32_t site, uint64_t rsp);               // at a return
+void event_cross(uint32_t function, uint64_t rsp);           // at a jump into the midst of it
+void event_stack_moved(uint32_t unused, uint64_t rsp);       // at a jump with another stack pointer
+
+void thread_interrupted(struct thread *, uint64_t rsp); // a signal handler begins
+void thread_continued(struct thread *);                 // it has returned
+void thread_finish(struct thread *);                    // nothing is active any more
+// A part that another thread has used before: finds its edges again.
+void edges_index(struct thread *);
+// In a fork child, whose counts are new: what was active stays so.
+void frames_restore(struct thread *, const struct counts_frame *, uint32_t count);
+
+#endif

@@ -1,0 +1,21 @@
+// Which code belongs to which function, as far as the files' own symbol tables say: enough to see
+// where a function begins. Names are the supervisor's business.
+//
+// All functions may be called on any thread, none from a fast call.
+#ifndef QUERN_TOOLS_CALLGRIND_FUNCTIONS_H
+#define QUERN_TOOLS_CALLGRIND_FUNCTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct code_place {
+    uint64_t function; // its first pc; 0: no symbol covers the place
+    bool plt;          // a table of jumps into other modules
+    bool resolves;     // may be the loader's function that binds and then jumps to the callee
+};
+
+void functions_add(uint64_t start, uint64_t end, uint64_t offset, const char *path);
+void functions_drop(uint64_t start, uint64_t end);
+struct code_place functions_at(uint64_t pc);
+
+#endif

@@ -1,0 +1,107 @@
+// What the tool callgrind counts, in a memory file that the target's process fills and the
+// supervisor reads when the process has ended, however it ended. The file is sparse: every table
+// has room for the most there can be, and only what is used takes up memory.
+//
+// Words
+//   id        names a run, a site or a repeat: counts_id[id]
+//   run       instructions in a row, of which only the last may branch; counters count how often it
+//             was begun
+//   site      an instruction from which other functions may be entered, or left
+//   repeat    a string instruction with a rep prefix; its counter has the steps beyond the first
+//   function  a piece of code with a symbol, or, without one, code that was called: its first pc
+//   context   a function and the level of its recursion (1, or 2 for all deeper ones): whose costs
+//             are being counted
+//   area      counters of one thread, by id. Area 0 has all contexts of level 1 that run their own
+//             function's code, area 1 those of level 2. A context that runs other code (a jump into
+//             the middle of another function) has an area for itself, from 4 on
+//   skipped   instructions of PLT entries, which count for the function that called: two areas
+//             further on, by the id of the site that they were reached from
+//   edge      calls from a site in one context to another function
+//   frame     a call that has not returned
+//
+// The reader trusts nothing here: the target may write anywhere in its own process.
+#ifndef QUERN_WIRE_CALL_COUNTS_H
+#define QUERN_WIRE_CALL_COUNTS_H
+
+#include <stdint.h>
+
+#define COUNTS_MAGIC 0x4c4c4143u
+
+enum {
+    COUNTS_IDS = 1 << 20,
+    COUNTS_LENGTHS = 1 << 24,
+    COUNTS_FUNCTIONS = 1 << 18,
+    COUNTS_THREADS = 1 << 9,
+    COUNTS_AREAS = 128, // of a thread
+    COUNTS_SKIPPED = 2, // from an area to its skipped one
+    COUNTS_EDGES = 1 << 20,
+    COUNTS_FRAMES = 1 << 22,
+};
+
+enum counts_kind { COUNTS_RUN, COUNTS_REPEAT, COUNTS_CALL, COUNTS_JUMP, COUNTS_RETURN };
+
+struct counts_id {
+    uint64_t pc;
+    uint32_t function;
+    uint32_t lengths; // of a run: where its instructions' lengths are; of a return: bytes popped
+    uint16_t count;   // of a run: instructions
+    uint16_t kind;
+};
+
+struct counts_area {
+    uint32_t function; // 0: each run's own
+    uint32_t level;
+};
+
+struct counts_edge {
+    uint32_t site, area; // of the caller
+    uint32_t function, level;
+    uint64_t calls, cost;
+};
+
+struct counts_frame {
+    uint64_t sp;      // on entry to the callee: below it, the frame is over
+    uint64_t entered; // the thread's total then
+    uint32_t edge;    // 0: none
+    uint32_t callee; // of a marker: the site noted when the signal came
+    uint32_t function, area; // of the caller
+    uint32_t marker;         // an interruption by a signal rather than a call
+    uint32_t reserved;
+};
+
+struct counts_thread {
+    uint64_t total;
+    uint32_t edges, frames, areas;
+    uint32_t in_use;
+    struct counts_area area[COUNTS_AREAS];
+};
+
+struct counts_header {
+    uint32_t magic;
+    uint32_t ids, lengths, functions, threads;
+};
+
+// Where everything lies in the file.
+#define COUNTS_AT_IDS       0x100000ul
+#define COUNTS_AT_LENGTHS   0x4000000ul
+#define COUNTS_AT_FUNCTIONS 0x6000000ul // uint64_t, the first pc of each
+#define COUNTS_AT_THREADS   0x8000000ul
+
+// Within a thread.
+#define COUNTS_AT_EDGES    0x100000ul
+#define COUNTS_AT_FRAMES   0x8000000ul
+#define COUNTS_AT_COUNTERS 0x20000000ul
+#define COUNTS_AREA_SIZE   (8ul * COUNTS_IDS)
+#define COUNTS_THREAD_SIZE 0x80000000ul
+
+#define COUNTS_SIZE (COUNTS_AT_THREADS + COUNTS_THREADS * COUNTS_THREAD_SIZE)
+
+_Static_assert(COUNTS_AT_IDS + COUNTS_IDS * sizeof(struct counts_id) <= COUNTS_AT_LENGTHS, "");
+_Static_assert(COUNTS_AT_LENGTHS + COUNTS_LENGTHS <= COUNTS_AT_FUNCTIONS, "");
+_Static_assert(COUNTS_AT_FUNCTIONS + 8ul * COUNTS_FUNCTIONS <= COUNTS_AT_THREADS, "");
+_Static_assert(COUNTS_AT_EDGES + COUNTS_EDGES * sizeof(struct counts_edge) <= COUNTS_AT_FRAMES, "");
+_Static_assert(COUNTS_AT_FRAMES + COUNTS_FRAMES * sizeof(struct counts_frame) <= COUNTS_AT_COUNTERS,
+               "");
+_Static_assert(COUNTS_AT_COUNTERS + COUNTS_AREAS * COUNTS_AREA_SIZE <= COUNTS_THREAD_SIZE, "");
+
+#endif
