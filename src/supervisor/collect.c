@@ -67,6 +67,12 @@ static void forget(struct loop *loop, int pid) {
         log_drop_process(pid);
 }
 
+// When nobody holds the wire any more, nobody says anything more.
+static void forget_all(struct loop *loop) {
+    while (followed_count())
+        forget(loop, followed_at(0)->pid);
+}
+
 // ---- messages ----
 
 static void greet(struct loop *loop, struct followed *process, const struct wire_message *message) {
@@ -296,6 +302,7 @@ static void leave_to_collector(struct loop *loop) {
     while (!loop->wire_closed)
         one_round(loop);
     heap_finish_all();
+    forget_all(loop);
     _exit(0);
 }
 
@@ -326,10 +333,12 @@ int collect_until_end(const struct supervisor_request *request, const struct lau
     heap_finish_main();
     flame_finish();
     forget(&loop, loop.main_pid);
-    if (!loop.wire_closed)
+    if (!loop.wire_closed) {
         leave_to_collector(&loop);
-    else
+    } else {
         heap_finish_all();
+        forget_all(&loop);
+    }
     while (followed_count())
         followed_remove(followed_at(0)->pid);
     symbols_free(loop.symbols);

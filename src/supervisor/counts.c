@@ -218,7 +218,7 @@ static uint64_t read_area(struct report *report, const struct counts_thread *thr
             sum += own[i];
         }
         if (skipped[i]) {
-            add_cost(report, context_of(report, thread, area, id->function), 0, skipped[i]);
+            add_cost(report, context_of(report, thread, area, id->function), id->pc, skipped[i]);
             sum += skipped[i];
         }
     }

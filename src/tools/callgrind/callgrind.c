@@ -36,7 +36,7 @@ static void close_run(void) {
 // Code without symbols belongs to what is called there, else to who runs it first.
 static uint32_t function_without_symbol(uint64_t pc) {
     const struct thread *thread = tool_thread_state();
-    if (counts_ids[thread->words[WORD_SITE]].kind == COUNTS_CALL || !thread->function ||
+    if (counts_ids[*thread_site(thread)].kind == COUNTS_CALL || !thread->function ||
         functions_at(counts_function_pc(thread->function)).function)
         return counts_function(pc);
     return thread->function;

@@ -123,7 +123,7 @@ static void pop_marker(struct thread *thread, const struct counts_frame *frame) 
         thread->frames[i].entered += cost;
     if (thread->function)
         thread->depth[thread->function]--;
-    thread->words[WORD_SITE] = frame->callee;
+    *thread_site(thread) = frame->callee;
 }
 
 static void pop(struct thread *thread) {
@@ -151,8 +151,8 @@ static void unwind(struct thread *thread, uint64_t sp) {
 // ---- events ------------------------------------------------------------------------------------
 
 static void enter(struct thread *thread, uint32_t function, uint64_t rsp) {
-    uint32_t site = thread->words[WORD_SITE];
-    thread->words[WORD_SITE] = 0;
+    uint32_t site = *thread_site(thread);
+    *thread_site(thread) = 0;
     struct counts_frame *top = top_frame(thread);
     uint32_t kind = counts_ids[site].kind;
     if (kind & SITE_RESOLVES && top && top->edge) {
@@ -170,7 +170,7 @@ static void enter(struct thread *thread, uint32_t function, uint64_t rsp) {
     if (!thread->function)
         begin_context(thread, counts_ids[site].function);
     top = top_frame(thread);
-    push(thread, site, function, kind == COUNTS_JUMP && top ? top->sp : rsp);
+    push(thread, site, function, kind == COUNTS_JUMP && top && !top->marker ? top->sp : rsp);
 }
 
 void event_enter(uint32_t function, uint64_t rsp) {
@@ -183,10 +183,10 @@ void event_enter_from_call(uint32_t function, uint64_t rsp) {
 
 void event_maybe_enter(uint32_t function, uint64_t rsp) {
     struct thread *thread = tool_thread_state();
-    if (counts_ids[thread->words[WORD_SITE]].kind == COUNTS_CALL)
+    if (counts_ids[*thread_site(thread)].kind == COUNTS_CALL)
         enter(thread, function, rsp);
     else
-        thread->words[WORD_SITE] = 0;
+        *thread_site(thread) = 0;
 }
 
 void event_leave(uint32_t site, uint64_t rsp) {
@@ -222,15 +222,15 @@ void thread_interrupted(struct thread *thread, uint64_t rsp) {
     if (top == COUNTS_FRAMES)
         return;
     struct counts_frame *frame = &thread->frames[top];
-    frame->sp = rsp;
+    frame->sp = rsp + 8; // the handler's own return does not end it
     frame->entered = thread->words[WORD_TOTAL];
     frame->edge = 0;
-    frame->callee = thread->words[WORD_SITE];
+    frame->callee = *thread_site(thread);
     frame->function = thread->function;
     frame->area = thread->area;
     frame->marker = 1;
     thread->counts->frames = top + 1;
-    thread->words[WORD_SITE] = 0;
+    *thread_site(thread) = 0;
     thread->function = 0;
     set_area(thread, 0);
 }
@@ -249,7 +249,7 @@ void thread_finish(struct thread *thread) {
     if (thread->function)
         thread->depth[thread->function]--;
     thread->function = 0;
-    thread->words[WORD_SITE] = 0;
+    *thread_site(thread) = 0;
 }
 
 void frames_restore(struct thread *thread, const struct counts_frame *frames, uint32_t count) {

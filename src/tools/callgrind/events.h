@@ -38,6 +38,11 @@ struct thread {
 
 extern struct counts_id *counts_ids;
 
+// The last site; inserted code writes 32 bits, and reading more would wait for the store.
+static inline uint32_t *thread_site(const struct thread *thread) {
+    return (uint32_t *)&thread->words[WORD_SITE];
+}
+
 void event_enter(uint32_t function, uint64_t rsp);           // at a function's first instruction
 void event_enter_from_call(uint32_t function, uint64_t rsp); // at a call of it
 void event_maybe_enter(uint32_t function, uint64_t rsp);     // where no symbol says what begins
