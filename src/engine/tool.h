@@ -86,6 +86,10 @@ void tool_insert_count(struct tool_block *, struct tool_count *, unsigned word);
 void tool_insert_count_at(struct tool_block *, struct tool_count *, unsigned word,
                           unsigned index_word, uint32_t distance);
 void tool_fill_count(const struct tool_count *, uint32_t index, uint32_t amount);
+// From the instruction after this one on, signals and other threads' wishes wait (true) until an
+// instruction that is not kept together with those before it (false): a count of several
+// instructions holds for all of them.
+void tool_keep_together(struct tool_block *, bool);
 // Sets a word.
 void tool_insert_set(struct tool_block *, unsigned word, uint32_t value);
 

@@ -60,10 +60,10 @@ struct counts_edge {
 };
 
 struct counts_frame {
-    uint64_t sp;      // on entry to the callee: below it, the frame is over
-    uint64_t entered; // the thread's total then
-    uint32_t edge;    // 0: none
-    uint32_t callee; // of a marker: the site noted when the signal came
+    uint64_t sp;             // on entry to the callee: below it, the frame is over
+    uint64_t entered;        // the thread's total then
+    uint32_t edge;           // 0: none
+    uint32_t callee;         // of a marker: the site noted when the signal came
     uint32_t function, area; // of the caller
     uint32_t marker;         // an interruption by a signal rather than a call
     uint32_t reserved;

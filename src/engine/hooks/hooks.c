@@ -257,6 +257,10 @@ void tool_fill_count(const struct tool_count *count, uint32_t index, uint32_t am
         memcpy(count->amount_sites[i], &amount, 4);
 }
 
+void tool_keep_together(struct tool_block *block, bool together) {
+    ((struct builder *)block)->together = together;
+}
+
 void tool_insert_set(struct tool_block *block, unsigned word, uint32_t value) {
     emit_store_field_imm(&((struct builder *)block)->e, word_field(word), value);
 }

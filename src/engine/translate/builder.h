@@ -41,6 +41,7 @@ struct builder {
     uint64_t pc;    // of the instruction being translated
     bool checked;
     bool ended; // an unconditional exit has been written
+    bool together; // a tool wants no stop before the instruction (tool_keep_together)
     const struct insn *rest; // what the block still has, from the instruction at pc on
     unsigned rest_count;
     unsigned state_count, exit_count;

@@ -160,7 +160,7 @@ static void emit_check(struct builder *b, const struct code_bytes *code, unsigne
 
 static void translate_insn(struct builder *b, struct insn *insn) {
     b->pc = insn->pc;
-    builder_state(b, STATE_CLEAN, 0);
+    builder_state(b, b->together ? STATE_WITHIN : STATE_CLEAN, 0);
     hooks_translate(b, insn, insn == insns);
     if (!translate_control(b, insn))
         translate_plain(b, insn);
@@ -224,7 +224,7 @@ static struct block *translate(const struct code_bytes *code, unsigned most) {
     b->begin = b->e.at;
     b->start = b->pc = code->pc;
     b->checked = code->checked;
-    b->ended = false;
+    b->ended = b->together = false;
     b->state_count = b->exit_count = 0;
     unsigned guest_size;
     unsigned count = decode_block(code, most, &guest_size);

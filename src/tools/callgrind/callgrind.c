@@ -229,7 +229,9 @@ static void on_instruction(struct tool_block *block, const struct tool_insn *ins
     default:
         break;
     }
-    if (insn->flow != TOOL_NEXT || run.count == RUN_MOST)
+    bool ends = insn->flow != TOOL_NEXT || run.count == RUN_MOST;
+    tool_keep_together(block, !ends);
+    if (ends)
         close_run();
 }
 
