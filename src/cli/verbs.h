@@ -24,6 +24,8 @@ const struct verb *verb_find(const char *name);
 
 // Writes a recording in another format.
 int verb_export(char **words);
+// Asks a recording in SQL.
+int verb_query(char **words);
 // Shows a massif.out or a recording.
 int verb_print(char **words);
 // Help by topic; with a tool, that tool's options too; with `debugging`, everything.
