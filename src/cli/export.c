@@ -37,7 +37,7 @@ static int usage(FILE *out, int status) {
             formats.bytes, weights.bytes);
     for (size_t i = 0; i < heap_format_count; i++)
         fprintf(out, "    %-11s %s\n", heap_formats[i].name, heap_formats[i].help);
-    fputs("\n  --by WEIGHT, for collapsed and speedscope [peak]:\n", out);
+    fputs("\n  --by WEIGHT, for collapsed, flamegraph and speedscope [peak]:\n", out);
     for (size_t i = 0; i < heap_weight_count; i++)
         fprintf(out, "    %-11s %s\n", heap_weights[i].name, heap_weights[i].help);
     fputs("\nStatus 2: FILE is cut off or damaged, and what it holds was written.\n", out);

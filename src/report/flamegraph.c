@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "flamegraph_script.h"
+#include "report/stack_text.h"
 
 #define WIDTH     1200 // until a script fits it to the window
 #define MARGIN    10   // at either side
@@ -25,35 +26,16 @@ struct writer {
 
 // ---- text ----
 
-static bool is_continuation(uint8_t byte) {
-    return (byte & 0xc0) == 0x80;
-}
-
 // Bytes of the character at text if XML can hold it and it does no harm; 0: it cannot.
-static unsigned usable_character(const uint8_t *text) {
-    if (text[0] >= 0x20 && text[0] < 0x7f)
-        return 1;
-    uint32_t code = 0;
-    unsigned size = 0;
-    if (text[0] >= 0xc2 && text[0] < 0xe0 && is_continuation(text[1])) {
-        size = 2;
-        code = (text[0] & 0x1fu) << 6 | (text[1] & 0x3fu);
-    } else if ((text[0] & 0xf0) == 0xe0 && is_continuation(text[1]) && is_continuation(text[2])) {
-        size = 3;
-        code = (text[0] & 0xfu) << 12 | (text[1] & 0x3fu) << 6 | (text[2] & 0x3fu);
-    } else if ((text[0] & 0xf8) == 0xf0 && is_continuation(text[1]) && is_continuation(text[2]) &&
-               is_continuation(text[3])) {
-        size = 4;
-        code = (text[0] & 7u) << 18 | (text[1] & 0x3fu) << 12 | (text[2] & 0x3fu) << 6 |
-               (text[3] & 0x3fu);
-    }
-    static const uint32_t least[] = {0, 0, 0xa0, 0x800, 0x10000};
-    // Surrogates, what turns the direction of writing, and what is no character.
-    if (!size || code < least[size] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ||
-        (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) ||
-        (code & 0xfffe) == 0xfffe)
-        return 0;
-    return size;
+static size_t usable_character(const uint8_t *text) {
+    size_t size = stack_text_printable(text);
+    // What separates lines or turns the direction of writing, and what is no character.
+    bool turns = size == 3 && text[0] == 0xe2 &&
+                 ((text[1] == 0x80 && text[2] >= 0xa8 && text[2] <= 0xae) ||
+                  (text[1] == 0x81 && text[2] >= 0xa6 && text[2] <= 0xa9));
+    bool none = size >= 3 && text[size - 1] >= 0xbe && text[size - 2] == 0xbf &&
+                (size == 3 ? text[0] == 0xef : (text[1] & 0xf) == 0xf);
+    return turns || none ? 0 : size;
 }
 
 // Writes at most `most` characters of a text as XML; the end of a longer one is two dots.
@@ -65,7 +47,7 @@ static void write_text(FILE *out, const char *text, size_t most) {
             fputs("..", out);
             return;
         }
-        unsigned size = usable_character(at);
+        size_t size = usable_character(at);
         if (*at == '&')
             fputs("&amp;", out);
         else if (*at == '<')

@@ -36,6 +36,7 @@ static void write_massif(FILE *out, const struct heap_export *export) {
 
 const struct heap_format heap_formats[] = {
     {"collapsed", "folded stacks, a line each: main;work;inner NUMBER", false, rows_collapsed},
+    {"flamegraph", "an interactive flame graph, one SVG file", false, rows_flamegraph},
     {"csv", "a table with a row for each stack and all its sums", false, rows_csv},
     {"json", "the same with totals, and frames with file, line and module", false, rows_json_file},
     {"speedscope", "for speedscope.app, a profile for each --by", false, rows_speedscope},

@@ -30,6 +30,7 @@ char *rows_folded(const struct heap_file *file, uint32_t stack);
 void rows_collapsed(FILE *out, const struct heap_export *export);
 void rows_csv(FILE *out, const struct heap_export *export);
 void rows_json_file(FILE *out, const struct heap_export *export);
+void rows_flamegraph(FILE *out, const struct heap_export *export);
 void rows_speedscope(FILE *out, const struct heap_export *export);
 
 #endif
