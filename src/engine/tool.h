@@ -95,7 +95,7 @@ void tool_insert_set(struct tool_block *, unsigned word, uint32_t value);
 
 // A call of a function that uses general registers only (no vector registers, no C library), at a
 // tenth of the price of tool_insert_call. The target's registers are not at hand but rsp.
-typedef void tool_fast_function(uint32_t argument, uint64_t rsp);
+typedef void tool_fast_function(uint32_t argument, uint64_t rsp, void *thread_state);
 enum tool_condition {
     TOOL_ALWAYS,
     TOOL_IF_TAKEN, // before a TOOL_BRANCH

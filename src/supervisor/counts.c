@@ -14,6 +14,7 @@
 #include "config.h"
 #include "report/callgrind.h"
 #include "supervisor/log.h"
+#include "symbols/guard.h"
 #include "wire/call_counts.h"
 
 #define UNKNOWN "???"
@@ -31,6 +32,8 @@ struct report {
     const struct supervisor_request *request;
     struct symbols *symbols;
     int pid;
+    int file;
+    bool sound;
     // The file, as far as it is the same for all threads. Numbers are within bounds.
     const struct counts_header *header;
     const struct counts_id *ids;
@@ -229,7 +232,9 @@ static uint64_t read_area(struct report *report, const struct counts_thread *thr
 // marker have stood still since the signal.
 static void close_frames(const struct counts_thread *thread, const struct counts_frame *frames,
                          uint64_t total, uint64_t *costs, uint32_t edge_count) {
-    uint32_t count = thread->frames < COUNTS_FRAMES ? thread->frames : COUNTS_FRAMES;
+    uint32_t count = thread->frame_bytes / sizeof *frames;
+    if (count > COUNTS_FRAMES)
+        count = COUNTS_FRAMES;
     for (uint32_t i = count; i-- > 0;) {
         if (frames[i].marker)
             total = frames[i].entered;
@@ -304,6 +309,11 @@ static bool read_file(struct report *report, int fd) {
     return true;
 }
 
+static void read_guarded(void *context) {
+    struct report *report = context;
+    report->sound = read_file(report, report->file);
+}
+
 // ---- the report --------------------------------------------------------------------------------
 
 static void write_out(const struct supervisor_request *request, int pid, const struct text *text) {
@@ -344,7 +354,8 @@ void counts_report(const struct supervisor_request *request, struct symbols *sym
                    const struct followed *process) {
     if (!request->counts.file)
         return;
-    struct report report = {.request = request, .symbols = symbols, .pid = process->pid};
+    struct report report = {
+        .request = request, .symbols = symbols, .pid = process->pid, .file = process->counts};
     struct text out = {0};
     struct callgrind_options options = {.lines = request->counts.lines,
                                         .instructions = request->counts.instructions,
@@ -353,7 +364,8 @@ void counts_report(const struct supervisor_request *request, struct symbols *sym
                                         .creator = "quern-" QUERN_VERSION,
                                         .command = process->command ? process->command : "",
                                         .pid = process->pid};
-    if (read_file(&report, process->counts)) {
+    // Names are asked for thousands of times: one guard around all of them is cheaper.
+    if (guard_run(read_guarded, &report) && report.sound) {
         callgrind_write(&report.graph, &options, &out);
         write_out(request, process->pid, &out);
         if (!process->muted)

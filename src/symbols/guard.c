@@ -25,9 +25,25 @@ static void on_signal(int number, siginfo_t *info, void *context) {
             sigaction(number, &before[i], NULL);
 }
 
-bool guard_run(void (*work)(void *context), void *context) {
+// Within another: the handlers are there already.
+static bool run_nested(void (*work)(void *context), void *context) {
     sigjmp_buf here;
-    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
+    sigjmp_buf *outer = way_out;
+    volatile bool whole = false;
+    if (!sigsetjmp(here, 0)) {
+        way_out = &here;
+        work(context);
+        whole = true;
+    }
+    way_out = outer;
+    return whole;
+}
+
+bool guard_run(void (*work)(void *context), void *context) {
+    if (way_out)
+        return run_nested(work, context);
+    sigjmp_buf here;
+    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_NODEFER};
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < GUARDED; i++)
         sigaction(guarded_signals[i], &action, &before[i]);

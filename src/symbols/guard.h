@@ -4,7 +4,7 @@
  * libelf and libdw map files into memory: a file that shrinks while it is read raises SIGBUS, and
  * damaged tables have been seen to lead them astray or into an assertion. The work then stops
  * where it stands and guard_run says so; what it was working on must not be touched again (its
- * memory stays allocated). Not nested. Supervisor only.
+ * memory stays allocated). One may be within another, which is cheaper. Supervisor only.
  */
 #ifndef QUERN_SYMBOLS_GUARD_H
 #define QUERN_SYMBOLS_GUARD_H

@@ -38,12 +38,12 @@ enum {
     COUNTS_FRAMES = 1 << 22,
 };
 
-enum counts_kind { COUNTS_RUN, COUNTS_REPEAT, COUNTS_CALL, COUNTS_JUMP, COUNTS_RETURN };
+enum counts_kind { COUNTS_RUN, COUNTS_REPEAT, COUNTS_CALL, COUNTS_JUMP };
 
 struct counts_id {
     uint64_t pc;
     uint32_t function;
-    uint32_t lengths; // of a run: where its instructions' lengths are; of a return: bytes popped
+    uint32_t lengths; // of a run: where its instructions' lengths are
     uint16_t count;   // of a run: instructions
     uint16_t kind;
 };
@@ -71,7 +71,8 @@ struct counts_frame {
 
 struct counts_thread {
     uint64_t total;
-    uint32_t edges, frames, areas;
+    uint32_t edges, areas;
+    uint32_t frame_bytes; // what the frames take up
     uint32_t in_use;
     struct counts_area area[COUNTS_AREAS];
 };

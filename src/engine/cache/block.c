@@ -119,7 +119,7 @@ static void emit_high_lookup(struct emitter *e) {
 // The caller has spilled rsp and rdi and is on the engine's stack. Flags are kept in ah and al. A
 // signal that came while the function ran has found no place to stop: if something is pending,
 // the thread steps on from here to the next clean point.
-static void emit_gate_to(struct emitter *e, void (*function)(uint32_t, uint64_t)) {
+static void emit_gate_to(struct emitter *e, void (*function)(uint32_t, uint64_t, void *)) {
     static const uint8_t save[] = {0x50, 0x51, 0x52, 0x56,             // push rax, rcx, rdx, rsi
                                    0x41, 0x50, 0x41, 0x51, 0x41, 0x52, // push r8, r9, r10
                                    0x41, 0x53,                         // push r11
@@ -134,6 +134,7 @@ static void emit_gate_to(struct emitter *e, void (*function)(uint32_t, uint64_t)
                                    0x9d};                                    // popfq
     emit_bytes(e, save, sizeof save);
     emit_load_field(e, RSI, TASK_SPILL + 8 * RSP);
+    emit_load_field(e, RDX, TASK_TOOL);
     emit_bytes(e, (uint8_t[]){0x48, 0xb8}, 2); // mov rax, function
     emit64(e, (uint64_t)function);
     emit_bytes(e, (uint8_t[]){0xff, 0xd0}, 2); // call rax
@@ -149,9 +150,9 @@ static void emit_gate_to(struct emitter *e, void (*function)(uint32_t, uint64_t)
     emit8(e, 0xc3); // ret
 }
 
-uint64_t cache_gate_to(void (*function)(uint32_t, uint64_t)) {
+uint64_t cache_gate_to(void (*function)(uint32_t, uint64_t, void *)) {
     static struct {
-        void (*function)(uint32_t, uint64_t);
+        void (*function)(uint32_t, uint64_t, void *);
         uint64_t gate;
     } known[8];
     unsigned i = 0;

@@ -137,8 +137,9 @@ void cache_forbid_syscalls(void);
 // Gates at fixed places of the cache, through which exits leave it.
 extern uint64_t cache_gate_link, cache_gate_high_lookup;
 // The gate through which translated code calls a function that leaves vector registers alone, on
-// the engine's stack, with edi as it is and rsi the target's stack pointer. With the lock held.
-uint64_t cache_gate_to(void (*function)(uint32_t, uint64_t));
+// the engine's stack, with edi as it is, the target's stack pointer and the thread's state of the
+// tool. With the lock held.
+uint64_t cache_gate_to(void (*function)(uint32_t, uint64_t, void *));
 
 // Numbers for --stats.
 extern struct cache_stats {

@@ -71,12 +71,12 @@ static void on_block(struct tool_block *block, uint64_t pc) {
 
 // ---- instructions that lead elsewhere ----------------------------------------------------------
 
-static uint32_t site_of(const struct tool_insn *insn, unsigned kind, uint32_t popped) {
-    return counts_site(insn->pc, run.function, kind, popped);
+static uint32_t site_of(const struct tool_insn *insn, unsigned kind) {
+    return counts_site(insn->pc, run.function, kind);
 }
 
 static void note_site(struct tool_block *block, const struct tool_insn *insn, unsigned kind) {
-    tool_insert_set(block, WORD_SITE, site_of(insn, kind, 0));
+    tool_insert_set(block, WORD_SITE, site_of(insn, kind));
 }
 
 static void show_call(struct tool_block *block, const struct tool_insn *insn) {
@@ -194,7 +194,7 @@ static void show_repeat(struct tool_block *block, const struct tool_insn *insn) 
         narrow |= insn->bytes[i] == 0x67;
         while_equal |= insn->bytes[i] == 0xf3;
     }
-    *repeat = (struct repeat){.id = site_of(insn, COUNTS_REPEAT, 0),
+    *repeat = (struct repeat){.id = site_of(insn, COUNTS_REPEAT),
                               .opcode = opcode,
                               .width = insn->accesses[0].size,
                               .narrow = narrow,
@@ -223,8 +223,7 @@ static void on_instruction(struct tool_block *block, const struct tool_insn *ins
         show_jump(block, insn);
         break;
     case TOOL_RETURN:
-        tool_insert_fast_call(block, TOOL_ALWAYS, event_leave,
-                              site_of(insn, COUNTS_RETURN, popped_by(insn)));
+        tool_insert_fast_call(block, TOOL_ALWAYS, event_leave, popped_by(insn));
         break;
     default:
         break;

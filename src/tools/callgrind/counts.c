@@ -71,6 +71,7 @@ static void point_into(struct thread *thread, uint8_t *part) {
     thread->counts = (struct counts_thread *)part;
     thread->edges = (struct counts_edge *)(part + COUNTS_AT_EDGES);
     thread->frames = (struct counts_frame *)(part + COUNTS_AT_FRAMES);
+    thread->top = thread->frames;
     thread->counters = (uint64_t *)(part + COUNTS_AT_COUNTERS);
     thread->counts->in_use = 1;
     thread->area = 0;
@@ -117,7 +118,7 @@ void counts_thread_end(struct thread *thread) {
 void counts_forking(void) {
     const struct thread *thread = tool_thread_state();
     free(kept_frames);
-    kept_frame_count = thread->counts->frames;
+    kept_frame_count = thread->top - thread->frames;
     kept_frames = malloc(kept_frame_count * sizeof *kept_frames + 1);
     if (kept_frames)
         memcpy(kept_frames, thread->frames, kept_frame_count * sizeof *kept_frames);
@@ -208,7 +209,7 @@ uint32_t counts_run(uint64_t pc, uint32_t function, const uint8_t *lengths, unsi
     return find_or_add(&id, lengths);
 }
 
-uint32_t counts_site(uint64_t pc, uint32_t function, unsigned kind, uint32_t popped) {
-    struct counts_id id = {.pc = pc, .function = function, .lengths = popped, .kind = kind};
+uint32_t counts_site(uint64_t pc, uint32_t function, unsigned kind) {
+    struct counts_id id = {.pc = pc, .function = function, .kind = kind};
     return find_or_add(&id, NULL);
 }

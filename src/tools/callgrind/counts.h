@@ -15,6 +15,6 @@ void counts_thread_end(struct thread *);
 uint32_t counts_function(uint64_t pc);
 uint64_t counts_function_pc(uint32_t function);
 uint32_t counts_run(uint64_t pc, uint32_t function, const uint8_t *lengths, unsigned count);
-uint32_t counts_site(uint64_t pc, uint32_t function, unsigned kind, uint32_t popped);
+uint32_t counts_site(uint64_t pc, uint32_t function, unsigned kind);
 
 #endif

@@ -95,13 +95,17 @@ static uint32_t find_edge(struct thread *thread, uint32_t site, uint32_t functio
 
 // ---- frames ------------------------------------------------------------------------------------
 
+static void set_top(struct thread *thread, struct counts_frame *top) {
+    thread->top = top;
+    thread->counts->frame_bytes = (char *)top - (char *)thread->frames;
+}
+
 static void push(struct thread *thread, uint32_t site, uint32_t function, uint64_t sp) {
-    uint32_t top = thread->counts->frames;
-    if (top == COUNTS_FRAMES)
+    struct counts_frame *frame = thread->top;
+    if (frame == thread->frames + COUNTS_FRAMES)
         return;
     uint32_t depth = thread->depth[function] + 1;
     uint32_t level = depth < TOP_LEVEL ? 1 : TOP_LEVEL;
-    struct counts_frame *frame = &thread->frames[top];
     frame->sp = sp;
     frame->entered = thread->words[WORD_TOTAL];
     frame->edge = find_edge(thread, site, function, level);
@@ -110,7 +114,7 @@ static void push(struct thread *thread, uint32_t site, uint32_t function, uint64
     frame->area = thread->area;
     frame->marker = 0;
     thread->edges[frame->edge].calls++;
-    thread->counts->frames = top + 1;
+    set_top(thread, frame + 1);
     thread->depth[function] = depth;
     thread->function = function;
     set_area(thread, level - 1);
@@ -119,15 +123,16 @@ static void push(struct thread *thread, uint32_t site, uint32_t function, uint64
 // The handler's costs are not part of what it interrupted.
 static void pop_marker(struct thread *thread, const struct counts_frame *frame) {
     uint64_t cost = thread->words[WORD_TOTAL] - frame->entered;
-    for (uint32_t i = 0; i < thread->counts->frames; i++)
-        thread->frames[i].entered += cost;
+    for (struct counts_frame *at = thread->frames; at < thread->top; at++)
+        at->entered += cost;
     if (thread->function)
         thread->depth[thread->function]--;
     *thread_site(thread) = frame->callee;
 }
 
 static void pop(struct thread *thread) {
-    struct counts_frame *frame = &thread->frames[--thread->counts->frames];
+    struct counts_frame *frame = thread->top - 1;
+    set_top(thread, frame);
     if (frame->marker) {
         pop_marker(thread, frame);
     } else {
@@ -139,7 +144,7 @@ static void pop(struct thread *thread) {
 }
 
 static struct counts_frame *top_frame(struct thread *thread) {
-    return thread->counts->frames ? &thread->frames[thread->counts->frames - 1] : 0;
+    return thread->top > thread->frames ? thread->top - 1 : 0;
 }
 
 // Ends the frames whose return address lies below sp.
@@ -173,25 +178,25 @@ static void enter(struct thread *thread, uint32_t function, uint64_t rsp) {
     push(thread, site, function, kind == COUNTS_JUMP && top && !top->marker ? top->sp : rsp);
 }
 
-void event_enter(uint32_t function, uint64_t rsp) {
-    enter(tool_thread_state(), function, rsp);
+void event_enter(uint32_t function, uint64_t rsp, void *state) {
+    enter(state, function, rsp);
 }
 
-void event_enter_from_call(uint32_t function, uint64_t rsp) {
-    enter(tool_thread_state(), function, rsp - 8);
+void event_enter_from_call(uint32_t function, uint64_t rsp, void *state) {
+    enter(state, function, rsp - 8);
 }
 
-void event_maybe_enter(uint32_t function, uint64_t rsp) {
-    struct thread *thread = tool_thread_state();
+void event_maybe_enter(uint32_t function, uint64_t rsp, void *state) {
+    struct thread *thread = state;
     if (counts_ids[*thread_site(thread)].kind == COUNTS_CALL)
         enter(thread, function, rsp);
     else
         *thread_site(thread) = 0;
 }
 
-void event_leave(uint32_t site, uint64_t rsp) {
-    struct thread *thread = tool_thread_state();
-    uint64_t after = rsp + counts_ids[site].lengths;
+void event_leave(uint32_t popped, uint64_t rsp, void *state) {
+    struct thread *thread = state;
+    uint64_t after = rsp + popped;
     struct counts_frame *top = top_frame(thread);
     if (top && top->marker) {
         // The handler itself returns: what follows is the way back to what it interrupted.
@@ -204,8 +209,8 @@ void event_leave(uint32_t site, uint64_t rsp) {
     unwind(thread, after);
 }
 
-void event_cross(uint32_t function, uint64_t rsp) {
-    struct thread *thread = tool_thread_state();
+void event_cross(uint32_t function, uint64_t rsp, void *state) {
+    struct thread *thread = state;
     if (!thread->function)
         return;
     uint32_t level = level_of(thread);
@@ -213,15 +218,14 @@ void event_cross(uint32_t function, uint64_t rsp) {
              thread->function == function ? level - 1 : own_area(thread, thread->function, level));
 }
 
-void event_stack_moved(uint32_t unused, uint64_t rsp) {
-    unwind(tool_thread_state(), rsp);
+void event_stack_moved(uint32_t unused, uint64_t rsp, void *state) {
+    unwind(state, rsp);
 }
 
 void thread_interrupted(struct thread *thread, uint64_t rsp) {
-    uint32_t top = thread->counts->frames;
-    if (top == COUNTS_FRAMES)
+    struct counts_frame *frame = thread->top;
+    if (frame == thread->frames + COUNTS_FRAMES)
         return;
-    struct counts_frame *frame = &thread->frames[top];
     frame->sp = rsp + 8; // the handler's own return does not end it
     frame->entered = thread->words[WORD_TOTAL];
     frame->edge = 0;
@@ -229,22 +233,22 @@ void thread_interrupted(struct thread *thread, uint64_t rsp) {
     frame->function = thread->function;
     frame->area = thread->area;
     frame->marker = 1;
-    thread->counts->frames = top + 1;
+    set_top(thread, frame + 1);
     *thread_site(thread) = 0;
     thread->function = 0;
     set_area(thread, 0);
 }
 
 void thread_continued(struct thread *thread) {
-    uint32_t at = thread->counts->frames;
-    while (at && !thread->frames[at - 1].marker)
+    const struct counts_frame *at = thread->top;
+    while (at > thread->frames && !at[-1].marker)
         at--;
-    while (at && thread->counts->frames >= at)
+    while (at > thread->frames && thread->top >= at)
         pop(thread);
 }
 
 void thread_finish(struct thread *thread) {
-    while (thread->counts->frames)
+    while (thread->top > thread->frames)
         pop(thread);
     if (thread->function)
         thread->depth[thread->function]--;
@@ -268,5 +272,5 @@ void frames_restore(struct thread *thread, const struct counts_frame *frames, ui
         frame->area = frames[i].area < FIRST_OWN_AREA ? frames[i].area : 0;
         frame->marker = frames[i].marker;
     }
-    thread->counts->frames = count;
+    set_top(thread, thread->frames + count);
 }

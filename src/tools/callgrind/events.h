@@ -24,7 +24,7 @@ enum { EDGE_BUCKETS = 1 << 16 };
 struct thread {
     struct counts_thread *counts;
     struct counts_edge *edges;
-    struct counts_frame *frames;
+    struct counts_frame *frames, *top; // the innermost is below top
     uint64_t *counters;
     uint64_t *words;
     uint32_t *depth;     // by function: how often it is active
@@ -43,12 +43,15 @@ static inline uint32_t *thread_site(const struct thread *thread) {
     return (uint32_t *)&thread->words[WORD_SITE];
 }
 
-void event_enter(uint32_t function, uint64_t rsp);           // at a function's first instruction
-void event_enter_from_call(uint32_t function, uint64_t rsp); // at a call of it
-void event_maybe_enter(uint32_t function, uint64_t rsp);     // where no symbol says what begins
-void event_leave(uint32_t site, uint64_t rsp);               // at a return
-void event_cross(uint32_t function, uint64_t rsp);           // at a jump into the midst of it
-void event_stack_moved(uint32_t unused, uint64_t rsp);       // at a jump with another stack pointer
+void event_enter(uint32_t function, uint64_t rsp,
+                 void *thread); // at a function's first instruction
+void event_enter_from_call(uint32_t function, uint64_t rsp, void *thread); // at a call of it
+void event_maybe_enter(uint32_t function, uint64_t rsp,
+                       void *thread);                            // where no symbol says what begins
+void event_leave(uint32_t popped, uint64_t rsp, void *thread);   // at a return
+void event_cross(uint32_t function, uint64_t rsp, void *thread); // at a jump into the midst of it
+void event_stack_moved(uint32_t unused, uint64_t rsp,
+                       void *thread); // at a jump with another stack pointer
 
 void thread_interrupted(struct thread *, uint64_t rsp); // a signal handler begins
 void thread_continued(struct thread *);                 // it has returned
