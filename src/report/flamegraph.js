@@ -151,7 +151,11 @@ area.addEventListener('mouseover', function (event) {
 });
 area.addEventListener('mouseleave', function () { hover.textContent = ''; });
 reset.addEventListener('click', function () { zoomed = frames[0]; draw(); });
-flip.addEventListener('click', function () { inverted = !inverted; draw(); });
+flip.addEventListener('click', function () {
+    inverted = !inverted;
+    if (zoomed)
+        draw();
+});
 input.addEventListener('input', function () { search(input.value); });
 window.addEventListener('keydown', function (event) {
     if ((event.ctrlKey || event.metaKey) && event.key === 'f' || event.key === 'F3') {
@@ -162,12 +166,15 @@ window.addEventListener('keydown', function (event) {
         input.value = '';
         search('');
         zoomed = frames[0];
-        draw();
+        if (zoomed)
+            draw();
     }
 });
-window.addEventListener('resize', place);
 svg.setAttribute('width', '100%');
+if (frames.length === 0)
+    controls.style.display = 'none';
 if (frames.length > 0) {
+    window.addEventListener('resize', place);
     place();
     const asked = /^#search=(.*)$/.exec(location.hash);
     if (asked) {

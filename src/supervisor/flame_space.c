@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "symbols/guard.h"
 
 struct mapping {
     uint64_t start, end, offset;
@@ -164,27 +165,46 @@ static bool is_file(const char *path) {
     return path[0] == '/' && path[1] != '/';
 }
 
-bool flame_space_first_part(const struct sampler_mapping *mapping, struct sampler_mapping *part) {
-    size_t size, count = 0;
+// What is done with the bytes of a file. The target may cut the file short meanwhile, so that
+// reading them raises SIGBUS; then nothing is found.
+struct reading {
+    const uint8_t *bytes;
+    size_t size;
+    struct flame_space *space;
+    const struct mapping *mapping;         // to be added to the space
+    const struct sampler_mapping *sampled; // of which the first part is sought
+    struct sampler_mapping *part;
+    bool found;
+};
+
+static void find_first_part(void *context) {
+    struct reading *reading = context;
+    const struct sampler_mapping *sampled = reading->sampled;
+    size_t count = 0;
     uint64_t bias;
-    uint8_t *bytes = is_file(mapping->path) ? map_file(mapping->path, &size) : NULL;
-    bool found = false;
+    const uint8_t *headers = find_headers(reading->bytes, reading->size, &count);
+    if (!find_bias(reading->bytes, reading->size, sampled->start, sampled->offset, &bias))
+        return;
+    for (size_t i = 0; i < count && !reading->found; i++) {
+        Elf64_Phdr header;
+        memcpy(&header, headers + i * sizeof header, sizeof header);
+        uint64_t start = bias + header.p_vaddr;
+        uint64_t end = start + ((header.p_filesz + 4095) & ~(uint64_t)4095);
+        reading->found = header.p_type == PT_LOAD && !(header.p_flags & PF_X) &&
+                         header.p_offset == 0 && start < end && end <= sampled->start;
+        *reading->part = (struct sampler_mapping){sampled->pid, start, end, 0, sampled->path};
+    }
+}
+
+bool flame_space_first_part(const struct sampler_mapping *mapping, struct sampler_mapping *part) {
+    struct reading reading = {.sampled = mapping, .part = part};
+    void *bytes = is_file(mapping->path) ? map_file(mapping->path, &reading.size) : NULL;
     if (!bytes)
         return false;
-    const uint8_t *headers = find_headers(bytes, size, &count);
-    if (find_bias(bytes, size, mapping->start, mapping->offset, &bias)) {
-        for (size_t i = 0; i < count && !found; i++) {
-            Elf64_Phdr header;
-            memcpy(&header, headers + i * sizeof header, sizeof header);
-            found = header.p_type == PT_LOAD && !(header.p_flags & PF_X) && header.p_offset == 0;
-            *part = *mapping;
-            part->offset = 0;
-            part->start = bias + header.p_vaddr;
-            part->end = part->start + ((header.p_filesz + 4095) & ~(uint64_t)4095);
-        }
-    }
-    munmap(bytes, size);
-    return found && part->end <= mapping->start;
+    reading.bytes = bytes;
+    bool whole = guard_run(find_first_part, &reading);
+    munmap(bytes, reading.size);
+    return whole && reading.found;
 }
 
 static void add_module(struct flame_space *space, const struct mapping *mapping,
@@ -201,13 +221,19 @@ static void add_vdso(struct flame_space *space, const struct mapping *mapping) {
         add_module(space, mapping, bytes, mapping->end - mapping->start);
 }
 
+static void add_read(void *context) {
+    struct reading *reading = context;
+    add_module(reading->space, reading->mapping, reading->bytes, reading->size);
+}
+
 static void add_file(struct flame_space *space, const struct mapping *mapping) {
-    size_t size;
-    void *bytes = map_file(mapping->path, &size);
+    struct reading reading = {.space = space, .mapping = mapping};
+    void *bytes = map_file(mapping->path, &reading.size);
     if (!bytes)
         return;
-    add_module(space, mapping, bytes, size);
-    munmap(bytes, size);
+    reading.bytes = bytes;
+    guard_run(add_read, &reading);
+    munmap(bytes, reading.size);
 }
 
 static struct mapping *find(const struct flame_space *space, uint64_t address) {
