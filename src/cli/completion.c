@@ -52,7 +52,7 @@ static void print_bash_verbs(void) {
            "        export--as) COMPREPLY=($(compgen -W '");
     print_formats();
     printf("' -- \"$word\")) ;;\n"
-           "        export--by) COMPREPLY=($(compgen -W '");
+           "        export--by | diff--by) COMPREPLY=($(compgen -W '");
     print_weights();
     printf("' -- \"$word\")) ;;\n"
            "        *)\n"
@@ -150,7 +150,7 @@ int verb_completion_zsh(void) {
            "    export--as) compadd ");
     print_formats();
     printf(" ;;\n"
-           "    export--by) compadd ");
+           "    export--by | diff--by) compadd ");
     print_weights();
     printf(" ;;\n"
            "    *) _files ;;\n"

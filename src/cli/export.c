@@ -20,15 +20,10 @@ static void list_formats(struct text *text) {
         text_format(text, "%s%s", i ? "|" : "", heap_formats[i].name);
 }
 
-static void list_weights(struct text *text) {
-    for (size_t i = 0; i < heap_weight_count; i++)
-        text_format(text, "%s%s", i ? "|" : "", heap_weights[i].name);
-}
-
 static int usage(FILE *out, int status) {
     struct text formats = {0}, weights = {0};
     list_formats(&formats);
-    list_weights(&weights);
+    words_list_weights(&weights);
     fprintf(out,
             "usage: quern export FILE --as %s\n"
             "                    [--by %s] [-o OUT]\n\n"
@@ -48,17 +43,6 @@ static int usage(FILE *out, int status) {
 
 // ---- words ----
 
-static int refuse(const char *what, const char *value, void (*list)(struct text *text)) {
-    struct text known = {0};
-    list(&known);
-    if (value)
-        words_fail("unknown %s '%s'; there are %s", what, value, known.bytes);
-    else
-        words_fail("no %s given; there are %s", what, known.bytes);
-    text_free(&known);
-    return WORDS_FAILED;
-}
-
 static int take_format(struct request *request, const char *value) {
     for (size_t i = 0; value && i < heap_format_count; i++) {
         if (strcmp(heap_formats[i].name, value) == 0) {
@@ -66,17 +50,7 @@ static int take_format(struct request *request, const char *value) {
             return WORDS_DONE;
         }
     }
-    return refuse("format", value, list_formats);
-}
-
-static int take_weight(struct request *request, const char *value) {
-    for (size_t i = 0; value && i < heap_weight_count; i++) {
-        if (strcmp(heap_weights[i].name, value) == 0) {
-            request->weight = &heap_weights[i];
-            return WORDS_DONE;
-        }
-    }
-    return refuse("weight", value, list_weights);
+    return words_refuse("format", value, list_formats);
 }
 
 static int take_output(struct request *request, const char *value) {
@@ -100,7 +74,7 @@ static int take_words(struct request *request, char **words) {
         if (words_value(&word, "--as", &value))
             status = take_format(request, value);
         else if (words_value(&word, "--by", &value))
-            status = take_weight(request, value);
+            status = words_weight(value, &request->weight);
         else if (words_value(&word, "-o", &value))
             status = take_output(request, value);
         else
@@ -152,7 +126,7 @@ int verb_export(char **words) {
     if (!request.path)
         return words_fail("no file to export; quern export --help says more");
     if (!request.format)
-        return refuse("format", NULL, list_formats);
+        return words_refuse("format", NULL, list_formats);
     if (!request.weight)
         request.weight = &heap_weights[0];
     return export_recording(&request);

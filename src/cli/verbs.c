@@ -7,6 +7,7 @@ const struct verb verb_table[] = {
      verb_print},
     {"export", "FILE --as FORMAT", "write a recording in the format of another program",
      verb_export},
+    {"diff", "BEFORE AFTER", "compare two recordings: which stacks hold more", verb_diff},
     {"query", "FILE SQL", "ask a recording in SQL", verb_query},
 };
 const size_t verb_count = sizeof verb_table / sizeof *verb_table;

@@ -24,6 +24,8 @@ const struct verb *verb_find(const char *name);
 
 // Writes a recording in another format.
 int verb_export(char **words);
+// Compares two recordings.
+int verb_diff(char **words);
 // Asks a recording in SQL.
 int verb_query(char **words);
 // Shows a massif.out or a recording.

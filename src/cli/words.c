@@ -35,6 +35,32 @@ int words_fail(const char *format, ...) {
     return WORDS_FAILED;
 }
 
+int words_refuse(const char *what, const char *value, void (*list)(struct text *text)) {
+    struct text known = {0};
+    list(&known);
+    if (value)
+        words_fail("unknown %s '%s'; there are %s", what, value, known.bytes);
+    else
+        words_fail("no %s given; there are %s", what, known.bytes);
+    text_free(&known);
+    return WORDS_FAILED;
+}
+
+void words_list_weights(struct text *text) {
+    for (size_t i = 0; i < heap_weight_count; i++)
+        text_format(text, "%s%s", i ? "|" : "", heap_weights[i].name);
+}
+
+int words_weight(const char *value, const struct heap_weight **weight) {
+    for (size_t i = 0; value && i < heap_weight_count; i++) {
+        if (strcmp(heap_weights[i].name, value) == 0) {
+            *weight = &heap_weights[i];
+            return WORDS_DONE;
+        }
+    }
+    return words_refuse("weight", value, words_list_weights);
+}
+
 int words_open(const char *path, char *start, size_t *size) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t got = fd < 0 ? -1 : pread(fd, start, *size, 0);

@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "report/heap_file.h"
+#include "base/text.h"
+#include "report/heap_export.h"
 
 // Exit statuses of these verbs. Documented in the manual page.
 enum { WORDS_DONE = 0, WORDS_FAILED = 1, WORDS_PARTIAL = 2 };
@@ -16,6 +17,12 @@ bool words_value(char ***word, const char *name, const char **value);
 
 // One line on stderr that begins with "quern: "; WORDS_FAILED.
 int words_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+// The same for a value that is not in a table, or missing (NULL): says what there is.
+int words_refuse(const char *what, const char *value, void (*list)(struct text *text));
+// The weight of this name: WORDS_DONE, or WORDS_FAILED after a message.
+int words_weight(const char *value, const struct heap_weight **weight);
+void words_list_weights(struct text *text);
 
 // Opens a file for reading and looks at its first bytes. -1 after a message.
 int words_open(const char *path, char *start, size_t *size);

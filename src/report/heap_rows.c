@@ -87,32 +87,45 @@ char *rows_folded(const struct heap_file *file, uint32_t stack) {
     return line;
 }
 
-struct folded {
-    char *line;
-    uint64_t value;
-};
-
-static int by_line(const void *left, const void *right) {
-    return strcmp(((const struct folded *)left)->line, ((const struct folded *)right)->line);
+static int by_folded(const void *left, const void *right) {
+    return strcmp(((const struct rows_line *)left)->folded,
+                  ((const struct rows_line *)right)->folded);
 }
 
-// Sorted, and stacks that differ in addresses only are one line: the same run gives the same file.
-void rows_collapsed(FILE *out, const struct heap_export *export) {
-    const struct summary *summary = &export->file->summary;
-    struct folded *lines = base_allocate((summary->site_count + 1) * sizeof *lines);
-    size_t count = 0;
+struct rows_line *rows_lines(const struct heap_file *file, const struct heap_weight *weight,
+                             size_t *count) {
+    const struct summary *summary = &file->summary;
+    struct rows_line *lines = base_allocate((summary->site_count + 1) * sizeof *lines);
+    size_t all = 0;
     for (size_t i = 0; i < summary->site_count; i++) {
-        uint64_t value = heap_weight_of(export->weight, &summary->sites[i]);
+        uint64_t value = heap_weight_of(weight, &summary->sites[i]);
         if (value)
-            lines[count++] = (struct folded){rows_folded(export->file, (uint32_t)i), value};
+            lines[all++] = (struct rows_line){rows_folded(file, (uint32_t)i), value};
     }
-    qsort(lines, count, sizeof *lines, by_line);
-    for (size_t i = 0; i < count; i++) {
-        if (i + 1 < count && strcmp(lines[i].line, lines[i + 1].line) == 0)
-            lines[i + 1].value += lines[i].value;
-        else
-            fprintf(out, "%s %llu\n", lines[i].line, (unsigned long long)lines[i].value);
-        free(lines[i].line);
+    qsort(lines, all, sizeof *lines, by_folded);
+    *count = 0;
+    for (size_t i = 0; i < all; i++) {
+        struct rows_line *last = *count ? &lines[*count - 1] : NULL;
+        if (last && strcmp(last->folded, lines[i].folded) == 0) {
+            last->value += lines[i].value;
+            free(lines[i].folded);
+        } else {
+            lines[(*count)++] = lines[i];
+        }
     }
+    return lines;
+}
+
+void rows_lines_free(struct rows_line *lines, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        free(lines[i].folded);
     free(lines);
+}
+
+void rows_collapsed(FILE *out, const struct heap_export *export) {
+    size_t count;
+    struct rows_line *lines = rows_lines(export->file, export->weight, &count);
+    for (size_t i = 0; i < count; i++)
+        fprintf(out, "%s %llu\n", lines[i].folded, (unsigned long long)lines[i].value);
+    rows_lines_free(lines, count);
 }

@@ -27,6 +27,17 @@ void rows_frames(const struct heap_file *file, uint32_t stack,
 // The stack, folded; to be freed.
 char *rows_folded(const struct heap_file *file, uint32_t stack);
 
+// All stacks of some weight, folded, in the order of their bytes. Stacks that differ in addresses
+// only are one: so the same program gives the same lines, wherever it was loaded.
+struct rows_line {
+    char *folded;
+    uint64_t value;
+};
+
+struct rows_line *rows_lines(const struct heap_file *file, const struct heap_weight *weight,
+                             size_t *count);
+void rows_lines_free(struct rows_line *lines, size_t count);
+
 void rows_collapsed(FILE *out, const struct heap_export *export);
 void rows_csv(FILE *out, const struct heap_export *export);
 void rows_json_file(FILE *out, const struct heap_export *export);
