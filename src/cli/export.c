@@ -8,6 +8,7 @@
 #include "cli/verbs.h"
 #include "cli/words.h"
 #include "report/heap_export.h"
+#include "report/massif_folded.h"
 
 struct request {
     const char *path, *out;
@@ -27,7 +28,8 @@ static int usage(FILE *out, int status) {
     fprintf(out,
             "usage: quern export FILE --as %s\n"
             "                    [--by %s] [-o OUT]\n\n"
-            "FILE is a recording of --tool=heap. What is written goes to OUT, or to standard "
+            "FILE is a recording of --tool=heap, or, as collapsed by peak, a massif.out. What is "
+            "written goes to OUT, or to standard "
             "output.\n\n  --as FORMAT:\n",
             formats.bytes, weights.bytes);
     for (size_t i = 0; i < heap_format_count; i++)
@@ -113,6 +115,44 @@ static int export_recording(const struct request *request) {
     return status;
 }
 
+// ---- massif.out ----
+
+static int export_massif(const struct request *request, int fd) {
+    if (strcmp(request->format->name, "collapsed") != 0 || request->weight != &heap_weights[0])
+        return words_fail("'%s' is a massif.out, which can be exported as collapsed by peak only",
+                          request->path);
+    FILE *in = fdopen(dup(fd), "r");
+    if (!in)
+        return words_fail("cannot read '%s': %s", request->path, strerror(errno));
+    struct massif_file file;
+    int status = WORDS_DONE;
+    char *problem = massif_file_read(in, &file);
+    FILE *out = problem ? NULL : words_output(request->out, request->path);
+    if (problem)
+        status = words_fail("cannot read '%s': %s", request->path, problem);
+    else if (out && !massif_folded(out, &file))
+        status = words_fail("'%s' has no detailed snapshot", request->path);
+    if (!problem && (!out || !words_close(out, request->out)))
+        status = WORDS_FAILED;
+    free(problem);
+    massif_file_free(&file);
+    fclose(in);
+    return status;
+}
+
+// By what the file is.
+static int export_file(const struct request *request) {
+    char start[8];
+    size_t size = sizeof start;
+    int fd = words_open(request->path, start, &size);
+    if (fd < 0)
+        return WORDS_FAILED;
+    int status =
+        massif_file_is_one(start, size) ? export_massif(request, fd) : export_recording(request);
+    close(fd);
+    return status;
+}
+
 int verb_export(char **words) {
     struct request request = {0};
     for (char **word = words; *word; word++)
@@ -129,5 +169,5 @@ int verb_export(char **words) {
         return words_refuse("format", NULL, list_formats);
     if (!request.weight)
         request.weight = &heap_weights[0];
-    return export_recording(&request);
+    return export_file(&request);
 }

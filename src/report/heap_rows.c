@@ -92,6 +92,22 @@ static int by_folded(const void *left, const void *right) {
                   ((const struct rows_line *)right)->folded);
 }
 
+size_t rows_lines_merge(struct rows_line *lines, size_t count) {
+    size_t kept = 0;
+    if (count)
+        qsort(lines, count, sizeof *lines, by_folded);
+    for (size_t i = 0; i < count; i++) {
+        struct rows_line *last = kept ? &lines[kept - 1] : NULL;
+        if (last && strcmp(last->folded, lines[i].folded) == 0) {
+            last->value += lines[i].value;
+            free(lines[i].folded);
+        } else {
+            lines[kept++] = lines[i];
+        }
+    }
+    return kept;
+}
+
 struct rows_line *rows_lines(const struct heap_file *file, const struct heap_weight *weight,
                              size_t *count) {
     const struct summary *summary = &file->summary;
@@ -102,17 +118,7 @@ struct rows_line *rows_lines(const struct heap_file *file, const struct heap_wei
         if (value)
             lines[all++] = (struct rows_line){rows_folded(file, (uint32_t)i), value};
     }
-    qsort(lines, all, sizeof *lines, by_folded);
-    *count = 0;
-    for (size_t i = 0; i < all; i++) {
-        struct rows_line *last = *count ? &lines[*count - 1] : NULL;
-        if (last && strcmp(last->folded, lines[i].folded) == 0) {
-            last->value += lines[i].value;
-            free(lines[i].folded);
-        } else {
-            lines[(*count)++] = lines[i];
-        }
-    }
+    *count = rows_lines_merge(lines, all);
     return lines;
 }
 

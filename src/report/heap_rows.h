@@ -36,6 +36,8 @@ struct rows_line {
 
 struct rows_line *rows_lines(const struct heap_file *file, const struct heap_weight *weight,
                              size_t *count);
+// Sorts lines and adds up equal ones; how many are left.
+size_t rows_lines_merge(struct rows_line *lines, size_t count);
 void rows_lines_free(struct rows_line *lines, size_t count);
 
 void rows_collapsed(FILE *out, const struct heap_export *export);

@@ -1,0 +1,12 @@
+// A massif.out as folded stacks: the tree of its peak, or of its largest detailed snapshot if it
+// has no peak. Addresses and source lines are left out, as everywhere in folded stacks; what the
+// file sums up as below the threshold goes by [below threshold].
+#ifndef QUERN_REPORT_MASSIF_FOLDED_H
+#define QUERN_REPORT_MASSIF_FOLDED_H
+
+#include "report/massif_file.h"
+
+// False if no snapshot has a tree.
+bool massif_folded(FILE *out, const struct massif_file *file);
+
+#endif
