@@ -36,6 +36,7 @@ struct report {
     bool sound;
     // The file, as far as it is the same for all threads. Numbers are within bounds.
     const struct counts_header *header;
+    bool incomplete;
     const struct counts_id *ids;
     const uint8_t *lengths;
     const uint64_t *function_pcs;
@@ -290,6 +291,7 @@ static bool read_file(struct report *report, int fd) {
     report->ids = (const struct counts_id *)(shared + COUNTS_AT_IDS);
     report->lengths = shared + COUNTS_AT_LENGTHS;
     report->function_pcs = (const uint64_t *)(shared + COUNTS_AT_FUNCTIONS);
+    report->incomplete = report->header->incomplete != 0;
     report->id_count = at_most(report->header->ids, COUNTS_IDS);
     report->length_count = at_most(report->header->lengths, COUNTS_LENGTHS);
     report->function_count = at_most(report->header->functions, COUNTS_FUNCTIONS);
@@ -370,6 +372,10 @@ void counts_report(const struct supervisor_request *request, struct symbols *sym
         write_out(request, process->pid, &out);
         if (!process->muted)
             say_total(process->pid, report.graph.total);
+        if (report.incomplete)
+            log_complain("the counts of process %d are not complete: it has more code, threads or "
+                         "calls than there is room for",
+                         process->pid);
     } else {
         log_complain("the counts of process %d cannot be read", process->pid);
     }

@@ -80,6 +80,7 @@ struct counts_thread {
 struct counts_header {
     uint32_t magic;
     uint32_t ids, lengths, functions, threads;
+    uint32_t incomplete; // 1: there was no room for everything, so that counts are missing
 };
 
 // Where everything lies in the file.

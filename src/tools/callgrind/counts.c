@@ -65,6 +65,10 @@ void counts_start(void) {
     header->magic = COUNTS_MAGIC;
 }
 
+void counts_incomplete(void) {
+    header->incomplete = 1;
+}
+
 // ---- threads -----------------------------------------------------------------------------------
 
 static void point_into(struct thread *thread, uint8_t *part) {
@@ -84,7 +88,8 @@ void counts_thread_start(struct thread *thread) {
                       : header->threads < COUNTS_THREADS ? header->threads++
                                                          : COUNTS_THREADS;
     pthread_mutex_unlock(&lock);
-    // Beyond the most there is room for, a thread's counts are lost.
+    if (number == COUNTS_THREADS)
+        counts_incomplete(); // no room for this thread's counts
     uint8_t *part = number < COUNTS_THREADS ? file + COUNTS_AT_THREADS + number * COUNTS_THREAD_SIZE
                                             : reserve(COUNTS_THREAD_SIZE);
     thread->number = number;
@@ -166,8 +171,10 @@ uint32_t counts_function(uint64_t pc) {
     for (uint32_t at = *bucket; at; at = function_next[at])
         if (function_pcs[at] == pc)
             return at;
-    if (header->functions == COUNTS_FUNCTIONS)
+    if (header->functions == COUNTS_FUNCTIONS) {
+        counts_incomplete();
         return 0;
+    }
     uint32_t at = header->functions;
     function_pcs[at] = pc;
     function_next[at] = *bucket;
@@ -189,8 +196,11 @@ static uint32_t find_or_add(const struct counts_id *wanted, const uint8_t *lengt
             (!lengths || memcmp(lengths_pool + id->lengths, lengths, id->count) == 0))
             return at;
     }
-    if (header->ids == COUNTS_IDS || (lengths && header->lengths + wanted->count > COUNTS_LENGTHS))
+    if (header->ids == COUNTS_IDS ||
+        (lengths && header->lengths + wanted->count > COUNTS_LENGTHS)) {
+        counts_incomplete();
         return 0;
+    }
     uint32_t at = header->ids;
     counts_ids[at] = *wanted;
     if (lengths) {

@@ -10,6 +10,8 @@ void counts_forked(void); // a file of the child's own, with nothing counted yet
 
 void counts_thread_start(struct thread *);
 void counts_thread_end(struct thread *);
+// Something found no room: the report says so.
+void counts_incomplete(void);
 
 // While code is translated, with the engine's lock held. 0 when there is no room.
 uint32_t counts_function(uint64_t pc);

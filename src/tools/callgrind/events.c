@@ -78,7 +78,9 @@ static uint32_t find_edge(struct thread *thread, uint32_t site, uint32_t functio
     for (at = *bucket; at; at = thread->next_edge[at])
         if (edge_is(&thread->edges[at], site, thread->area, function, level))
             break;
-    if (!at && thread->counts->edges + 1 < COUNTS_EDGES) {
+    if (!at && thread->counts->edges + 1 >= COUNTS_EDGES) {
+        counts_incomplete();
+    } else if (!at) {
         at = thread->counts->edges + 1;
         struct counts_edge *edge = &thread->edges[at];
         edge->site = site;
@@ -102,8 +104,10 @@ static void set_top(struct thread *thread, struct counts_frame *top) {
 
 static void push(struct thread *thread, uint32_t site, uint32_t function, uint64_t sp) {
     struct counts_frame *frame = thread->top;
-    if (frame == thread->frames + COUNTS_FRAMES)
+    if (frame == thread->frames + COUNTS_FRAMES) {
+        counts_incomplete();
         return;
+    }
     uint32_t depth = thread->depth[function] + 1;
     uint32_t level = depth < TOP_LEVEL ? 1 : TOP_LEVEL;
     frame->sp = sp;
