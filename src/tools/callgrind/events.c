@@ -1,5 +1,6 @@
 #pragma GCC target("general-regs-only")
 
+#include "tools/callgrind/counts.h"
 #include "tools/callgrind/events.h"
 
 #include "engine/tool.h"
