@@ -8,12 +8,9 @@
 
 #include "base/text.h"
 #include "cli/verbs.h"
-#include "profile/recording.h"
-#include "profile/summary.h"
+#include "report/heap_file.h"
 #include "report/heap_text.h"
 #include "report/massif_print.h"
-
-#define PROCESS 1 // the only one there is in a recording
 
 struct request {
     const char *path;
@@ -92,18 +89,6 @@ static int print_massif(struct request *request, int fd) {
 
 // ---- recordings ----
 
-static void on_mapping(void *context, const struct heap_mapping *mapping) {
-    struct symbols_identity identity = {
-        .device = mapping->device,
-        .inode = mapping->inode,
-        .size = mapping->size,
-        .changed_seconds = (int64_t)mapping->changed_seconds,
-        .changed_nanoseconds = mapping->changed_nanoseconds,
-    };
-    symbols_map(context, PROCESS, mapping->start, mapping->end, mapping->offset, mapping->path,
-                mapping->inode ? &identity : NULL);
-}
-
 static void print_line(void *context, const char *text) {
     puts(text);
 }
@@ -124,29 +109,21 @@ static void print_heads(const struct recording_info *info) {
 }
 
 static int print_recording(struct request *request, int fd) {
-    struct symbols_options options = {.keep_unmapped = true};
-    struct symbols *symbols = symbols_new(&options);
-    struct summary summary = {0};
-    struct recording_info info;
-    struct heap_sink sinks[2];
-    summary_sink(&summary, &sinks[0]);
-    sinks[1] = (struct heap_sink){.context = symbols, .mapping = on_mapping};
+    struct heap_file file;
+    char *problem = heap_file_read(fd, &file, NULL, 0);
     int status = 0;
-    if (!recording_read(fd, sinks, 2, &info)) {
-        status = fail(request->path, info.damage);
+    if (problem) {
+        status = fail(request->path, problem);
     } else if (request->massif.peak_only) {
         char digits[32];
-        printf("Peak memory usage: %s bytes\n", heap_text_number(digits, summary.total.peak_bytes));
+        printf("Peak memory usage: %s bytes\n",
+               heap_text_number(digits, file.summary.total.peak_bytes));
     } else {
-        struct heap_names_options names_options = {.depth = HEAP_FRAMES_MAX};
-        struct heap_names *names = heap_names_new(symbols, PROCESS, &names_options);
-        print_heads(&info);
-        heap_text(&summary, names, &request->heap, print_line, NULL);
-        heap_names_free(names);
+        print_heads(&file.info);
+        heap_text(&file.summary, file.names, &request->heap, print_line, NULL);
     }
-    recording_info_free(&info);
-    summary_free(&summary);
-    symbols_free(symbols);
+    heap_file_free(&file);
+    free(problem);
     close(fd);
     return status;
 }
@@ -177,7 +154,7 @@ int verb_print(char **words) {
         status = fail(request.path, strerror(errno));
     else if (massif_file_is_one(start, (size_t)size))
         status = print_massif(&request, fd);
-    else if (size == 8 && memcmp(start, RECORDING_MAGIC, 8) == 0)
+    else if (heap_file_is_one(start, (size_t)size))
         status = print_recording(&request, fd);
     else
         status = fail(request.path, "it is neither a massif.out nor a recording");
