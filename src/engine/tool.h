@@ -120,6 +120,67 @@ size_t tool_stack(uint64_t *pcs, size_t max);
 long tool_read(void *to, uint64_t from, size_t size);
 long tool_write(uint64_t to, const void *from, size_t size);
 
+// ---- shadow memory ----
+//
+// A tool that sets `shadows` has a shadow byte for each byte of target memory, at a constant
+// distance (the base of GS), mapped and unmapped with it, zero at first. It is no multiple of a page:
+// a byte and its shadow would share the low bits of their addresses and stand in each other's way
+// in the processor.
+#define TOOL_SHADOW_DISTANCE 0x200002a55840ul
+
+// What the engine tells apart when it is told which registers an instruction uses.
+enum tool_unit {
+    TOOL_UNIT_GENERAL = 0, // … 15
+    TOOL_UNIT_FLAGS = 16,
+    TOOL_UNIT_X87 = 17, // all of x87 and mmx
+    TOOL_UNIT_MASK = 24,   // k0 … k7
+    TOOL_UNIT_VECTOR = 32, // … 63
+    TOOL_UNITS = 64,
+};
+
+// Calls fn(argument) from a function that must leave vector registers alone.
+void tool_with_vectors(tool_function *fn, void *argument);
+
+// ---- the target's memory and threads as a whole ----
+
+struct tool_mapping {
+    uint64_t start, end;
+    int prot;
+    bool is_stack; // the main thread's, or a thread's that has been created
+    bool is_shared;
+    bool is_file;
+    bool is_module; // of an executable or library
+    bool is_brk;
+};
+// The mapping that contains the address, or else the next one above. False: neither.
+bool tool_mapping_at(uint64_t address, struct tool_mapping *);
+// Anonymous memory for the target, readable and writable, from the area where its own mappings lie;
+// 0: no room. Alignment: a power of two, at least a page. Not from memory hooks.
+uint64_t tool_map(size_t size, size_t alignment);
+void tool_unmap(uint64_t start, size_t size);
+
+// Stops all other threads outside translated code. Between the two, no lock of the engine or the C
+// library that another thread may hold can be waited for: allocate before.
+void tool_stop_threads(void);
+void tool_resume_threads(void);
+struct tool_thread {
+    int id;                    // as reports number threads, from 1
+    const uint64_t *registers; // 16, in encoding order
+    uint64_t pc, fs_base;
+    void *state;
+    uint64_t stack_start, stack_end; // 0, 0: not known
+};
+// The calling thread first; the others must be stopped.
+void tool_each_thread(void (*)(const struct tool_thread *, void *), void *argument);
+// The thread whose stack contains the address and, of the calling thread, the number of the frame
+// (0: innermost) and its pc; frame -1: not known. False: no stack.
+struct tool_frame {
+    int thread, frame;
+    uint64_t pc;
+    int64_t below; // bytes below the thread's stack pointer, 0: not below, or not known
+};
+bool tool_frame_of(uint64_t address, struct tool_frame *);
+
 // ---- functions by symbol ----
 
 enum tool_function_kind {
@@ -128,8 +189,8 @@ enum tool_function_kind {
 };
 
 struct tool_symbol {
-    const char *module; // glob on the file's name without directory; "*": any
-    const char *name;   // of the symbol, exactly
+    const char *module; // globs on the file's name without directory, divided by |; "*": any
+    const char *name;   // of the symbol, exactly; indirect functions (STT_GNU_IFUNC) too
     enum tool_function_kind kind;
     void (*hook)(void);
 };
@@ -139,6 +200,7 @@ struct tool_symbol {
 struct tool {
     const char *name;
     size_t thread_size;                // of the thread's state
+    bool shadows;                      // wants shadow memory
     const struct tool_symbol *symbols; // ended by a NULL name
 
     void (*start)(void); // before the first instruction; options: tool_option

@@ -1,0 +1,63 @@
+// Finding something wrong: called where it happens, in the target; the supervisor prints it.
+//
+// Every function takes the target's state from the thread that calls (stack, pc, thread number).
+// An origin says where an undefined value was made: the number of a stack (stacks.h) with
+// ORIGIN_STACK or ORIGIN_REQUEST added, 0 when unknown.
+#ifndef QUERN_MEMCHECK_ERRORS_H
+#define QUERN_MEMCHECK_ERRORS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ORIGIN_STACK = 1u << 30, ORIGIN_REQUEST = 2u << 30, ORIGIN_KIND = 3u << 30 };
+
+enum parameter_fault { PARAMETER_REGISTER, PARAMETER_UNADDRESSABLE, PARAMETER_UNDEFINED };
+
+void errors_start(void);  // reads options
+void error_access(uint64_t address, size_t size, bool write);
+void error_condition(uint32_t origin);
+void error_value(unsigned size, uint32_t origin);
+void error_jump(uint64_t address);
+void error_parameter(const char *name, enum parameter_fault, uint64_t address, uint32_t origin);
+void error_client_check(uint64_t address, bool unaddressable, uint32_t origin);
+void error_free(uint64_t address, const char *function); // no block begins there
+void error_mismatched_free(uint64_t address);             // heap_find knows the block
+void error_overlap(const char *function, uint64_t to, uint64_t from, size_t size, bool has_size);
+void error_fishy(const char *function, const char *argument, int64_t value);
+void error_pool(uint64_t address);
+void error_core_memory(const char *what, uint64_t address); // a signal frame that does not fit
+
+// ---- leaks (leaks.c finds them; the supervisor suppresses, prints and counts) ----
+
+enum leak_kind { LEAK_DEFINITE, LEAK_INDIRECT, LEAK_POSSIBLE, LEAK_REACHABLE };
+enum holder_kind { HOLDER_NONE, HOLDER_REGISTER, HOLDER_STACK, HOLDER_DATA, HOLDER_MAPPING };
+struct loss_record {
+    enum leak_kind kind;
+    uint32_t stack; // where the blocks were made
+    uint64_t blocks, bytes, indirect_bytes;
+    uint64_t old_blocks, old_bytes, old_indirect_bytes; // of the search before
+    uint64_t cycle; // blocks of the largest lost cycle in it; 0: none
+    // Of reachable blocks, an example: the place that holds the first of them.
+    enum holder_kind holder;
+    int holder_thread;
+    uint64_t holder_address; // of the pointer; of HOLDER_REGISTER: the register's number
+    uint64_t holder_pc;      // of HOLDER_STACK: in the function whose frame it is
+    unsigned holder_steps;   // pointers followed from there
+};
+struct leak_search {
+    bool full, at_end, is_delta;
+    struct loss_record *records; // sorted as they are printed
+    size_t record_count;
+    uint64_t heuristic_blocks[4], heuristic_bytes[4]; // stdstring length64 newarray multipleinheritance
+    uint64_t bytes_searched;
+};
+void errors_leaks(const struct leak_search *);
+// The heap's totals are sent with errors_end; HEAP SUMMARY and LEAK SUMMARY come from both.
+void errors_end(void);
+
+// For VALGRIND_COUNT_ERRORS and VALGRIND_DISABLE_ERROR_REPORTING (per thread).
+unsigned long errors_counted(void);
+void errors_disable(int by);
+
+#endif

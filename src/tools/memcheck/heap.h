@@ -1,0 +1,59 @@
+// The allocator that stands in for the target's own: blocks with red zones, a queue of freed
+// blocks that are not given out again for a while, and for each block who made and freed it.
+//
+// What is known about blocks lies outside target memory, where no stray write reaches it. Finding
+// the block of an address takes constant time. Threads do not share a lock on the usual way through
+// malloc and free.
+#ifndef QUERN_MEMCHECK_HEAP_H
+#define QUERN_MEMCHECK_HEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum heap_maker { HEAP_MALLOC, HEAP_NEW, HEAP_NEW_ARRAY, HEAP_CLIENT };
+enum heap_state { HEAP_LIVE, HEAP_FREED };
+
+struct heap_block {
+    uint64_t start;
+    size_t size; // as asked for
+    enum heap_state state;
+    enum heap_maker maker;
+    uint32_t made_at, freed_at; // stacks.h; 0: not kept
+    size_t alignment;
+};
+
+void heap_start(void); // reads options
+void heap_forked(void);
+void heap_thread_ended(void);
+
+// The block that an address belongs to: inside it, or in the red zones around it; live ones before
+// freed ones. False: none (or a freed one that is forgotten).
+bool heap_find(uint64_t address, struct heap_block *);
+
+uint64_t heap_allocate(size_t size, size_t alignment, enum heap_maker, bool zeroed);
+void heap_free(uint64_t address, enum heap_maker, const char *function);
+uint64_t heap_resize(uint64_t address, size_t size);
+
+// Blocks that the target declares itself (MALLOCLIKE_BLOCK and memory pools).
+void heap_declare(uint64_t start, size_t size, size_t red_zone, bool zeroed);
+bool heap_undeclare(uint64_t start, size_t red_zone);
+bool heap_redeclare(uint64_t start, size_t old_size, size_t new_size, size_t red_zone);
+
+struct heap_totals {
+    uint64_t allocations, frees, bytes; // bytes: all that was ever allocated
+    uint64_t live_blocks, live_bytes;
+};
+struct heap_totals heap_totals(void);
+
+// While all other threads are stopped (leaks.c): every live block, in order of address. The array
+// has room for `count` of them; heap_live_count says how many there are.
+size_t heap_live_count(void);
+void heap_list_live(struct heap_block *blocks, size_t count);
+// Memory of the allocator itself that holds no block's contents: not to be scanned for pointers.
+bool heap_owns(uint64_t start, uint64_t *end);
+
+extern const struct tool_symbol heap_symbols[];   // malloc and its kin (entry.c)
+extern const struct tool_symbol string_symbols[]; // mem* and str* (strings.c)
+
+#endif

@@ -1,0 +1,26 @@
+// What memcheck knows about a thread's registers.
+//
+// `undefined` has a byte for each register: 0 means that all its bits are defined, and then its bits
+// below are not kept. Generated code reads and clears these bytes; only track.c sets them. While all
+// of them are 0, the thread runs code that does not look at registers at all.
+#ifndef QUERN_MEMCHECK_REGISTERS_H
+#define QUERN_MEMCHECK_REGISTERS_H
+
+#include <stdint.h>
+#include "engine/tool.h"
+
+// Conditions, as the middle three bits of jcc, setcc and cmovcc name them: flags are known by what
+// they decide. The last one stands for the auxiliary carry.
+enum { COND_O, COND_B, COND_Z, COND_BE, COND_S, COND_P, COND_L, COND_LE, COND_A };
+
+struct shadow_registers {
+    uint8_t undefined[TOOL_UNITS]; // by enum tool_unit; must come first
+    uint64_t general[16];          // undefined bits, in encoding order
+    uint16_t conditions;           // undefined conditions, bits by COND_*
+    uint64_t mask[8];              // k0 … k7
+    uint64_t vector[32][8];        // zmm0 … zmm31
+    uint64_t x87[8][2];            // by physical register, 80 bits each; mmx is the low half
+    uint32_t origin[TOOL_UNITS];   // where undefined bits come from (errors.h), 0: not known
+};
+
+#endif

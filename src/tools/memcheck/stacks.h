@@ -1,0 +1,15 @@
+// Call stacks, each kept once and named by a small number.
+#ifndef QUERN_MEMCHECK_STACKS_H
+#define QUERN_MEMCHECK_STACKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// The calling thread's stack, at most --num-callers frames. 0: none could be had. No lock where
+// the stack is known already.
+uint32_t stack_here(void);
+uint32_t stack_intern(const uint64_t *pcs, size_t count);
+// Returns how many; *pcs stays valid. No lock.
+size_t stack_pcs(uint32_t stack, const uint64_t **pcs);
+
+#endif
