@@ -235,5 +235,7 @@ void tool_give_file(int fd);
 const char *tool_option(const char *name);
 // A line for the user, after ==PID==.
 __attribute__((format(printf, 1, 2))) void tool_say(const char *format, ...);
+// A line that the program itself asked to print, after **PID**; then, if wanted, the call stack.
+void tool_print(const char *text, bool with_stack);
 
 #endif

@@ -160,6 +160,10 @@ static void take_message(struct loop *loop, const struct wire_message *message) 
     case WIRE_DEBUG:
         show_text(process, message);
         break;
+    case WIRE_PRINT:
+        if (!process->muted)
+            present_print(loop->request, loop->symbols, process->pid, message->print);
+        break;
     case WIRE_HEAP:
         heap_attach(process->pid, message->fd, message->heap->size);
         break;

@@ -1,5 +1,5 @@
-// The log: every line a user sees passes here and gets its prefix (==PID== or --PID--, with
-// --time-stamp the time since the start).
+// The log: every line a user sees passes here and gets its prefix (==PID==, --PID-- or **PID**,
+// with --time-stamp the time since the start).
 //
 // Lines of processes whose log file has %p in its name go to a file of their own. A log that
 // cannot be written (full disk, closed stderr, dead reader) costs one notice on stderr and is
@@ -11,7 +11,7 @@
 
 #include "supervisor/supervisor.h"
 
-enum log_mark { LOG_USER = '=', LOG_DEBUGGING = '-' };
+enum log_mark { LOG_USER = '=', LOG_DEBUGGING = '-', LOG_PROGRAM = '*' };
 
 // Opens the log for the main process. False after a message on stderr.
 bool log_open(const struct log_settings *settings, int pid);

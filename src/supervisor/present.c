@@ -104,6 +104,19 @@ void present_fatal_signal(const struct supervisor_request *request, struct symbo
     text_free(&out);
 }
 
+void present_print(const struct supervisor_request *request, struct symbols *symbols, int pid,
+                   const struct wire_print *print) {
+    log_print(pid, LOG_PROGRAM, (const char *)(print->pcs + print->pc_count));
+    if (print->pc_count == 0)
+        return;
+    struct text out = {0};
+    struct stack stack = {.pid = pid, .addresses = print->pcs, .count = print->pc_count};
+    stack_text(symbols, &stack, &request->stacks, add_stack_line, &out);
+    if (out.size)
+        log_print(pid, LOG_USER, out.bytes + 1); // its first line break
+    text_free(&out);
+}
+
 void present_killed(int pid, int signal) {
     if (log_shows(0))
         log_format(pid, LOG_USER, "\nProcess ended by signal %d (%s)", signal, signal_name(signal));

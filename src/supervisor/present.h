@@ -15,6 +15,9 @@ void present_banner(const struct supervisor_request *request, int pid, int paren
 void present_remarks(const struct supervisor_request *request, int pid);
 void present_fatal_signal(const struct supervisor_request *request, struct symbols *symbols,
                           int pid, const struct wire_fatal_signal *fatal);
+// What the program asked to print.
+void present_print(const struct supervisor_request *request, struct symbols *symbols, int pid,
+                   const struct wire_print *print);
 // The main process ended by a signal that it could not announce.
 void present_killed(int pid, int signal);
 

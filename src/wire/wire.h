@@ -13,13 +13,14 @@
 //   1  first version
 //   2  WIRE_HEAP and wire_heap.h: recorded processes
 //   3  WIRE_COUNTS
+//   4  WIRE_PRINT
 #ifndef QUERN_WIRE_WIRE_H
 #define QUERN_WIRE_WIRE_H
 
 #include <stdint.h>
 
 #define WIRE_MAGIC       0x4e525551u // "QURN" in memory
-#define WIRE_VERSION     3
+#define WIRE_VERSION     4
 #define WIRE_MESSAGE_MAX 65536 // header and payload together
 
 enum wire_type {
@@ -34,6 +35,7 @@ enum wire_type {
     WIRE_DEBUG = 9,        // struct wire_text: debugging output, shown after --PID--
     WIRE_HEAP = 10,        // struct wire_heap, with the descriptor of the area (wire_heap.h)
     WIRE_COUNTS = 11,      // no payload; a memory file of counts (call_counts.h) comes along
+    WIRE_PRINT = 12,       // struct wire_print: what the program prints, shown after **PID**
 };
 
 struct wire_header {
@@ -98,6 +100,12 @@ struct wire_module_unmap {
 struct wire_text {
     int32_t level; // shown when the verbosity is at least this: 0 always unless -q, 1 with -v
     char text[];   // may hold several lines
+};
+
+struct wire_print {
+    int32_t thread;    // as reports number it
+    uint32_t pc_count; // exactly this many pcs follow: the stack to show; then the terminated text
+    uint64_t pcs[];
 };
 
 struct wire_heap {

@@ -19,6 +19,7 @@ static bool payload_sound(enum wire_type type, const void *payload, size_t size)
     const struct wire_fatal_signal *fatal = payload;
     const struct wire_module_map *map = payload;
     const struct wire_module_unmap *unmap = payload;
+    const struct wire_print *print = payload;
     switch (type) {
     case WIRE_HELLO:
         return size > sizeof(struct wire_hello) && ((const char *)payload)[size - 1] == 0;
@@ -40,6 +41,10 @@ static bool payload_sound(enum wire_type type, const void *payload, size_t size)
     case WIRE_NOTICE:
     case WIRE_DEBUG:
         return ends_with_string(payload, size, sizeof(struct wire_text));
+    case WIRE_PRINT:
+        return size >= sizeof *print && print->pc_count <= size / sizeof print->pcs[0] &&
+               ends_with_string(payload, size,
+                                sizeof *print + print->pc_count * sizeof print->pcs[0]);
     case WIRE_HEAP:
         return size == sizeof(struct wire_heap);
     }

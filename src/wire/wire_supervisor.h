@@ -29,6 +29,7 @@ struct wire_message {
         const struct wire_module_unmap *module_unmap;
         const struct wire_text *text;
         const struct wire_heap *heap;
+        const struct wire_print *print;
     };
 };
 

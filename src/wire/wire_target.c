@@ -16,6 +16,8 @@
 
 // Room for the path and arguments of a program in a HELLO.
 #define HELLO_WORDS 6144
+// Frames of a stack that is printed: what --num-callers permits.
+#define PRINT_PCS 500
 
 static int wire_socket = -1;
 // Set when waiting was in vain: later messages are tried once, until one gets through.
@@ -192,6 +194,19 @@ void wire_send_module_map(uint64_t start, uint64_t end, uint64_t offset, unsigne
 void wire_send_module_unmap(uint64_t start, uint64_t end) {
     struct wire_module_unmap unmap = {.start = start, .end = end};
     wire_send(WIRE_MODULE_UNMAP, &unmap, sizeof unmap);
+}
+
+void wire_send_print(int thread, const char *text, const uint64_t *pcs, size_t count) {
+    struct {
+        struct wire_print print;
+        uint64_t pcs[PRINT_PCS];
+    } fixed;
+    if (count > PRINT_PCS)
+        count = PRINT_PCS;
+    fixed.print = (struct wire_print){.thread = thread, .pc_count = (uint32_t)count};
+    for (size_t i = 0; i < count; i++)
+        fixed.print.pcs[i] = pcs[i];
+    send_with_string(WIRE_PRINT, &fixed, sizeof fixed.print + count * sizeof *pcs, text);
 }
 
 void wire_send_heap(int fd, uint64_t size) {

@@ -37,6 +37,8 @@ void wire_send_module_unmap(uint64_t start, uint64_t end);
 // Longer text is cut at the size of a message.
 void wire_send_notice(int level, const char *text);
 void wire_send_debug(const char *text);
+// At most 500 pcs; the text is cut at the size of a message.
+void wire_send_print(int thread, const char *text, const uint64_t *pcs, size_t count);
 // Hands the area of wire_heap.h over.
 void wire_send_heap(int fd, uint64_t size);
 // A descriptor for the supervisor to keep.

@@ -146,6 +146,11 @@ static void visit(const struct wire_message *message) {
     case WIRE_DEBUG:
         sum += strlen(message->text->text);
         break;
+    case WIRE_PRINT:
+        for (uint32_t i = 0; i < message->print->pc_count; i++)
+            sum += message->print->pcs[i];
+        sum += strlen((const char *)(message->print->pcs + message->print->pc_count));
+        break;
     default:
         for (size_t i = 0; i < message->size; i++)
             sum += (size_t)bytes[i];

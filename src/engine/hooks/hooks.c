@@ -377,6 +377,14 @@ long tool_write(uint64_t to, const void *from, size_t size) {
     return target_write(to, from, size);
 }
 
+void tool_print(const char *text, bool with_stack) {
+    uint64_t pcs[500];
+    size_t count = 0;
+    if (with_stack)
+        count = tool_stack(pcs, sizeof pcs / sizeof *pcs);
+    wire_send_print(tool_thread_id(), text, pcs, count);
+}
+
 const char *tool_option(const char *name) {
     return wire_option(name);
 }

@@ -37,6 +37,7 @@ struct loss_record {
     uint32_t stack; // where the blocks were made
     uint64_t blocks, bytes, indirect_bytes;
     uint64_t old_blocks, old_bytes, old_indirect_bytes; // of the search before
+    bool passed_over; // a delta search does not show it: it has not grown, changed, or is not new
     uint64_t cycle; // blocks of the largest lost cycle in it; 0: none
     // Of reachable blocks, an example: the place that holds the first of them.
     enum holder_kind holder;
