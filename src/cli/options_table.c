@@ -30,7 +30,7 @@
 
 const struct tool tool_table[] = {
     {"none", true, TOPIC_COUNT, "a tool that runs the program and reports nothing but its death"},
-    {"memcheck", false, TOPIC_MEMCHECK, "finds invalid and uninitialised memory use, and leaks"},
+    {"memcheck", true, TOPIC_MEMCHECK, "finds invalid and uninitialised memory use, and leaks"},
     {"massif", true, TOPIC_MASSIF, "heap profile over time"},
     {"heap", true, TOPIC_RECORDING, "records the heap and sums it up"},
     {"callgrind", true, TOPIC_CALLGRIND, "call graph with instruction and cache counts"},

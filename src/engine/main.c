@@ -78,6 +78,8 @@ static void load(const struct wire_start *start) {
     process.brk_limit = loaded.brk + LOAD_BRK_ROOM;
     process.stack_start = loaded.stack_start;
     process.stack_end = loaded.stack_end;
+    self->stack_start = loaded.stack_start;
+    self->stack_end = loaded.stack_end;
     self->pc = loaded.entry;
     self->gpr[RSP] = loaded.rsp;
 }
@@ -87,7 +89,7 @@ static void announce_mappings(void) {
     struct space_range range;
     for (uint64_t at = 0; space_next(&target_space, &at, HIGH_END, &range);)
         if (range.attributes.tag != SPACE_ENGINE && range.attributes.tag != SPACE_BRK)
-            TOOL_HOOK(mapped, range.start, range.end, range.attributes.prot);
+            hooks_mapped(range.start, range.end, range.attributes.prot);
 }
 
 int main(int argc, char **argv) {
@@ -111,6 +113,7 @@ int main(int argc, char **argv) {
     self->is_leader = true;
     task_register(self);
     hooks_init();
+    functions_init();
     sys_init();
     TOOL_HOOK(start);
     load(&start);

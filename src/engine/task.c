@@ -86,8 +86,19 @@ void task_free_thread(void) {
     munmap(self->host_altstack, 64 * 1024);
 }
 
+static int free_number(void) {
+    for (int number = 1;; number++) {
+        const struct task *task = tasks;
+        while (task && task->number != number)
+            task = task->next;
+        if (!task)
+            return number;
+    }
+}
+
 void task_register(struct task *task) {
     pthread_mutex_lock(&list_lock);
+    task->number = free_number();
     task->next = tasks;
     tasks = task;
     pthread_mutex_unlock(&list_lock);
@@ -100,6 +111,20 @@ void task_unregister(struct task *task) {
         at = &(*at)->next;
     *at = task->next;
     pthread_mutex_unlock(&list_lock);
+}
+
+const struct task *task_first(void) {
+    return tasks;
+}
+
+int task_with_stack(uint64_t address) {
+    pthread_mutex_lock(&list_lock);
+    const struct task *task = tasks;
+    while (task && address - task->stack_start >= task->stack_end - task->stack_start)
+        task = task->next;
+    int number = task ? task->number : 0;
+    pthread_mutex_unlock(&list_lock);
+    return number;
 }
 
 bool task_is_last(void) {

@@ -64,6 +64,8 @@ struct task {
     // The rest is for C code only.
     uint16_t fs_selector, gs_selector; // what the target has loaded; 0 as a rule
     int pid, tid;                      // pid: of the process, the child's in a vfork child
+    int number;                        // as reports name threads; the lowest that is free, from 1
+    uint64_t stack_start, stack_end;   // of the stack that the thread was started on
     bool temporary_mask;               // the system call under way has a signal mask of its own
     bool spurious;                     // a system call was interrupted by the engine itself
     bool trap_flag;              // the target single-steps itself; never in flags (run/dispatch.c)
@@ -93,12 +95,17 @@ extern int32_t task_displacement;
 extern uint64_t xstate_features;
 extern uint32_t xstate_size;
 extern bool xstate_has_xsaveopt;
+enum { XSTATE_MOST = 8192 }; // more than any processor needs without AMX
 
 void task_init_process(void); // once, before anything else
 void task_init_thread(void);  // on each host thread: xstate area, alternate stack
 void task_free_thread(void);
 void task_register(struct task *); // list of all tasks; takes the task lock
 void task_unregister(struct task *);
+// For who has stopped the others.
+const struct task *task_first(void);
+// The number of the thread whose stack contains the address; 0: none.
+int task_with_stack(uint64_t address);
 bool task_is_last(void); // nobody but the caller is left
 // Around fork: the list must be whole in the child, whose only thread is the caller.
 void task_lock_list(void);

@@ -113,6 +113,11 @@ uint64_t tool_pc(void);
 uint64_t tool_access_address(const struct tool_access *);
 int tool_direction(void); // of string instructions: 1 or -1
 int tool_thread_id(void);
+int tool_thread_number(void); // as reports number threads, from 1
+bool tool_own_stack(uint64_t *start, uint64_t *end); // that the thread was started on
+bool tool_is_stack(uint64_t address); // of any thread
+uint64_t *tool_registers(void); // all 16
+uint64_t tool_flags(void);
 void *tool_thread_state(void);
 // The call stack, innermost pc first; returns how many.
 size_t tool_stack(uint64_t *pcs, size_t max);
@@ -137,6 +142,14 @@ enum tool_unit {
     TOOL_UNIT_VECTOR = 32, // … 63
     TOOL_UNITS = 64,
 };
+
+// Whether all of a range lies where target memory has a shadow: a few mappings of the kernel's own
+// choice do not.
+bool tool_has_shadow(uint64_t start, size_t size);
+// Ones instead of zeros for the shadow of a range; large ranges cost no memory until written.
+void tool_shadow_fill(uint64_t start, uint64_t end);
+// Zeros; gives memory back where the range is large.
+void tool_shadow_clear(uint64_t start, uint64_t end);
 
 // Calls fn(argument) from a function that must leave vector registers alone.
 void tool_with_vectors(tool_function *fn, void *argument);

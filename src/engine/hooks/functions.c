@@ -1,13 +1,18 @@
 // Functions that the engine or the tool does something about, by address and by symbol.
 #include <elf.h>
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "engine/cache/block.h"
 #include "engine/fatal.h"
 #include "engine/hooks/hooks.h"
+#include "engine/layout.h"
 #include "engine/load/file.h"
+#include "engine/memory/memory.h"
+#include "engine/task.h"
 
 enum { BUCKETS = 1024 };
 
@@ -17,12 +22,12 @@ static struct hooked_function **bucket_of(uint64_t pc) {
     return &functions[pc * 0x9e3779b97f4a7c15ull >> 54];
 }
 
-void function_hook(uint64_t pc, enum tool_function_kind kind, tool_function *function,
-                   void *argument) {
+void function_hook(uint64_t pc, uint64_t shown, enum tool_function_kind kind,
+                   tool_function *function, void *argument) {
     struct hooked_function *hooked = malloc(sizeof *hooked);
     if (!hooked)
         fatal("out of memory for function hooks");
-    *hooked = (struct hooked_function){pc, kind, function, argument, *bucket_of(pc)};
+    *hooked = (struct hooked_function){pc, shown, kind, function, argument, *bucket_of(pc)};
     __atomic_store_n(bucket_of(pc), hooked, __ATOMIC_RELEASE);
 }
 
@@ -53,11 +58,60 @@ static void call_hook(void *hook) {
     ((void (*)(void))hook)();
 }
 
-static void consider(const char *module, const char *name, uint64_t pc) {
+static bool is_in(const char *globs, const char *module) {
+    char glob[256];
+    while (*globs) {
+        size_t size = strcspn(globs, "|");
+        snprintf(glob, sizeof glob, "%.*s", (int)size, globs);
+        if (fnmatch(glob, module, 0) == 0)
+            return true;
+        globs += size + (globs[size] == '|');
+    }
+    return false;
+}
+
+// ---- indirect functions ------------------------------------------------------------------------
+//
+// The symbol names a resolver, which the loader calls once to be told where the function is. It is
+// answered with a place of the engine's own, whose entry is hooked; the code there is never run.
+
+enum { PLACES_SIZE = 64 * 1024, PLACE_SIZE = 16 };
+
+static uint64_t next_place, places_end;
+
+void functions_init(void) {
+    if (!tool->symbols)
+        return;
+    uint64_t start = space_pick(&target_space, PLACES_SIZE, 4096, LOW_START, LOW_END, true);
+    struct space_attributes attributes = {.prot = PROT_READ | PROT_EXEC, .tag = SPACE_PLAIN};
+    void *memory = mmap((void *)start, PLACES_SIZE, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (memory != (void *)start || space_map(&target_space, start, start + PLACES_SIZE, &attributes))
+        fatal("no room for the entries of replaced functions");
+    memset(memory, 0xf4, PLACES_SIZE); // hlt
+    mprotect(memory, PLACES_SIZE, PROT_READ);
+    next_place = start;
+    places_end = start + PLACES_SIZE;
+}
+
+static void resolve(void *place) {
+    self->gpr[RAX] = (uint64_t)place;
+}
+
+static void hook_symbol(const struct tool_symbol *symbol, uint64_t pc, bool is_indirect) {
+    if (!is_indirect) {
+        function_hook(pc, pc, symbol->kind, call_hook, (void *)symbol->hook);
+    } else if (symbol->kind == TOOL_REPLACE && next_place < places_end) {
+        function_hook(next_place, pc, TOOL_REPLACE, call_hook, (void *)symbol->hook);
+        function_hook(pc, pc, TOOL_REPLACE, resolve, (void *)next_place);
+        next_place += PLACE_SIZE;
+    }
+}
+
+static void consider(const char *module, const char *name, uint64_t pc, bool is_indirect) {
     for (const struct tool_symbol *symbol = tool->symbols; symbol->name; symbol++)
-        if (strcmp(symbol->name, name) == 0 && fnmatch(symbol->module, module, 0) == 0 &&
-            !function_find(pc))
-            function_hook(pc, symbol->kind, call_hook, (void *)symbol->hook);
+        if (strcmp(symbol->name, name) == 0 && is_in(symbol->module, module) && !function_find(pc))
+            hook_symbol(symbol, pc, is_indirect);
 }
 
 // Symbols of one table that lie in [first, last) of the file's own numbering.
@@ -73,10 +127,12 @@ static void read_symbols(const struct file_view *file, const Elf64_Shdr *section
         return;
     for (size_t i = 0; i < table->sh_size / sizeof *symbols; i++) {
         const Elf64_Sym *symbol = &symbols[i];
-        if (ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_shndx != SHN_UNDEF &&
+        unsigned type = ELF64_ST_TYPE(symbol->st_info);
+        if ((type == STT_FUNC || type == STT_GNU_IFUNC) && symbol->st_shndx != SHN_UNDEF &&
             symbol->st_value >= first && symbol->st_value < last &&
             symbol->st_name < texts->sh_size)
-            consider(module, names + symbol->st_name, bias + symbol->st_value);
+            consider(module, names + symbol->st_name, bias + symbol->st_value,
+                     type == STT_GNU_IFUNC);
     }
 }
 

@@ -8,7 +8,9 @@
 
 #include "engine/fatal.h"
 #include "engine/hooks/hooks.h"
+#include "engine/layout.h"
 #include "engine/log.h"
+#include "engine/memory/shadow_area.h"
 #include "engine/memory/target.h"
 #include "engine/run/stack.h"
 #include "engine/task.h"
@@ -26,9 +28,13 @@ void hooks_init(void) {
     tool = tools_find(name ? name : "none");
     if (!tool)
         fatal("the engine has no tool '%s'", name);
+    if (tool->shadows)
+        shadow_area_init();
 }
 
 void hooks_thread_start(void) {
+    if (tool->shadows)
+        shadow_area_thread();
     if (tool->thread_size) {
         self->tool = calloc(1, tool->thread_size);
         if (!self->tool)
@@ -47,6 +53,25 @@ void hooks_end(void) {
     static int ended;
     if (__atomic_exchange_n(&ended, 1, __ATOMIC_SEQ_CST) == 0)
         TOOL_HOOK(end);
+}
+
+void hooks_mapped(uint64_t start, uint64_t end, int prot) {
+    if (start == end)
+        return;
+    if (tool->shadows)
+        shadow_area_clear(start, end);
+    TOOL_HOOK(mapped, start, end, prot);
+}
+
+void hooks_unmapped(uint64_t start, uint64_t end) {
+    if (tool->shadows)
+        shadow_area_clear(start, end);
+    TOOL_HOOK(unmapped, start, end);
+}
+
+void hooks_moved(uint64_t to, uint64_t from, uint64_t size) {
+    if (tool->shadows)
+        shadow_area_move(to, from, size);
 }
 
 // ---- code --------------------------------------------------------------------------------------
@@ -326,7 +351,41 @@ void tool_give_file(int fd) {
     wire_send_counts(fd);
 }
 
+// ---- shadow memory -----------------------------------------------------------------------------
+
+__attribute__((target("general-regs-only"))) bool tool_has_shadow(uint64_t start, size_t size) {
+    return start + size <= CACHE_START || (start - HIGH_START < HIGH_END - HIGH_START &&
+                                           size <= HIGH_END - start);
+}
+
+void tool_shadow_fill(uint64_t start, uint64_t end) {
+    shadow_area_fill(start, end);
+}
+
+void tool_shadow_clear(uint64_t start, uint64_t end) {
+    shadow_area_clear(start, end);
+}
+
+// The C library's functions use vector registers as they please.
+__attribute__((target("general-regs-only"))) void tool_with_vectors(tool_function *fn,
+                                                                    void *argument) {
+    uint8_t memory[XSTATE_MOST + 64];
+    uint8_t *area = (uint8_t *)(((uint64_t)memory + 63) & ~63ul);
+    for (unsigned i = 512; i < 576; i++)
+        area[i] = 0; // the header: xsave leaves parts of it alone
+    uint32_t low = xstate_features, high = xstate_features >> 32;
+    uint32_t mxcsr = 0x1f80;
+    __asm__ volatile("xsave64 (%0)" : : "r"(area), "a"(low), "d"(high) : "memory");
+    __asm__ volatile("ldmxcsr %0" : : "m"(mxcsr));
+    fn(argument);
+    __asm__ volatile("xrstor64 (%0)" : : "r"(area), "a"(low), "d"(high) : "memory");
+}
+
 // ---- state -------------------------------------------------------------------------------------
+
+// Also called from functions that must leave vector registers alone.
+#pragma GCC push_options
+#pragma GCC target("general-regs-only")
 
 uint64_t tool_register(unsigned number) {
     return self->gpr[number];
@@ -334,6 +393,14 @@ uint64_t tool_register(unsigned number) {
 
 void tool_set_register(unsigned number, uint64_t value) {
     self->gpr[number] = value;
+}
+
+uint64_t *tool_registers(void) {
+    return self->gpr;
+}
+
+uint64_t tool_flags(void) {
+    return self->flags;
 }
 
 uint64_t tool_pc(void) {
@@ -364,6 +431,8 @@ int tool_thread_id(void) {
 void *tool_thread_state(void) {
     return self->tool;
 }
+
+#pragma GCC pop_options
 
 size_t tool_stack(uint64_t *pcs, size_t max) {
     return stack_of_task(pcs, max);

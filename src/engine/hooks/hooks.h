@@ -22,6 +22,12 @@ void hooks_init(void);         // finds the tool by its option, or ends with a m
 void hooks_thread_start(void); // makes the thread's state
 void hooks_thread_end(void);
 void hooks_end(void); // once for each process
+void hooks_forked(void);
+
+// Target memory has come, gone or moved; shadow memory follows. Empty ranges are fine.
+void hooks_mapped(uint64_t start, uint64_t end, int prot);
+void hooks_unmapped(uint64_t start, uint64_t end);
+void hooks_moved(uint64_t to, uint64_t from, uint64_t size);
 
 // While a block is translated: lets the tool insert code before the instruction.
 void hooks_translate(struct builder *, struct insn *, bool first);
@@ -31,14 +37,18 @@ void hooks_translate(struct builder *, struct insn *, bool first);
 // A function that something is done about when a block begins at its first instruction.
 struct hooked_function {
     uint64_t pc;
+    uint64_t shown; // what the target's stack shows in its place
     enum tool_function_kind kind;
     tool_function *function;
     void *argument;
     struct hooked_function *next;
 };
 
+// Before the target is loaded.
+void functions_init(void);
 // All but function_find take or need the cache lock.
-void function_hook(uint64_t pc, enum tool_function_kind, tool_function *, void *argument);
+void function_hook(uint64_t pc, uint64_t shown, enum tool_function_kind, tool_function *,
+                   void *argument);
 const struct hooked_function *function_find(uint64_t pc);
 // A module's code has been mapped, or is gone. With the cache lock free.
 void functions_of_module(uint64_t start, uint64_t end, uint64_t offset, const char *path);

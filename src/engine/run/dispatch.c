@@ -124,6 +124,7 @@ static void perform_replaced(uint64_t pc) {
     const struct hooked_function *hooked = function_find(pc);
     if (!hooked)
         fatal("internal error: no replacement at 0x%lx", pc);
+    self->pc = hooked->shown;
     hooked->function(hooked->argument);
     return_to_caller();
 }

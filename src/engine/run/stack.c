@@ -69,9 +69,31 @@ void stack_forked(void) {
         unwind_space_after_fork(&space);
 }
 
-size_t stack_of_task(uint64_t *pcs, size_t max) {
+static void read_registers(struct unwind_registers *registers) {
     static const uint8_t numbers[UNWIND_REGISTERS] = {RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP,
                                                       R8,  R9,  R10, R11, R12, R13, R14, R15};
+    for (unsigned i = 0; i < UNWIND_PC; i++)
+        registers->value[i] = self->gpr[numbers[i]];
+    registers->value[UNWIND_PC] = self->pc;
+}
+
+size_t stack_frames(uint64_t *pcs, uint64_t *ends, size_t max) {
+    struct unwind_memory memory = {.read = read_word};
+    struct unwind_frame frame = {.exact = true};
+    size_t count = 0;
+    if (!open_space())
+        return 0;
+    read_registers(&frame.registers);
+    while (count < max) {
+        pcs[count] = frame.registers.value[UNWIND_PC];
+        if (unwind_step(&space, &frame, &memory) != UNWIND_END_COUNT)
+            break;
+        ends[count++] = frame.registers.value[UNWIND_RSP];
+    }
+    return count;
+}
+
+size_t stack_of_task(uint64_t *pcs, size_t max) {
     struct unwind_registers registers;
     if (!open_space())
         return 0;
@@ -82,9 +104,7 @@ size_t stack_of_task(uint64_t *pcs, size_t max) {
             return 0;
         self->unwinder = memory;
     }
-    for (unsigned i = 0; i < UNWIND_PC; i++)
-        registers.value[i] = self->gpr[numbers[i]];
-    registers.value[UNWIND_PC] = self->pc;
+    read_registers(&registers);
     struct unwind_memory memory = {.read = read_word};
     return unwind_stack(&space, self->unwinder, &registers, &memory, pcs, max, NULL);
 }

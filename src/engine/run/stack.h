@@ -14,6 +14,10 @@ struct mapped_code;
 // first, and returns how many. Not while the space lock is held for writing.
 size_t stack_of_task(uint64_t *pcs, size_t max);
 
+// The same step by step, without a memory of earlier walks: for each frame its pc and the stack
+// pointer of its caller, where the frame ends.
+size_t stack_frames(uint64_t *pcs, uint64_t *ends, size_t max);
+
 void stack_module_mapped(const struct mapped_code *);
 void stack_module_gone(uint64_t start, uint64_t end);
 void stack_thread_end(void);

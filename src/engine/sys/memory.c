@@ -35,7 +35,8 @@ static bool is_usual_place(uint64_t start, uint64_t end) {
 }
 
 static bool is_possible_place(uint64_t start, uint64_t end) {
-    return is_usual_place(start, end) || inside(start, end, MIDDLE_START, MIDDLE_END);
+    return is_usual_place(start, end) ||
+           (inside(start, end, MIDDLE_START, MIDDLE_END) && !tool->shadows);
 }
 
 // Whether a call about existing memory concerns the target's, wherever that lies.
@@ -152,7 +153,7 @@ long sys_mmap(long number, struct sys_arguments *args) {
                 if (fixed)
                     memory_changed(at, at + size);
                 space_map(&target_space, at, at + size, &attributes);
-                TOOL_HOOK(mapped, at, at + size, prot & 7);
+                hooks_mapped(at, at + size, prot & 7);
                 if (attributes.flags & SPACE_FILE && prot & PROT_EXEC)
                     report_module(at, at + size, offset, prot, fd);
             }
@@ -160,6 +161,23 @@ long sys_mmap(long number, struct sys_arguments *args) {
     }
     memory_unlock();
     return result;
+}
+
+uint64_t memory_map_anonymous(uint64_t size, uint64_t align) {
+    memory_write_lock();
+    uint64_t at = pick(page_up(size), false, true, align);
+    struct space_attributes attributes = {.prot = PROT_READ | PROT_WRITE};
+    if (at && mmap((void *)at, page_up(size), PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != (void *)at)
+        at = 0;
+    if (at && space_map(&target_space, at, at + page_up(size), &attributes)) {
+        munmap((void *)at, page_up(size));
+        at = 0;
+    }
+    if (at)
+        hooks_mapped(at, at + page_up(size), attributes.prot);
+    memory_unlock();
+    return at;
 }
 
 // Natively only what the ledger knows is unmapped: the rest is not the target's.
@@ -174,7 +192,13 @@ static void unmap_range(uint64_t start, uint64_t end) {
     }
     memory_changed(start, end);
     space_unmap(&target_space, start, end);
-    TOOL_HOOK(unmapped, start, end);
+    hooks_unmapped(start, end);
+}
+
+void memory_unmap(uint64_t start, uint64_t size) {
+    memory_write_lock();
+    unmap_range(start, start + page_up(size));
+    memory_unlock();
 }
 
 long sys_munmap(long number, struct sys_arguments *args) {
@@ -237,11 +261,12 @@ static long move_mapping(struct sys_arguments *args, uint64_t old_size, uint64_t
         last.offset = 0;
     if (new_size > copied)
         space_map(&target_space, to + copied, to + new_size, &last);
-    TOOL_HOOK(mapped, to, to + new_size, last.prot);
+    hooks_moved(to, from, copied);
+    hooks_mapped(to + copied, to + new_size, last.prot);
     if (!(flags & MREMAP_DONTUNMAP) && old_size)
         space_unmap(&target_space, from, from + old_size);
     if (!(flags & MREMAP_DONTUNMAP) && old_size)
-        TOOL_HOOK(unmapped, from, from + old_size);
+        hooks_unmapped(from, from + old_size);
     return result;
 }
 
@@ -253,13 +278,13 @@ static long resize_mapping(uint64_t from, uint64_t old_size, uint64_t new_size) 
     if (new_size < old_size) {
         memory_changed(from + new_size, from + old_size);
         space_unmap(&target_space, from + new_size, from + old_size);
-        TOOL_HOOK(unmapped, from + new_size, from + old_size);
+        hooks_unmapped(from + new_size, from + old_size);
     } else if (new_size > old_size && space_find(&target_space, from + old_size - 1, &range)) {
         struct space_attributes attributes = range.attributes;
         if (attributes.flags & SPACE_FILE)
             attributes.offset += from + old_size - range.start;
         space_map(&target_space, from + old_size, from + new_size, &attributes);
-        TOOL_HOOK(mapped, from + old_size, from + new_size, attributes.prot);
+        hooks_mapped(from + old_size, from + new_size, attributes.prot);
     }
     return result;
 }
@@ -312,13 +337,13 @@ long sys_brk(long number, struct sys_arguments *args) {
             attributes.prot = PROT_READ | PROT_WRITE;
             if (done) {
                 space_map(&target_space, old_end, new_end, &attributes);
-                TOOL_HOOK(mapped, old_end, new_end, attributes.prot);
+                hooks_mapped(old_end, new_end, attributes.prot);
             }
         } else if (new_end < old_end) {
             munmap((void *)new_end, old_end - new_end);
             memory_changed(new_end, old_end);
             space_map(&target_space, new_end, old_end, &attributes);
-            TOOL_HOOK(unmapped, new_end, old_end);
+            hooks_unmapped(new_end, old_end);
         }
         if (done)
             process.brk = wanted;
@@ -365,7 +390,7 @@ long sys_shmat(long number, struct sys_arguments *args) {
                                                   .inode = at};
             memory_changed(at, at + size);
             space_map(&target_space, at, at + size, &attributes);
-            TOOL_HOOK(mapped, at, at + size, attributes.prot);
+            hooks_mapped(at, at + size, attributes.prot);
         }
     }
     memory_unlock();
@@ -382,7 +407,7 @@ long sys_shmdt(long number, struct sys_arguments *args) {
         if (result == 0) {
             memory_changed(range.start, range.end);
             space_unmap(&target_space, range.start, range.end);
-            TOOL_HOOK(unmapped, range.start, range.end);
+            hooks_unmapped(range.start, range.end);
         }
     }
     memory_unlock();

@@ -1,7 +1,7 @@
 // System calls of the target.
 //
-// Most go to the kernel as they are, straight from the cache where possible. Those that concern the engine (memory map, signals, threads,
-// processes, a few files of /proc, the engine's own descriptors) have a handler in the table of
+// Most go to the kernel as they are, straight from the cache where possible. Those that
+// concern the engine (memory map, signals, threads, processes, a few files of /proc, the engine's own descriptors) have a handler in the table of
 // sys.c. A handler returns what the kernel would, or SYS_DONE when it has set the registers itself.
 #ifndef QUERN_ENGINE_SYS_H
 #define QUERN_ENGINE_SYS_H
@@ -42,6 +42,10 @@ sys_handler sys_open, sys_openat, sys_readlink, sys_readlinkat, sys_close, sys_c
 void files_init(void);
 // If path names the target's executable in /proc (/proc/self/exe …), what it should lead to.
 const char *files_exe_alias(const char *path);
+
+// memory.c: target memory on the engine's or a tool's behalf; they take the space lock.
+uint64_t memory_map_anonymous(uint64_t size, uint64_t align); // 0: no room
+void memory_unmap(uint64_t start, uint64_t size);
 
 // dispatch.c
 void dispatch_enable_high_code(void);

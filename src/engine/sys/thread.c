@@ -70,6 +70,18 @@ static void copy_registers(struct task *to, const struct task *from) {
     memcpy(to->xstate, from->xstate, xstate_size);
 }
 
+// Where the new thread's stack lies: the mapping around its stack pointer, as far as it is above.
+static void find_stack(const struct clone_request *request) {
+    struct space_range range;
+    memory_read_lock();
+    if (request->stack && space_find(&target_space, request->stack - 1, &range) &&
+        range.start < request->stack) {
+        self->stack_start = range.start;
+        self->stack_end = request->stack;
+    }
+    memory_unlock();
+}
+
 static void *thread_main(void *argument) {
     struct thread_start *start = argument;
     const struct clone_request *request = start->request;
@@ -86,6 +98,7 @@ static void *thread_main(void *argument) {
         store_tid(request->parent_tid, self->tid);
     if (request->flags & CLONE_CHILD_SETTID)
         store_tid(request->child_tid, self->tid);
+    find_stack(request);
     task_register(self);
     start->tid = self->tid;
     sem_post(&start->ready); // start is gone after this

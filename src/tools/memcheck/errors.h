@@ -14,7 +14,7 @@ enum { ORIGIN_STACK = 1u << 30, ORIGIN_REQUEST = 2u << 30, ORIGIN_KIND = 3u << 3
 
 enum parameter_fault { PARAMETER_REGISTER, PARAMETER_UNADDRESSABLE, PARAMETER_UNDEFINED };
 
-void errors_start(void);  // reads options
+void errors_start(void); // reads options
 void error_access(uint64_t address, size_t size, bool write);
 void error_condition(uint32_t origin);
 void error_value(unsigned size, uint32_t origin);
@@ -22,7 +22,7 @@ void error_jump(uint64_t address);
 void error_parameter(const char *name, enum parameter_fault, uint64_t address, uint32_t origin);
 void error_client_check(uint64_t address, bool unaddressable, uint32_t origin);
 void error_free(uint64_t address, const char *function); // no block begins there
-void error_mismatched_free(uint64_t address);             // heap_find knows the block
+void error_mismatched_free(uint64_t address);            // heap_find knows the block
 void error_overlap(const char *function, uint64_t to, uint64_t from, size_t size, bool has_size);
 void error_fishy(const char *function, const char *argument, int64_t value);
 void error_pool(uint64_t address);
@@ -50,7 +50,8 @@ struct leak_search {
     bool full, at_end, is_delta;
     struct loss_record *records; // sorted as they are printed
     size_t record_count;
-    uint64_t heuristic_blocks[4], heuristic_bytes[4]; // stdstring length64 newarray multipleinheritance
+    uint64_t heuristic_blocks[4],
+        heuristic_bytes[4]; // stdstring length64 newarray multipleinheritance
     uint64_t bytes_searched;
 };
 void errors_leaks(const struct leak_search *);

@@ -8,8 +8,8 @@
 enum leak_mode { LEAKS_SUMMARY, LEAKS_FULL };
 enum leak_delta { LEAKS_ALL, LEAKS_INCREASED, LEAKS_CHANGED, LEAKS_NEW };
 
-void leaks_start(void);        // reads options
-void leaks_check_at_end(void); // what --leak-check asks for
+void leaks_start(void);                            // reads options
+void leaks_check_at_end(void);                     // what --leak-check asks for
 void leaks_check(enum leak_mode, enum leak_delta); // a client request
 
 struct leak_totals {

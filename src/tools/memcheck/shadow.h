@@ -6,14 +6,14 @@
 //                    in a table, see shadow.c)
 //   anything else    addressable; bits that are set are undefined
 // Exception: on stacks. Everything below a thread's stack pointer reads 0xff, and 0xff becomes a
-// frame's undefined memory without being written when the stack pointer moves down. So 0xff inside a
-// stack means undefined from the stack pointer (less 128 bytes) upwards, and not addressable below.
-// shadow_state tells them apart.
+// frame's undefined memory without being written when the stack pointer moves down. So 0xff inside
+// a stack means undefined from the stack pointer (less 128 bytes) upwards, and not addressable
+// below. shadow_state tells them apart.
 //
 // Memory that was never mapped has no shadow: reading it faults. Everything here may be called on
-// any thread, without locks; two threads that change the same bytes at once race as the target does.
-// This file and everything it calls use general registers only (see meson.build), so that generated
-// code can call them without saving vector registers.
+// any thread, without locks; two threads that change the same bytes at once race as the target
+// does. This file and everything it calls use general registers only (see meson.build), so that
+// generated code can call them without saving vector registers.
 #ifndef QUERN_MEMCHECK_SHADOW_H
 #define QUERN_MEMCHECK_SHADOW_H
 
@@ -28,6 +28,9 @@ static inline uint8_t *shadow_of(uint64_t address) {
     return (uint8_t *)(address + TOOL_SHADOW_DISTANCE);
 }
 
+// --undef-value-errors=no: nothing is ever called undefined.
+extern bool shadow_undefined_values;
+
 // The state of whole ranges. Parts that are not mapped are passed over.
 void shadow_make_noaccess(uint64_t start, size_t size);
 void shadow_make_undefined(uint64_t start, size_t size);
@@ -38,8 +41,8 @@ void shadow_make_defined_if_addressable(uint64_t start, size_t size);
 void shadow_copy(uint64_t to, uint64_t from, size_t size);
 
 enum shadow_verdict { SHADOW_FINE, SHADOW_BAD_ADDRESS, SHADOW_BAD_VALUE };
-// Whether a range is addressable; whether it is addressable and defined. Otherwise *bad is the first
-// byte that is not. Fast where all is well.
+// Whether a range is addressable; whether it is addressable and defined. Otherwise *bad is the
+// first byte that is not. Fast where all is well.
 enum shadow_verdict shadow_check_addressable(uint64_t start, size_t size, uint64_t *bad);
 enum shadow_verdict shadow_check_defined(uint64_t start, size_t size, uint64_t *bad);
 // One byte: false if it is not addressable, else *bits are its undefined bits.

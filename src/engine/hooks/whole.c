@@ -1,0 +1,115 @@
+// What a tool may know of the target's memory and threads as a whole.
+#include <string.h>
+
+#include "engine/hooks/hooks.h"
+#include "engine/layout.h"
+#include "engine/memory/memory.h"
+#include "engine/run/process.h"
+#include "engine/run/stack.h"
+#include "engine/sys/sys.h"
+#include "engine/task.h"
+
+enum { FRAMES = 500 };
+
+// ---- memory ------------------------------------------------------------------------------------
+
+bool tool_mapping_at(uint64_t address, struct tool_mapping *mapping) {
+    struct space_range range;
+    memory_read_lock();
+    bool found = space_find(&target_space, address, &range);
+    while (found && (range.attributes.tag == SPACE_ENGINE ||
+                     (range.attributes.tag == SPACE_BRK && !range.attributes.prot)))
+        found = space_find(&target_space, range.end, &range);
+    memory_unlock();
+    if (!found)
+        return false;
+    *mapping = (struct tool_mapping){.start = range.start,
+                                     .end = range.end,
+                                     .prot = range.attributes.prot,
+                                     .is_stack = range.attributes.tag == SPACE_STACK,
+                                     .is_shared = range.attributes.flags & SPACE_SHARED,
+                                     .is_file = range.attributes.flags & SPACE_FILE,
+                                     .is_module = range.attributes.tag == SPACE_MODULE,
+                                     .is_brk = range.attributes.tag == SPACE_BRK};
+    return true;
+}
+
+uint64_t tool_map(size_t size, size_t alignment) {
+    return memory_map_anonymous(size, alignment);
+}
+
+void tool_unmap(uint64_t start, size_t size) {
+    memory_unmap(start, size);
+}
+
+// ---- threads -----------------------------------------------------------------------------------
+
+void tool_stop_threads(void) {
+    task_stop_others();
+}
+
+void tool_resume_threads(void) {
+    task_resume_others();
+}
+
+static void tell(const struct task *task, void (*function)(const struct tool_thread *, void *),
+                 void *argument) {
+    struct tool_thread thread = {.id = task->number,
+                                 .registers = task->gpr,
+                                 .pc = task->pc,
+                                 .fs_base = task->fs_base,
+                                 .state = task->tool,
+                                 .stack_start = task->stack_start,
+                                 .stack_end = task->stack_end};
+    function(&thread, argument);
+}
+
+void tool_each_thread(void (*function)(const struct tool_thread *, void *), void *argument) {
+    tell(self, function, argument);
+    for (const struct task *task = task_first(); task; task = task->next)
+        if (task != self)
+            tell(task, function, argument);
+}
+
+int tool_thread_number(void) {
+    return self->number;
+}
+
+__attribute__((target("general-regs-only"))) bool tool_own_stack(uint64_t *start, uint64_t *end) {
+    *start = self->stack_start;
+    *end = self->stack_end;
+    return *end != 0;
+}
+
+bool tool_is_stack(uint64_t address) {
+    if (address - self->stack_start < self->stack_end - self->stack_start)
+        return true;
+    return task_with_stack(address) != 0;
+}
+
+// The frame of the calling thread that the address lies in: frames end where the next one begins.
+static void find_frame(uint64_t address, struct tool_frame *frame) {
+    uint64_t pcs[FRAMES], ends[FRAMES];
+    size_t count = stack_frames(pcs, ends, FRAMES);
+    for (size_t i = 0; i < count; i++) {
+        if (address < ends[i]) {
+            frame->frame = i;
+            frame->pc = pcs[i];
+            return;
+        }
+    }
+}
+
+bool tool_frame_of(uint64_t address, struct tool_frame *frame) {
+    *frame = (struct tool_frame){.frame = -1};
+    if (address - self->stack_start < self->stack_end - self->stack_start) {
+        frame->thread = self->number;
+        if (address < self->gpr[RSP])
+            frame->below = self->gpr[RSP] - address;
+        else
+            find_frame(address, frame);
+        return true;
+    }
+    frame->thread = task_with_stack(address);
+    return frame->thread != 0;
+}

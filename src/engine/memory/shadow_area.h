@@ -1,0 +1,20 @@
+// Room for the shadow of target memory (tool.h), for tools that want one.
+//
+// The whole of it is mapped once, without being reserved: what the target does not use costs
+// nothing. Where target memory comes or goes, the shadow starts over with zeros.
+#ifndef QUERN_ENGINE_MEMORY_SHADOW_AREA_H
+#define QUERN_ENGINE_MEMORY_SHADOW_AREA_H
+
+#include <stdint.h>
+
+void shadow_area_init(void);
+// On each thread: generated code reaches the shadow through GS.
+void shadow_area_thread(void);
+// Zeros for the shadow of [start, end); gives its memory back.
+void shadow_area_clear(uint64_t start, uint64_t end);
+// The shadow of memory that has been moved.
+void shadow_area_move(uint64_t to, uint64_t from, uint64_t size);
+// Ones instead of zeros, without using memory until it is written.
+void shadow_area_fill(uint64_t start, uint64_t end);
+
+#endif

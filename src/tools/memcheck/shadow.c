@@ -1,0 +1,277 @@
+#include "tools/memcheck/shadow.h"
+
+#include <stdatomic.h>
+
+enum {
+    LARGE = 64 * 1024, // from here on whole pages are mapped rather than written
+    RED_ZONE = 128,    // below the stack pointer, still the function's own
+    RSP = 4,
+};
+
+// ---- bytes whose undefined bits look like the code for no access -------------------------------
+//
+// They exist hardly ever, but a program that makes one must not be accused of a bad access.
+
+enum { LOOKALIKES = 4096 };
+
+static uint64_t lookalikes[LOOKALIKES]; // addresses, 0: free
+static atomic_uint lookalike_count;
+static atomic_flag lookalike_lock = ATOMIC_FLAG_INIT;
+
+static void lock(void) {
+    while (atomic_flag_test_and_set_explicit(&lookalike_lock, memory_order_acquire))
+        __builtin_ia32_pause();
+}
+
+static void unlock(void) {
+    atomic_flag_clear_explicit(&lookalike_lock, memory_order_release);
+}
+
+static bool is_lookalike(uint64_t address) {
+    if (!atomic_load_explicit(&lookalike_count, memory_order_acquire))
+        return false;
+    bool found = false;
+    lock();
+    for (unsigned i = 0; i < LOOKALIKES && !found; i++)
+        found = lookalikes[i] == address;
+    unlock();
+    return found;
+}
+
+static void forget_lookalikes(uint64_t start, size_t size) {
+    if (!atomic_load_explicit(&lookalike_count, memory_order_acquire))
+        return;
+    lock();
+    for (unsigned i = 0; i < LOOKALIKES; i++) {
+        if (lookalikes[i] && lookalikes[i] - start < size) {
+            lookalikes[i] = 0;
+            atomic_fetch_sub(&lookalike_count, 1);
+        }
+    }
+    unlock();
+}
+
+// False when there is no room: one bit more is called undefined then.
+static bool remember_lookalike(uint64_t address) {
+    if (is_lookalike(address))
+        return true;
+    lock();
+    unsigned i = 0;
+    while (i < LOOKALIKES && lookalikes[i])
+        i++;
+    if (i < LOOKALIKES) {
+        lookalikes[i] = address;
+        atomic_fetch_add(&lookalike_count, 1);
+    }
+    unlock();
+    return i < LOOKALIKES;
+}
+
+// ---- ranges ------------------------------------------------------------------------------------
+
+bool shadow_undefined_values = true;
+
+struct range {
+    uint64_t start, end;
+};
+
+static void fill_large(void *argument) {
+    const struct range *range = argument;
+    tool_shadow_fill(range->start, range->end);
+}
+
+static void clear_large(void *argument) {
+    const struct range *range = argument;
+    tool_shadow_clear(range->start, range->end);
+}
+
+static void set_bytes(uint64_t start, size_t size, uint8_t value) {
+    uint8_t *at = shadow_of(start);
+    if (size <= 64) {
+        uint64_t word = value * 0x0101010101010101ul;
+        for (; size >= 8; size -= 8, at += 8)
+            __builtin_memcpy(at, &word, 8);
+        while (size--)
+            *at++ = value;
+        return;
+    }
+    __asm__ volatile("rep stosb" : "+D"(at), "+c"(size) : "a"(value) : "memory");
+}
+
+void shadow_make_noaccess(uint64_t start, size_t size) {
+    if (!tool_has_shadow(start, size))
+        return;
+    forget_lookalikes(start, size);
+    set_bytes(start, size, SHADOW_NOACCESS);
+}
+
+void shadow_make_undefined(uint64_t start, size_t size) {
+    if (!shadow_undefined_values) {
+        shadow_make_defined(start, size);
+        return;
+    }
+    if (!tool_has_shadow(start, size))
+        return;
+    if (size < LARGE) {
+        set_bytes(start, size, SHADOW_UNDEFINED);
+        return;
+    }
+    struct range range = {start, start + size};
+    tool_with_vectors(fill_large, &range);
+}
+
+void shadow_make_defined(uint64_t start, size_t size) {
+    if (!tool_has_shadow(start, size))
+        return;
+    if (size < LARGE) {
+        set_bytes(start, size, SHADOW_DEFINED);
+        return;
+    }
+    struct range range = {start, start + size};
+    tool_with_vectors(clear_large, &range);
+}
+
+void shadow_make_defined_if_addressable(uint64_t start, size_t size) {
+    uint8_t bits;
+    for (size_t i = 0; i < size; i++)
+        if (shadow_state(start + i, &bits) && bits)
+            shadow_set_bits(start + i, 0);
+}
+
+// ---- one byte ----------------------------------------------------------------------------------
+
+// Below the stack pointer of the thread that runs, on its own stack.
+static bool is_below_stack(uint64_t address) {
+    uint64_t rsp = tool_register(RSP), start, end;
+    if (address >= rsp - RED_ZONE || !tool_own_stack(&start, &end))
+        return false;
+    return address >= start && rsp - start <= end - start;
+}
+
+bool shadow_state(uint64_t address, uint8_t *bits) {
+    *bits = 0;
+    if (!tool_has_shadow(address, 1))
+        return true;
+    uint8_t byte = *shadow_of(address);
+    if (byte == SHADOW_DEFINED)
+        return true;
+    if (byte == SHADOW_NOACCESS && !is_lookalike(address))
+        return false;
+    if (byte == SHADOW_UNDEFINED && is_below_stack(address))
+        return false;
+    *bits = byte;
+    return true;
+}
+
+void shadow_set_bits(uint64_t address, uint8_t bits) {
+    if (!tool_has_shadow(address, 1))
+        return;
+    if (!shadow_undefined_values)
+        bits = 0;
+    if (bits == SHADOW_NOACCESS && !remember_lookalike(address))
+        bits = SHADOW_UNDEFINED;
+    *shadow_of(address) = bits;
+}
+
+// ---- checks ------------------------------------------------------------------------------------
+
+// How many bytes from here on are addressable and defined, as far as words tell.
+static size_t defined_run(uint64_t start, size_t size) {
+    const uint8_t *at = shadow_of(start);
+    size_t done = 0;
+    uint64_t word;
+    for (; done + 8 <= size; done += 8) {
+        __builtin_memcpy(&word, at + done, 8);
+        if (word)
+            return done + (__builtin_ctzl(word) >> 3);
+    }
+    while (done < size && !at[done])
+        done++;
+    return done;
+}
+
+static enum shadow_verdict check(uint64_t start, size_t size, uint64_t *bad, bool values) {
+    if (!tool_has_shadow(start, size))
+        return SHADOW_FINE;
+    size_t done = 0;
+    for (;;) {
+        done += defined_run(start + done, size - done);
+        if (done == size)
+            return SHADOW_FINE;
+        uint8_t bits;
+        *bad = start + done;
+        if (!shadow_state(start + done, &bits))
+            return SHADOW_BAD_ADDRESS;
+        if (values && bits)
+            return SHADOW_BAD_VALUE;
+        done++;
+    }
+}
+
+enum shadow_verdict shadow_check_addressable(uint64_t start, size_t size, uint64_t *bad) {
+    return check(start, size, bad, false);
+}
+
+enum shadow_verdict shadow_check_defined(uint64_t start, size_t size, uint64_t *bad) {
+    return check(start, size, bad, true);
+}
+
+// ---- copies ------------------------------------------------------------------------------------
+
+static void copy_byte(uint64_t to, uint64_t from) {
+    uint8_t bits;
+    if (!shadow_state(from, &bits))
+        bits = SHADOW_UNDEFINED;
+    shadow_set_bits(to, bits);
+}
+
+// A word of shadow that can be copied as it is.
+static bool is_plain(uint64_t word) {
+    return word == 0 || word == ~0ul;
+}
+
+static void copy_up(uint64_t to, uint64_t from, size_t size) {
+    while (size) {
+        uint64_t word;
+        __builtin_memcpy(&word, shadow_of(from), 8);
+        if (size >= 8 && is_plain(word)) {
+            __builtin_memcpy(shadow_of(to), &word, 8);
+            to += 8;
+            from += 8;
+            size -= 8;
+        } else {
+            copy_byte(to++, from++);
+            size--;
+        }
+    }
+}
+
+static void copy_down(uint64_t to, uint64_t from, size_t size) {
+    while (size) {
+        uint64_t word;
+        __builtin_memcpy(&word, shadow_of(from + size - 8), 8);
+        if (size >= 8 && is_plain(word)) {
+            size -= 8;
+            __builtin_memcpy(shadow_of(to + size), &word, 8);
+        } else {
+            size--;
+            copy_byte(to + size, from + size);
+        }
+    }
+}
+
+void shadow_copy(uint64_t to, uint64_t from, size_t size) {
+    if (!tool_has_shadow(to, size))
+        return;
+    if (!tool_has_shadow(from, size)) {
+        shadow_make_defined(to, size);
+        return;
+    }
+    uint64_t bad;
+    if (shadow_check_defined(from, size, &bad) == SHADOW_FINE)
+        shadow_make_defined(to, size);
+    else if (to < from)
+        copy_up(to, from, size);
+    else
+        copy_down(to, from, size);
+}
