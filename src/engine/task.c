@@ -37,6 +37,7 @@ OFFSET_IS(tool, TASK_TOOL);
 OFFSET_IS(syscall, TASK_SYSCALL);
 OFFSET_IS(tool_words, TASK_TOOL_WORDS);
 OFFSET_IS(stepping, TASK_STEPPING);
+OFFSET_IS(guard, TASK_GUARD);
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct task *tasks;

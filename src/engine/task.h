@@ -60,6 +60,7 @@ struct task {
     uint64_t syscall;   // number of the system call made from the cache
     uint64_t tool_words[2]; // of the tool's state, what generated code reaches with one operand
     bool stepping;          // single-stepping to a clean point (signal/host.c)
+    uint64_t guard;         // stack pointer of the innermost call_guarded; 0: none
 
     // The rest is for C code only.
     uint16_t fs_selector, gs_selector; // what the target has loaded; 0 as a rule
@@ -71,6 +72,7 @@ struct task {
     bool trap_flag;              // the target single-steps itself; never in flags (run/dispatch.c)
     struct queued_signal queued; // an asynchronous signal under way
     struct queued_signal fault;  // a synchronous one
+    struct queued_signal guarded_fault; // what the last call_guarded failed with
     uint64_t sigmask;            // the target's signal mask
     uint64_t held_back;          // sent to the thread, never blocked natively, but by the target
     stack_t altstack;            // the target's

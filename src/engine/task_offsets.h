@@ -20,6 +20,7 @@
 #define TASK_SYSCALL     344
 #define TASK_TOOL_WORDS  352
 #define TASK_STEPPING    368
+#define TASK_GUARD       376
 
 // Why the cache was left.
 #define EXIT_LINK     0 // through an exit of a block; exit_link tells which

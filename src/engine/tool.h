@@ -124,6 +124,13 @@ size_t tool_stack(uint64_t *pcs, size_t max);
 // Target memory that may not be there: 0 or -EFAULT.
 long tool_read(void *to, uint64_t from, size_t size);
 long tool_write(uint64_t to, const void *from, size_t size);
+// Calls fn(argument), which may touch target memory as it likes. False: some of it was not there or
+// not writable; fn went no further, and *address tells where. fn may be begun anew when a page that
+// is watched for changes of code has been written to. General registers only.
+bool tool_try(tool_function *fn, void *argument, uint64_t *address);
+// In a TOOL_REPLACE hook: the target gets the signal for what the last tool_try failed with, at the
+// function's first instruction, instead of a result.
+void tool_raise(void);
 
 // ---- shadow memory ----
 //

@@ -10,9 +10,12 @@
 #include "engine/hooks/hooks.h"
 #include "engine/layout.h"
 #include "engine/log.h"
+#include "engine/memory/memory.h"
 #include "engine/memory/shadow_area.h"
 #include "engine/memory/target.h"
+#include "engine/run/enter.h"
 #include "engine/run/stack.h"
+#include "engine/signal/signal.h"
 #include "engine/task.h"
 #include "engine/translate/builder.h"
 #include "tools/tools.h"
@@ -185,7 +188,7 @@ void tool_insert_add(struct tool_block *block, size_t offset, int32_t amount) {
 // ---- counting ---------------------------------------------------------------------------------
 
 static const uint32_t status_flags = ZYDIS_CPUFLAG_CF | ZYDIS_CPUFLAG_PF | ZYDIS_CPUFLAG_AF |
-                                          ZYDIS_CPUFLAG_ZF | ZYDIS_CPUFLAG_SF | ZYDIS_CPUFLAG_OF;
+                                     ZYDIS_CPUFLAG_ZF | ZYDIS_CPUFLAG_SF | ZYDIS_CPUFLAG_OF;
 
 // Whether an instruction may leave the flags that it names as they were.
 static bool may_keep_flags(const ZydisDecodedInstruction *z) {
@@ -354,8 +357,8 @@ void tool_give_file(int fd) {
 // ---- shadow memory -----------------------------------------------------------------------------
 
 __attribute__((target("general-regs-only"))) bool tool_has_shadow(uint64_t start, size_t size) {
-    return start + size <= CACHE_START || (start - HIGH_START < HIGH_END - HIGH_START &&
-                                           size <= HIGH_END - start);
+    return start + size <= CACHE_START ||
+           (start - HIGH_START < HIGH_END - HIGH_START && size <= HIGH_END - start);
 }
 
 void tool_shadow_fill(uint64_t start, uint64_t end) {
@@ -444,6 +447,33 @@ long tool_read(void *to, uint64_t from, size_t size) {
 
 long tool_write(uint64_t to, const void *from, size_t size) {
     return target_write(to, from, size);
+}
+
+enum { TRAP_PAGE_FAULT = 14, ERROR_WRITE = 2 };
+
+static void look_at_guarded_fault(void *is_own) {
+    const struct queued_signal *fault = &self->guarded_fault;
+    *(bool *)is_own = fault->number == SIGSEGV && fault->trap == TRAP_PAGE_FAULT &&
+                      fault->error & ERROR_WRITE && memory_write_fault(fault->fault_address);
+}
+
+__attribute__((target("general-regs-only"))) bool tool_try(tool_function *fn, void *argument,
+                                                           uint64_t *address) {
+    while (!call_guarded(fn, argument)) {
+        bool is_own;
+        tool_with_vectors(look_at_guarded_fault, &is_own);
+        if (!is_own) {
+            *address = (uint64_t)self->guarded_fault.info.si_addr;
+            return false;
+        }
+    }
+    return true;
+}
+
+void tool_raise(void) {
+    const struct queued_signal *fault = &self->guarded_fault;
+    signal_raise(fault->number, fault->info.si_code, (uint64_t)fault->info.si_addr, fault->trap,
+                 fault->error);
 }
 
 void tool_print(const char *text, bool with_stack) {

@@ -126,7 +126,10 @@ static void perform_replaced(uint64_t pc) {
         fatal("internal error: no replacement at 0x%lx", pc);
     self->pc = hooked->shown;
     hooked->function(hooked->argument);
-    return_to_caller();
+    if (!self->fault.number)
+        return_to_caller();
+    else if (self->sighand->actions[self->fault.number].handler > (uint64_t)SIG_IGN)
+        self->pc = pc; // where it is tried again when the handler returns
 }
 
 // A call that a tool has inserted; afterwards the block goes on. What has become pending meanwhile

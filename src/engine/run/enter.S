@@ -145,6 +145,27 @@ copy_guarded_fault:
         ret
         .size copy_guarded, .-copy_guarded
 
+// bool call_guarded(void (*fn)(void *), void *argument)
+        .globl call_guarded, call_guarded_fault
+        .type call_guarded, @function
+call_guarded:
+        PUSH_CALLEE_SAVED
+        pushq   FIELD(TASK_GUARD)       // leaves the stack aligned
+        mov     %rsp, FIELD(TASK_GUARD)
+        mov     %rdi, %rax
+        mov     %rsi, %rdi
+        call    *%rax
+        mov     $1, %eax
+1:      popq    FIELD(TASK_GUARD)
+        POP_CALLEE_SAVED
+        ret
+call_guarded_fault:
+        cld
+        mov     FIELD(TASK_GUARD), %rsp
+        xor     %eax, %eax
+        jmp     1b
+        .size call_guarded, .-call_guarded
+
 // long clone_vm(unsigned long flags, void *stack, void (*fn)(void *), void *argument, void *pidfd)
         .globl clone_vm
         .type clone_vm, @function

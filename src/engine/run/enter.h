@@ -5,6 +5,7 @@
 #define QUERN_ENGINE_RUN_ENTER_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,11 @@ extern const char target_syscall_begin[], target_syscall_end[], target_syscall_a
 // Copies between the engine and target memory that may not be there. Returns 0 or -EFAULT.
 long copy_guarded(void *to, const void *from, size_t size);
 extern const char copy_guarded_begin[], copy_guarded_end[], copy_guarded_fault[];
+
+// Calls fn(argument). False: it touched target memory that is not there, or not in that way, and
+// went no further; self->guarded_fault says what happened. General registers only.
+bool call_guarded(void (*fn)(void *), void *argument);
+extern const char call_guarded_fault[];
 
 // clone(2) for a child that shares memory: the child calls fn(argument) on the given stack.
 // pidfd goes where clone takes the place for the parent's copy of the tid, or of a CLONE_PIDFD.

@@ -129,14 +129,30 @@ static void block_until_delivery(ucontext_t *context) {
     memcpy(&context->uc_sigmask, &mask, sizeof mask);
 }
 
+static void describe_fault(struct queued_signal *fault, int number, const siginfo_t *info,
+                           ucontext_t *context) {
+    *fault = (struct queued_signal){.number = number,
+                                    .info = *info,
+                                    .trap = *context_register(context, REG_TRAPNO),
+                                    .error = *context_register(context, REG_ERR),
+                                    .fault_address = *context_register(context, REG_CR2)};
+}
+
 static void note_fault(int number, const siginfo_t *info, ucontext_t *context) {
-    self->fault = (struct queued_signal){.number = number,
-                                         .info = *info,
-                                         .trap = *context_register(context, REG_TRAPNO),
-                                         .error = *context_register(context, REG_ERR),
-                                         .fault_address = *context_register(context, REG_CR2)};
+    describe_fault(&self->fault, number, info, context);
     self->pending |= PENDING_SIGNAL;
     block_until_delivery(context);
+}
+
+// Target memory that a guarded function has touched. Addresses that cannot exist are told as 0.
+static bool is_guarded(int number, const siginfo_t *info) {
+    return self->guard && (number == SIGSEGV || number == SIGBUS) &&
+           (uint64_t)info->si_addr < HIGH_END;
+}
+
+static void leave_guarded(int number, const siginfo_t *info, ucontext_t *context) {
+    describe_fault(&self->guarded_fault, number, info, context);
+    *context_register(context, REG_RIP) = (uint64_t)call_guarded_fault;
 }
 
 static void fault_in_cache(int number, const siginfo_t *info, ucontext_t *context) {
@@ -189,6 +205,8 @@ void host_signal(int number, siginfo_t *info, void *argument) {
             *context_register(context, REG_RIP) = (uint64_t)copy_guarded_fault;
         else if (cache_contains(rip))
             fault_in_cache(number, info, context);
+        else if (is_guarded(number, info))
+            leave_guarded(number, info, context);
         else if (number != SIGSYS)
             engine_fault(number, info, context);
         if (number != SIGSYS || cache_contains(rip))
