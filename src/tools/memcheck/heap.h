@@ -46,12 +46,14 @@ struct heap_totals {
 };
 struct heap_totals heap_totals(void);
 
-// While all other threads are stopped (leaks.c): every live block, in order of address. The array
-// has room for `count` of them; heap_live_count says how many there are.
+// While all other threads are stopped (leaks.c), without locks and malloc: live blocks, declared
+// ones included, in order of address, from the first that starts at `from` or later, at most `room`.
+// Returns how many. There are heap_live_count of them in all (or fewer).
 size_t heap_live_count(void);
-void heap_list_live(struct heap_block *blocks, size_t count);
-// Memory of the allocator itself that holds no block's contents: not to be scanned for pointers.
-bool heap_owns(uint64_t start, uint64_t *end);
+size_t heap_list_live(uint64_t from, struct heap_block *blocks, size_t room);
+// Whether the address lies in memory that the allocator gives blocks from: scanned block by block
+// only. *end: up to where the answer is the same.
+bool heap_owns(uint64_t address, uint64_t *end);
 
 extern const struct tool_symbol heap_symbols[];   // malloc and its kin (entry.c)
 extern const struct tool_symbol string_symbols[]; // mem* and str* (strings.c)
