@@ -37,6 +37,9 @@ OFFSET_IS(tool, TASK_TOOL);
 OFFSET_IS(syscall, TASK_SYSCALL);
 OFFSET_IS(tool_words, TASK_TOOL_WORDS);
 OFFSET_IS(stepping, TASK_STEPPING);
+OFFSET_IS(old_rsp, TASK_OLD_RSP);
+OFFSET_IS(exit_version, TASK_EXIT_VERSION);
+OFFSET_IS(tool_memory, TASK_TOOL_MEMORY);
 OFFSET_IS(guard, TASK_GUARD);
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -60,7 +60,11 @@ struct task {
     uint64_t syscall;   // number of the system call made from the cache
     uint64_t tool_words[2]; // of the tool's state, what generated code reaches with one operand
     bool stepping;          // single-stepping to a clean point (signal/host.c)
+    bool forced;            // the next instruction's check has failed (cache/version.h)
     uint64_t guard;         // stack pointer of the innermost call_guarded; 0: none
+    uint64_t old_rsp;       // before an instruction that moves the stack pointer anywhere
+    uint32_t exit_version;  // of an indirect branch that is not in the table
+    _Alignas(64) uint8_t tool_memory[4096]; // the tool's state, where it fits
 
     // The rest is for C code only.
     uint16_t fs_selector, gs_selector; // what the target has loaded; 0 as a rule

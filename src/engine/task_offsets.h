@@ -20,6 +20,9 @@
 #define TASK_SYSCALL     344
 #define TASK_TOOL_WORDS  352
 #define TASK_STEPPING    368
+#define TASK_OLD_RSP      384
+#define TASK_EXIT_VERSION 392
+#define TASK_TOOL_MEMORY  448
 #define TASK_GUARD       376
 
 // Why the cache was left.

@@ -158,6 +158,16 @@ void tool_shadow_fill(uint64_t start, uint64_t end);
 // Zeros; gives memory back where the range is large.
 void tool_shadow_clear(uint64_t start, uint64_t end);
 
+// Registers of an instruction, bits by enum tool_unit.
+struct tool_units {
+    uint64_t reads;  // what its outcome may depend on, addresses and partly overwritten registers
+                     // included; not xor r,r and other idioms whose outcome does not
+    uint64_t writes; // what it may change
+    uint64_t kills;  // of those, what it overwrites entirely whatever happens
+};
+struct ZydisDecodedInstruction_;
+struct ZydisDecodedOperand_;
+
 // Calls fn(argument) from a function that must leave vector registers alone.
 void tool_with_vectors(tool_function *fn, void *argument);
 
@@ -230,6 +240,18 @@ struct tool {
     void (*block)(struct tool_block *, uint64_t pc);
     void (*instruction)(struct tool_block *, const struct tool_insn *);
     void (*block_done)(void); // the last instruction of the block has been shown
+
+    // With shadow memory; the thread's state then begins with a byte for each unit, 1 if some of it
+    // is undefined. An instruction that may meet undefined values is prepared once (NULL: nothing to
+    // do about it) and followed each time just before it runs. The last two must leave vector
+    // registers alone, and run with general registers at hand.
+    struct tool_units (*units)(const struct ZydisDecodedInstruction_ *,
+                               const struct ZydisDecodedOperand_ *);
+    void *(*prepare)(uint64_t pc, const uint8_t *bytes, const struct ZydisDecodedInstruction_ *,
+                     const struct ZydisDecodedOperand_ *);
+    void (*forget_prepared)(void); // nothing that was prepared is used any more
+    void (*follow)(const void *prepared);
+    void (*stack_moved)(uint64_t from, uint64_t to); // up, or by an instruction of any kind
 
     // Events.
     void (*thread_started)(void);

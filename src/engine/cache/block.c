@@ -14,6 +14,7 @@
 enum {
     HASH_BITS = 17,
     LINK_BITS = 23, // link records are recycled in turn, long after their blocks are gone
+    LINKS_MOST = (1 << LINK_BITS) * 3 / 4, // then flush
     BLOCKS_MAX = 1 << 22,
     GATES_SIZE = 4096,
     ROOM = 64 * 1024,      // more than any block needs, hot and cold
@@ -32,7 +33,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct block *hash[1 << HASH_BITS];
 static struct code_page *pages[1 << HASH_BITS];
 static struct link *links;
-static uint32_t next_link;
+static uint32_t next_link, links_used; // used: since the last flush
 static struct block **by_code; // every block since the last flush, by rising code offset
 static uint32_t by_code_count;
 static uint8_t *hot_end, *cold_begin;
@@ -47,12 +48,13 @@ static struct chunk {
 static char *arena_at, *arena_end;
 
 // The look-up for high code: key and code by the low 16 bits of the destination. Keys are stored
-// negated, so that key + destination is zero exactly when they match (no flags needed).
-static uint64_t *high_keys, *high_codes;
+// negated, so that key + destination is zero exactly when they match (no flags needed). The same for
+// versions other than 0, where the destination has the version's key added.
+static uint64_t *high_keys, *high_codes, *version_keys, *version_codes;
 
 uint32_t cache_epoch;
 bool cache_high_code;
-uint64_t cache_gate_link, cache_gate_high_lookup;
+uint64_t cache_gate_link, cache_gate_high_lookup, cache_gate_version_lookup, cache_gate_follow;
 uint8_t *cache_syscall_table;
 static bool syscalls_forbidden;
 struct cache_stats cache_stats;
@@ -98,27 +100,44 @@ static void emit_leave(struct emitter *e, unsigned reason) {
     emit64(e, (uint64_t)cache_leave);
 }
 
-// Looks self->jump_target up in the table for high code. rcx is spilled; flags are live.
-static void emit_high_lookup(struct emitter *e) {
+// Looks self->jump_target up in the table for high code. rcx is spilled; flags are live. For
+// versions, rcx holds what is to be added.
+static void emit_far_lookup(struct emitter *e, uint64_t *keys, uint64_t *codes) {
     emit_spill(e, RDX);
     emit_load_field(e, RDX, TASK_JUMP_TARGET);
+    if (keys == version_keys)
+        emit_add_address(e, RDX, RDX, RCX);
     emit_bytes(e, (uint8_t[]){0x0f, 0xb7, 0xca}, 3);       // movzx ecx, dx
     emit_bytes(e, (uint8_t[]){0x48, 0x8b, 0x0c, 0xcd}, 4); // mov rcx, [rcx*8 + keys]
-    emit32(e, (uint64_t)high_keys);
+    emit32(e, (uint64_t)keys);
     emit_add_address(e, RCX, RCX, RDX);
     emit_bytes(e, (uint8_t[]){0xe3, 14}, 2); // jrcxz over the next two
     emit_unspill(e, RDX);
     emit_jump(e, CACHE_START);
     emit_bytes(e, (uint8_t[]){0x0f, 0xb7, 0xca}, 3);       // movzx ecx, dx
     emit_bytes(e, (uint8_t[]){0x48, 0x8b, 0x0c, 0xcd}, 4); // mov rcx, [rcx*8 + codes]
-    emit32(e, (uint64_t)high_codes);
+    emit32(e, (uint64_t)codes);
     emit_unspill(e, RDX);
     emit_bytes(e, (uint8_t[]){0xff, 0xe1}, 2); // jmp rcx
 }
 
-// The caller has spilled rsp and rdi and is on the engine's stack. Flags are kept in ah and al. A
-// signal that came while the function ran has found no place to stop: if something is pending,
-// the thread steps on from here to the next clean point.
+// A signal that came while a function called from the cache ran has found no place to stop: if
+// something is pending, the thread steps on from here to the next clean point.
+static void emit_step_if_pending(struct emitter *e) {
+    static const uint8_t trap[] = {0x9c,                                     // pushfq
+                                   0x48, 0x81, 0x0c, 0x24, 0x00, 0x01, 0, 0, // or [rsp], TF
+                                   0x9d};                                    // popfq
+    emit_spill(e, RCX);
+    emit_load_field32(e, RCX, TASK_PENDING);
+    emit_bytes(e, (uint8_t[]){0xe3, 9 + sizeof trap}, 2); // jrcxz over the next
+    emit_bytes(e, (uint8_t[]){0x64, 0xc6}, 2);                // mov byte fs:[stepping], 1
+    emit_task_operand(e, 0, TASK_STEPPING);
+    emit8(e, 1);
+    emit_bytes(e, trap, sizeof trap);
+    emit_unspill(e, RCX);
+}
+
+// The caller has spilled rsp and rdi and is on the engine's stack. Flags are kept in ah and al.
 static void emit_gate_to(struct emitter *e, void (*function)(uint32_t, uint64_t, void *)) {
     static const uint8_t save[] = {0x50, 0x51, 0x52, 0x56,             // push rax, rcx, rdx, rsi
                                    0x41, 0x50, 0x41, 0x51, 0x41, 0x52, // push r8, r9, r10
@@ -129,9 +148,6 @@ static void emit_gate_to(struct emitter *e, void (*function)(uint32_t, uint64_t,
                                       0x04, 0x7f, 0x9e,                // add al, 127; sahf
                                       0x41, 0x5b, 0x41, 0x5a, 0x41, 0x59, // pop r11, r10, r9
                                       0x41, 0x58, 0x5e, 0x5a, 0x59, 0x58}; // r8, rsi, rdx, rcx, rax
-    static const uint8_t trap[] = {0x9c,                                     // pushfq
-                                   0x48, 0x81, 0x0c, 0x24, 0x00, 0x01, 0, 0, // or [rsp], TF
-                                   0x9d};                                    // popfq
     emit_bytes(e, save, sizeof save);
     emit_load_field(e, RSI, TASK_SPILL + 8 * RSP);
     emit_load_field(e, RDX, TASK_TOOL);
@@ -139,15 +155,47 @@ static void emit_gate_to(struct emitter *e, void (*function)(uint32_t, uint64_t,
     emit64(e, (uint64_t)function);
     emit_bytes(e, (uint8_t[]){0xff, 0xd0}, 2); // call rax
     emit_bytes(e, restore, sizeof restore);
-    emit_spill(e, RCX);
-    emit_load_field32(e, RCX, TASK_PENDING);
-    emit_bytes(e, (uint8_t[]){0xe3, 9 + sizeof trap}, 2); // jrcxz over the next
-    emit_bytes(e, (uint8_t[]){0x64, 0xc6}, 2);                // mov byte fs:[stepping], 1
-    emit_task_operand(e, 0, TASK_STEPPING);
-    emit8(e, 1);
-    emit_bytes(e, trap, sizeof trap);
-    emit_unspill(e, RCX);
+    emit_step_if_pending(e);
     emit8(e, 0xc3); // ret
+}
+
+static void emit_store_all(struct emitter *e) {
+    for (unsigned reg = 0; reg < GPR_COUNT; reg++)
+        if (reg != RDI && reg != RSP)
+            emit_store_field(e, reg, TASK_GPR + 8 * reg);
+}
+
+// As emit_gate_to, with all registers saved where C code finds them and the direction flag clear.
+static void emit_follow(struct emitter *e, void (*function)(void *)) {
+    static const uint8_t kept[] = {RAX, RCX, RDX, RSI, R8, R9, R10, R11};
+    emit_store_all(e);
+    emit_load_field(e, RAX, TASK_SPILL + 8 * RDI);
+    emit_store_field(e, RAX, TASK_GPR + 8 * RDI);
+    emit_load_field(e, RAX, TASK_SPILL + 8 * RSP);
+    emit_store_field(e, RAX, TASK_GPR + 8 * RSP);
+    // lahf; seto al; push rax, twice; pushfq; pop rax; mov [flags], rax; cld
+    emit_bytes(e, (uint8_t[]){0x9f, 0x0f, 0x90, 0xc0, 0x50, 0x50, 0x9c, 0x58}, 8);
+    emit_store_field(e, RAX, TASK_FLAGS);
+    emit8(e, 0xfc);
+    emit_bytes(e, (uint8_t[]){0x48, 0xb8}, 2); // mov rax, function
+    emit64(e, (uint64_t)function);
+    emit_bytes(e, (uint8_t[]){0xff, 0xd0}, 2); // call rax
+    emit_bytes(e, (uint8_t[]){0x64, 0xf7}, 2); // test dword fs:[flags], direction
+    emit_task_operand(e, 0, TASK_FLAGS);
+    emit32(e, 0x400);
+    emit_bytes(e, (uint8_t[]){0x74, 1, 0xfd}, 3);             // je over; std
+    emit_bytes(e, (uint8_t[]){0x58, 0x58, 0x04, 0x7f, 0x9e}, 5); // pop rax, twice; add al, 127; sahf
+    for (unsigned i = 0; i < sizeof kept; i++)
+        emit_load_field(e, kept[i], TASK_GPR + 8 * kept[i]);
+    emit_step_if_pending(e);
+    emit8(e, 0xc3); // ret
+}
+
+void cache_set_follower(void (*function)(void *)) {
+    struct emitter e = {(uint8_t *)gates_end};
+    cache_gate_follow = gates_end;
+    emit_follow(&e, function);
+    gates_end = emit_address(&e);
 }
 
 uint64_t cache_gate_to(void (*function)(uint32_t, uint64_t, void *)) {
@@ -177,7 +225,9 @@ static void write_gates(void) {
     cache_gate_link = emit_address(&e);
     emit_leave(&e, EXIT_LINK);
     cache_gate_high_lookup = emit_address(&e);
-    emit_high_lookup(&e);
+    emit_far_lookup(&e, high_keys, high_codes);
+    cache_gate_version_lookup = emit_address(&e);
+    emit_far_lookup(&e, version_keys, version_codes);
     gates_end = emit_address(&e);
 }
 
@@ -190,12 +240,14 @@ void cache_init(void) {
     const size_t keys_size = sizeof(uint64_t) << HIGH_BITS;
     high_keys = (uint64_t *)(CACHE_END - 2 * keys_size);
     high_codes = (uint64_t *)(CACHE_END - keys_size);
+    version_keys = (uint64_t *)(CACHE_END - 4 * keys_size);
+    version_codes = (uint64_t *)(CACHE_END - 3 * keys_size);
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     links = mmap(NULL, sizeof *links << LINK_BITS, PROT_READ | PROT_WRITE, flags, -1, 0);
     by_code = mmap(NULL, sizeof *by_code * BLOCKS_MAX, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (links == MAP_FAILED || by_code == MAP_FAILED)
         fatal("cannot map the tables of the code cache");
-    cache_syscall_table = (uint8_t *)high_keys - SYSCALL_TABLE;
+    cache_syscall_table = (uint8_t *)version_keys - SYSCALL_TABLE;
     memset(cache_syscall_table, 1, SYSCALL_TABLE);
     next_link = 1;
     hot_end = (uint8_t *)CACHE_START + GATES_SIZE;
@@ -227,9 +279,9 @@ void cache_forked(void) {
 
 // ---- look-up -----------------------------------------------------------------------------------
 
-struct block *block_find(uint64_t pc) {
+struct block *block_find(uint64_t pc, unsigned version) {
     struct block *block = __atomic_load_n(&hash[hash_of(pc)], __ATOMIC_ACQUIRE);
-    while (block && block->pc != pc)
+    while (block && (block->pc != pc || block->version != version))
         block = __atomic_load_n(&block->hash_next, __ATOMIC_ACQUIRE);
     return block;
 }
@@ -323,6 +375,7 @@ uint32_t link_begin(unsigned most) {
 
 void link_end(unsigned used) {
     next_link += used;
+    links_used += used;
 }
 
 struct link *link_get(uint32_t index) {
@@ -330,7 +383,8 @@ struct link *link_get(uint32_t index) {
 }
 
 bool cache_room(uint8_t **hot, uint8_t **cold) {
-    if (cold_begin - hot_end < 2 * ROOM || by_code_count == BLOCKS_MAX)
+    if (cold_begin - hot_end < 2 * ROOM || by_code_count == BLOCKS_MAX ||
+        links_used > LINKS_MOST)
         return false;
     *hot = hot_end;
     *cold = cold_begin;
@@ -395,37 +449,51 @@ static uint32_t *table_entry(uint64_t pc) {
     return (uint32_t *)(JUMP_TABLE + 4 * pc);
 }
 
+uint64_t cache_version_key(unsigned version) {
+    return (uint64_t)version << 48 | version * 4099ul;
+}
+
+// A reader takes the key first and the code afterwards: never let it pair a key with another block's
+// code. The first to come stays until it goes.
+static void enter_far(uint64_t *keys, uint64_t *codes, uint64_t key, const struct block *block) {
+    unsigned index = key & ((1 << HIGH_BITS) - 1);
+    if (keys[index])
+        return;
+    __atomic_store_n(&codes[index], CACHE_START + block->code, __ATOMIC_RELEASE);
+    __atomic_store_n(&keys[index], -key, __ATOMIC_RELEASE);
+}
+
+// The key goes; the code stays, because a reader may be between the two look-ups. It runs the old
+// translation once more, as a processor may that has fetched the old code.
+static void leave_far(uint64_t *keys, uint64_t key) {
+    unsigned index = key & ((1 << HIGH_BITS) - 1);
+    if (keys[index] == -key)
+        __atomic_store_n(&keys[index], 0, __ATOMIC_RELEASE);
+}
+
 void block_enter_in_table(struct block *block) {
     cache_stats.indirect_misses++;
     if (block->dead)
         return;
-    uint32_t *entry = table_entry(block->pc);
-    if (entry) {
-        __atomic_store_n(entry, block->code, __ATOMIC_RELEASE);
-    } else {
-        // A reader takes the key first and the code afterwards: never let it pair a key with
-        // another block's code.
-        unsigned index = block->pc & ((1 << HIGH_BITS) - 1);
-        if (high_keys[index] == -block->pc)
-            return;
-        if (high_keys[index])
-            return;
-        __atomic_store_n(&high_codes[index], CACHE_START + block->code, __ATOMIC_RELEASE);
-        __atomic_store_n(&high_keys[index], -block->pc, __ATOMIC_RELEASE);
+    if (block->version) {
+        enter_far(version_keys, version_codes, block->pc + cache_version_key(block->version),
+                  block);
+        return;
     }
+    uint32_t *entry = table_entry(block->pc);
+    if (entry)
+        __atomic_store_n(entry, block->code, __ATOMIC_RELEASE);
+    else
+        enter_far(high_keys, high_codes, block->pc, block);
 }
 
 static void leave_table(struct block *block) {
-    if (block->pc < CACHE_START) {
-        if (table_mapped[block->pc / TABLE_CHUNK])
-            __atomic_store_n((uint32_t *)(JUMP_TABLE + 4 * block->pc), 0, __ATOMIC_RELEASE);
-        return;
-    }
-    // The key goes; the code stays, because a reader may be between the two look-ups. It runs the
-    // old translation once more, as a processor may that has fetched the old code.
-    unsigned index = block->pc & ((1 << HIGH_BITS) - 1);
-    if (high_keys[index] == -block->pc)
-        __atomic_store_n(&high_keys[index], 0, __ATOMIC_RELEASE);
+    if (block->version)
+        leave_far(version_keys, block->pc + cache_version_key(block->version));
+    else if (block->pc >= CACHE_START)
+        leave_far(high_keys, block->pc);
+    else if (table_mapped[block->pc / TABLE_CHUNK])
+        __atomic_store_n((uint32_t *)(JUMP_TABLE + 4 * block->pc), 0, __ATOMIC_RELEASE);
 }
 
 static void unlink_exit(struct link *link) {
@@ -501,7 +569,9 @@ void cache_flush(void) {
         if (table_mapped[i])
             madvise((void *)(JUMP_TABLE + 4ul * i * TABLE_CHUNK), 4ul * TABLE_CHUNK, MADV_DONTNEED);
     memset(high_keys, 0, sizeof(uint64_t) << HIGH_BITS);
+    memset(version_keys, 0, sizeof(uint64_t) << HIGH_BITS);
     by_code_count = 0;
+    links_used = 0;
     arena_empty();
     hot_end = (uint8_t *)CACHE_START + GATES_SIZE;
     cold_begin = cache_syscall_table;

@@ -39,7 +39,8 @@ struct link {
     uint64_t target;
     uint32_t site; // cache offset of the rel32 that is patched; 0: cannot be linked
     uint32_t stub; // address of the stub where an exit that is not linked goes
-    uint16_t kind;
+    uint16_t version; // of the block that it leads to
+    uint8_t kind;
     bool linked;
     struct block *from, *to;
     struct link *next_incoming;       // in to->incoming
@@ -59,6 +60,7 @@ enum state_kind {
     STATE_WITHIN, // within an instruction; a fault is that instruction's
     STATE_LOOKUP, // looking up self->jump_target; a fault means it is not in the table
     STATE_SYSCALL,      // at a system call that is not made yet, or to be made again
+    STATE_CHECK,        // as CLEAN, and a fault is as a check that fails
     STATE_SYSCALL_DONE, // just after it; guest is the next instruction, rcx still to be set
 };
 // While a string instruction with an fs or gs operand runs, the pointer register holds its value
@@ -74,6 +76,7 @@ struct block {
     uint16_t state_count;
     uint32_t first_link, link_count;
     bool dead, checked;
+    uint16_t version; // cache/version.h
     struct block_state *states;
     struct link *incoming;
     struct block *hash_next;
@@ -86,8 +89,8 @@ void cache_unlock(void);
 // In a fork child, whose only thread is the caller.
 void cache_forked(void);
 
-// The block that begins at pc, or NULL. No lock.
-struct block *block_find(uint64_t pc);
+// That version of the block that begins at pc, or NULL. No lock.
+struct block *block_find(uint64_t pc, unsigned version);
 // The block whose code contains this cache address, or NULL. No lock; callable in signal handlers
 // of a thread that is in the cache.
 struct block *block_at(uint64_t address);
@@ -135,7 +138,13 @@ void cache_permit_syscall(long number);
 void cache_forbid_syscalls(void);
 
 // Gates at fixed places of the cache, through which exits leave it.
-extern uint64_t cache_gate_link, cache_gate_high_lookup;
+extern uint64_t cache_gate_link, cache_gate_high_lookup, cache_gate_version_lookup;
+// What generated code calls before an instruction that is to be followed: rdi is the argument, rdi
+// and rsp are spilled, and the thread is on the engine's stack. General registers are at hand.
+extern uint64_t cache_gate_follow;
+void cache_set_follower(void (*)(void *));
+// Added to a destination, its index and key in the look-up for versions other than 0.
+uint64_t cache_version_key(unsigned version);
 // The gate through which translated code calls a function that leaves vector registers alone, on
 // the engine's stack, with edi as it is, the target's stack pointer and the thread's state of the
 // tool. With the lock held.

@@ -33,12 +33,16 @@ void hooks_init(void) {
         fatal("the engine has no tool '%s'", name);
     if (tool->shadows)
         shadow_area_init();
+    checks_init();
 }
 
 void hooks_thread_start(void) {
     if (tool->shadows)
         shadow_area_thread();
-    if (tool->thread_size) {
+    if (tool->thread_size <= sizeof self->tool_memory) {
+        memset(self->tool_memory, 0, sizeof self->tool_memory);
+        self->tool = self->tool_memory;
+    } else {
         self->tool = calloc(1, tool->thread_size);
         if (!self->tool)
             fatal("out of memory for a thread's state");
@@ -48,7 +52,8 @@ void hooks_thread_start(void) {
 
 void hooks_thread_end(void) {
     TOOL_HOOK(thread_ended);
-    free(self->tool);
+    if (self->tool != self->tool_memory)
+        free(self->tool);
     self->tool = NULL;
 }
 
@@ -70,6 +75,11 @@ void hooks_unmapped(uint64_t start, uint64_t end) {
     if (tool->shadows)
         shadow_area_clear(start, end);
     TOOL_HOOK(unmapped, start, end);
+}
+
+void hooks_define(unsigned number) {
+    if (tool->shadows)
+        self->tool_memory[number] = 0;
 }
 
 void hooks_moved(uint64_t to, uint64_t from, uint64_t size) {
@@ -187,33 +197,6 @@ void tool_insert_add(struct tool_block *block, size_t offset, int32_t amount) {
 
 // ---- counting ---------------------------------------------------------------------------------
 
-static const uint32_t status_flags = ZYDIS_CPUFLAG_CF | ZYDIS_CPUFLAG_PF | ZYDIS_CPUFLAG_AF |
-                                     ZYDIS_CPUFLAG_ZF | ZYDIS_CPUFLAG_SF | ZYDIS_CPUFLAG_OF;
-
-// Whether an instruction may leave the flags that it names as they were.
-static bool may_keep_flags(const ZydisDecodedInstruction *z) {
-    return z->meta.category == ZYDIS_CATEGORY_SHIFT || z->meta.category == ZYDIS_CATEGORY_ROTATE ||
-           z->attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
-}
-
-// Whether the rest of the block writes all flags before it reads any.
-static bool flags_are_dead(const struct builder *b) {
-    uint32_t live = status_flags;
-    for (unsigned i = 0; i < b->rest_count; i++) {
-        const ZydisDecodedInstruction *z = &b->rest[i].z;
-        if (z->cpu_flags->tested & live || z->mnemonic == ZYDIS_MNEMONIC_SYSCALL)
-            return false;
-        if (!may_keep_flags(z))
-            live &= ~(z->cpu_flags->modified | z->cpu_flags->set_0 | z->cpu_flags->set_1 |
-                      z->cpu_flags->undefined);
-        if (!live)
-            return true;
-        if (flow_of(&b->rest[i]) != TOOL_NEXT)
-            return false; // it may go elsewhere
-    }
-    return false;
-}
-
 static void index_here(struct emitter *e, struct tool_count *count) {
     count->index_sites[count->index_count++] = e->at;
     emit32(e, 0);
@@ -240,7 +223,7 @@ void tool_insert_count(struct tool_block *block, struct tool_count *count, unsig
     struct builder *b = (struct builder *)block;
     struct emitter *e = &b->e;
     *count = (struct tool_count){.index_count = 0};
-    if (flags_are_dead(b)) {
+    if (builder_flags_are_dead(b)) {
         emit_bytes(e, (uint8_t[]){0x65, 0x48, 0x83, 0x04, 0x25}, 5); // add qword gs:[index], 1
         index_here(e, count);
         emit8(e, 1);

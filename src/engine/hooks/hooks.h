@@ -27,6 +27,8 @@ void hooks_forked(void);
 // Target memory has come, gone or moved; shadow memory follows. Empty ranges are fine.
 void hooks_mapped(uint64_t start, uint64_t end, int prot);
 void hooks_unmapped(uint64_t start, uint64_t end);
+// A general register has been set by the engine.
+void hooks_define(unsigned number);
 void hooks_moved(uint64_t to, uint64_t from, uint64_t size);
 
 // While a block is translated: lets the tool insert code before the instruction.

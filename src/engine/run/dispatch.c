@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 
 #include "engine/cache/block.h"
+#include "engine/cache/version.h"
 #include "engine/fatal.h"
 #include "engine/hooks/hooks.h"
 #include "engine/layout.h"
@@ -38,6 +39,7 @@ static void flush(bool high_code) {
         cache_lock();
         cache_high_code |= high_code;
         cache_flush();
+        TOOL_HOOK(forget_prepared);
         cache_unlock();
     }
     task_resume_others();
@@ -77,9 +79,9 @@ static bool perform_vsyscall(uint64_t pc) {
     return true;
 }
 
-// The block at pc, translated if need be. NULL: a signal has been raised, or try again.
-static struct block *get_block(uint64_t pc) {
-    struct block *block = block_find(pc);
+// That version of the block at pc, translated if need be. NULL: a signal has been raised, or try again.
+static struct block *get_block(uint64_t pc, unsigned version) {
+    struct block *block = block_find(pc, version);
     if (block)
         return block;
     if (pc >= VSYSCALL_PAGE && perform_vsyscall(pc))
@@ -91,11 +93,11 @@ static struct block *get_block(uint64_t pc) {
     memory_read_lock();
     cache_lock();
     int fault = 0;
-    block = block_find(pc);
+    block = block_find(pc, version);
     if (!block) {
         fault = memory_fetch_code(pc, &code);
         if (!fault) {
-            block = translate_block(&code);
+            block = translate_block(&code, version);
             if (block && wants_print(pc))
                 translate_print(block, &code);
         }
@@ -110,10 +112,10 @@ static struct block *get_block(uint64_t pc) {
     return block;
 }
 
-static void modified(uint64_t pc) {
+static void modified(uint64_t pc, unsigned version) {
     memory_read_lock();
     cache_lock();
-    struct block *block = block_find(pc);
+    struct block *block = block_find(pc, version);
     if (block)
         cache_invalidate(block->pc, block->pc + block->guest_size);
     cache_unlock();
@@ -126,6 +128,7 @@ static void perform_replaced(uint64_t pc) {
         fatal("internal error: no replacement at 0x%lx", pc);
     self->pc = hooked->shown;
     hooked->function(hooked->argument);
+    hooks_define(RAX);
     if (!self->fault.number)
         return_to_caller();
     else if (self->sighand->actions[self->fault.number].handler > (uint64_t)SIG_IGN)
@@ -147,6 +150,7 @@ static uint32_t perform_call(const struct link *link) {
 
 // Into the cache and through the calls that tools have inserted.
 static uint32_t enter(void) {
+    self->exit_version = 0;
     uint32_t reason = cache_enter();
     while (reason == EXIT_LINK && link_get(self->exit_link)->kind == EXIT_CALL)
         reason = perform_call(link_get(self->exit_link));
@@ -194,7 +198,7 @@ static bool handle_exit(const struct link *link) {
         client_request();
         return false;
     case EXIT_MODIFIED:
-        modified(self->pc);
+        modified(self->pc, link->version);
         return false;
     case EXIT_BREAKPOINT:
         signal_raise(SIGTRAP, SI_KERNEL, 0, TRAP_BREAKPOINT, 0);
@@ -224,15 +228,16 @@ static void connect(struct link *link, bool indirect, struct block *block, uint3
 
 // The target has set the trap flag: one instruction, then a trap. Its block is not kept.
 static void run_single(void) {
+    unsigned version = version_of_thread(false);
     memory_read_lock();
     cache_lock();
     int fault = memory_fetch_code(self->pc, &code);
-    struct block *block = fault ? NULL : translate_single(&code);
+    struct block *block = fault ? NULL : translate_single(&code, version);
     bool pushes_flags = block && code.bytes[block->guest_size - 1] == OPCODE_PUSHF;
     cache_unlock();
     memory_unlock();
     if (!block) {
-        get_block(self->pc); // raises the fault, or makes room
+        get_block(self->pc, version); // raises the fault, or makes room
         return;
     }
     self->entry = CACHE_START + block->code + block->direct_entry;
@@ -267,9 +272,13 @@ void run_task(void) {
             indirect = false;
             continue;
         }
-        struct block *block = get_block(self->pc);
+        unsigned version = link ? link->version
+                           : indirect ? self->exit_version
+                                      : version_of_thread(self->forced);
+        struct block *block = get_block(self->pc, version);
         if (!block)
             continue;
+        self->forced = false;
         connect(link, indirect, block, epoch);
         link = NULL;
         indirect = false;

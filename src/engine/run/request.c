@@ -30,6 +30,7 @@ void client_request(void) {
     case 0xdb: // xchg rbx, rbx: a request
         if (target_read(words, self->gpr[RAX], sizeof words) == 0)
             self->gpr[RDX] = answer(words, self->gpr[RDX]);
+        hooks_define(RDX);
         break;
     case 0xc9: // xchg rcx, rcx: address of the function that was wrapped
         self->gpr[RAX] = 0;

@@ -76,7 +76,8 @@ static void take_out(ucontext_t *context, const struct block *block,
 
 // Between two instructions. A system call must not be stepped over: it may never return.
 static bool is_boundary(const struct block_state *state) {
-    return state->kind == STATE_CLEAN || state->kind == STATE_SYSCALL ||
+    return state->kind == STATE_CLEAN || state->kind == STATE_CHECK ||
+           state->kind == STATE_SYSCALL ||
            state->kind == STATE_SYSCALL_DONE;
 }
 
@@ -170,6 +171,10 @@ static void fault_in_cache(int number, const siginfo_t *info, ucontext_t *contex
     take_out(context, block, state);
     if (state->kind == STATE_LOOKUP) {
         self->exit_reason = EXIT_WILD;
+        return;
+    }
+    if (state->kind == STATE_CHECK) { // the instruction itself is to fault, or not
+        self->forced = true;
         return;
     }
     note_fault(number, info, context);

@@ -13,7 +13,8 @@ enum {
     BLOCK_BYTES = 1024, // of target code
     INSN_BYTES = 15,
     BLOCK_CALLS = 4 * BLOCK_INSTRUCTIONS, // inserted by a tool
-    BLOCK_EXITS = BLOCK_INSTRUCTIONS + BLOCK_BYTES / 8 + 8 + BLOCK_CALLS,
+    INSN_CHECKS = 10, // of shadow memory, for one instruction
+    BLOCK_EXITS = BLOCK_INSTRUCTIONS * (1 + INSN_CHECKS) + BLOCK_BYTES / 8 + 8 + BLOCK_CALLS,
 };
 
 // A decoded target instruction.
@@ -32,6 +33,7 @@ struct pending_exit {
     enum exit_kind kind;
     uint32_t resume; // of an inserted call: where to go on
     const struct inserted_call *call;
+    uint16_t version; // of the block that it leads to
 };
 
 struct builder {
@@ -40,12 +42,16 @@ struct builder {
     uint64_t start; // the block's pc
     uint64_t pc;    // of the instruction being translated
     bool checked;
+    unsigned version; // of the block
+    uint64_t units;   // that may be undefined where code is written now (cache/version.h)
+    bool force;       // follow the next instruction
+    bool followed;    // the instruction being translated is
     bool ended; // an unconditional exit has been written
     bool together; // a tool wants no stop before the instruction (tool_keep_together)
     const struct insn *rest; // what the block still has, from the instruction at pc on
     unsigned rest_count;
     unsigned state_count, exit_count;
-    struct block_state states[BLOCK_INSTRUCTIONS * 8];
+    struct block_state states[BLOCK_INSTRUCTIONS * 16];
     struct pending_exit exits[BLOCK_EXITS];
 };
 
@@ -73,6 +79,32 @@ void builder_jump_exit(struct builder *, uint64_t target);
 void builder_call(struct builder *, void (*function)(void *), void *argument);
 // Lets the dispatcher find the branch that is about to be taken.
 void builder_note_branch(struct builder *, uint64_t pc);
+
+// The same to the forced version of the block that begins with the instruction at hand.
+void builder_force_rel32(struct builder *, uint64_t units);
+// Whether the rest of the block writes all flags before it reads any.
+bool builder_flags_are_dead(const struct builder *);
+
+// A memory operand as generated code is to address it.
+struct address {
+    int base, index; // register numbers; -1: none
+    unsigned scale;  // 0..3
+    int64_t displacement;
+    bool is_rip;    // relative to rip; displacement is where it leads
+    bool is_narrow; // 32-bit address
+};
+
+// checks.c: what shadow memory asks for around an instruction.
+void checks_init(void);
+void checks_before(struct builder *, struct insn *);
+void checks_after(struct builder *, struct insn *);
+// An operand whose address has just been computed into scratch registers, which are spilled.
+void checks_operand(struct builder *, struct insn *, const ZydisDecodedOperand *,
+                    const struct address *, uint16_t spilled);
+// At the head of a version with registers that may be undefined: over to version 0 if none is.
+void checks_head(struct builder *);
+// The size bytes below rsp have just been released.
+void checks_release(struct builder *, unsigned size);
 
 // copy.c: instructions that are not control flow.
 void translate_plain(struct builder *, struct insn *);

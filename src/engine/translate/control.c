@@ -6,6 +6,8 @@
 // A destination outside the table reads unmapped memory or a non-canonical address (layout.h): the
 // fault handler sends it to the same gate. Once there is code above 4 GiB, the upper half of the
 // destination is tested first.
+#include "engine/cache/version.h"
+#include "engine/hooks/hooks.h"
 #include "engine/layout.h"
 #include "engine/translate/builder.h"
 
@@ -18,10 +20,26 @@ static void emit_push_return(struct builder *b, uint64_t address) {
     }
 }
 
+// Among the versions other than 0. A destination that cannot exist comes to the dispatcher, too.
+static void emit_version_lookup(struct builder *b, struct insn *insn, bool is_call) {
+    unsigned version = version_number(b->units, false);
+    builder_note_branch(b, insn->pc);
+    if (is_call)
+        emit_push_return(b, insn_next(insn));
+    emit_store_field_imm(&b->e, TASK_EXIT_VERSION, version);
+    emit_move_imm(&b->e, RCX, cache_version_key(version));
+    emit_jump(&b->e, cache_gate_version_lookup);
+    b->ended = true;
+}
+
 // The destination is in rcx and, already, in self->jump_target. A call pushes its return address
 // after the look-up: a destination that cannot exist is refused before.
 static void emit_lookup(struct builder *b, struct insn *insn, bool is_call) {
     struct emitter *e = &b->e;
+    if (b->units) {
+        emit_version_lookup(b, insn, is_call);
+        return;
+    }
     if (cache_high_code) {
         // Not reached by faults: the dispatcher must know the branch to refuse its destination.
         builder_note_branch(b, insn->pc);
@@ -64,6 +82,8 @@ static void translate_return(struct builder *b, struct insn *insn) {
         emit_bytes(&b->e, (uint8_t[]){0x48, 0x8d, 0xa4, 0x24}, 4); // lea rsp, [rsp + imm]
         emit32(&b->e, insn->z.raw.imm[0].value.u);
     }
+    if (tool->shadows)
+        checks_release(b, 8 + insn->z.raw.imm[0].value.u * (insn->z.raw.imm[0].size != 0));
     emit_store_field(&b->e, RCX, TASK_JUMP_TARGET);
     emit_lookup(b, insn, false);
 }

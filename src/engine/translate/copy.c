@@ -7,14 +7,8 @@
 //     base, which is added to the rest of the address.
 // A scratch register is any that the instruction does not use; its value waits in the task's spill
 // slot. A load's own destination serves as scratch without being spilled.
+#include "engine/hooks/hooks.h"
 #include "engine/translate/builder.h"
-
-// The memory operand as it is to be encoded.
-struct address {
-    int base, index; // register numbers; -1: none
-    unsigned scale;  // 0..3
-    int32_t displacement;
-};
 
 static bool reaches(uint64_t from, uint64_t to) {
     int64_t distance = (int64_t)(to - from);
@@ -251,6 +245,8 @@ static void copy_with_scratch(struct builder *b, struct insn *insn,
         builder_state(b, STATE_WITHIN, 1u << scratch);
     }
     prepare_address(&b->e, insn, memory, scratch, second, &address);
+    if (tool->shadows)
+        checks_operand(b, insn, memory, &address, spilled ? spilled : 1u << scratch);
     if (is_moffs(insn))
         encode_moffs(&b->e, insn, &address);
     else

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "engine/cache/version.h"
 #include "engine/hooks/hooks.h"
 #include "engine/layout.h"
 #include "engine/translate/builder.h"
@@ -23,7 +24,8 @@ void builder_state(struct builder *b, enum state_kind kind, uint16_t spilled) {
 
 static struct pending_exit *add_exit(struct builder *b, enum exit_kind kind, uint64_t target) {
     struct pending_exit *exit = &b->exits[b->exit_count++];
-    *exit = (struct pending_exit){.target = target, .kind = kind};
+    unsigned version = kind == EXIT_MODIFIED ? b->version : version_number(b->units, false);
+    *exit = (struct pending_exit){.target = target, .kind = kind, .version = version};
     return exit;
 }
 
@@ -34,6 +36,13 @@ static void emit_leave_through_link(struct emitter *e, uint32_t link) {
 
 void builder_exit_rel32(struct builder *b, uint64_t target) {
     add_exit(b, EXIT_TO, target)->site = b->e.at;
+    emit32(&b->e, 0);
+}
+
+void builder_force_rel32(struct builder *b, uint64_t units) {
+    struct pending_exit *exit = add_exit(b, EXIT_TO, b->pc);
+    exit->site = b->e.at;
+    exit->version = version_number(units, true);
     emit32(&b->e, 0);
 }
 
@@ -162,8 +171,12 @@ static void translate_insn(struct builder *b, struct insn *insn) {
     b->pc = insn->pc;
     builder_state(b, b->together ? STATE_WITHIN : STATE_CLEAN, 0);
     hooks_translate(b, insn, insn == insns);
+    if (tool->shadows)
+        checks_before(b, insn);
     if (!translate_control(b, insn))
         translate_plain(b, insn);
+    if (tool->shadows && !b->ended)
+        checks_after(b, insn);
 }
 
 static void translate_body(struct builder *b, const struct code_bytes *code, unsigned count) {
@@ -178,10 +191,14 @@ static void translate_body(struct builder *b, const struct code_bytes *code, uns
         builder_exit_inline(b, EXIT_REPLACED, b->start);
         return;
     }
+    if (b->units && !b->force)
+        checks_head(b);
     for (unsigned i = 0; i < count && !b->ended; i++) {
         b->rest = &insns[i];
         b->rest_count = count - i;
         translate_insn(b, &insns[i]);
+        if (b->version && !b->units && !b->ended) // nothing is left to follow
+            builder_jump_exit(b, insn_next(&insns[i]));
     }
     if (count)
         TOOL_HOOK(block_done);
@@ -200,6 +217,7 @@ static void finish_exits(struct builder *b, struct block *block, uint8_t **cold)
         struct link *link = link_get(first_link + i);
         *link = (struct link){.target = exit->target,
                               .kind = exit->kind,
+                              .version = exit->version,
                               .from = block,
                               .stub = exit->resume,
                               .call = exit->call};
@@ -215,7 +233,8 @@ static void finish_exits(struct builder *b, struct block *block, uint8_t **cold)
     }
 }
 
-static struct block *translate(const struct code_bytes *code, unsigned most) {
+static struct block *translate(const struct code_bytes *code, unsigned number, unsigned most) {
+    struct version version = version_get(number);
     struct builder *b = &builder;
     uint8_t *cold;
     if (!cache_room(&b->e.at, &cold))
@@ -224,6 +243,9 @@ static struct block *translate(const struct code_bytes *code, unsigned most) {
     b->begin = b->e.at;
     b->start = b->pc = code->pc;
     b->checked = code->checked;
+    b->version = number;
+    b->units = version.units;
+    b->force = version.forced;
     b->ended = b->together = false;
     b->state_count = b->exit_count = 0;
     unsigned guest_size;
@@ -238,6 +260,7 @@ static struct block *translate(const struct code_bytes *code, unsigned most) {
     translate_body(b, code, count);
 
     block->pc = code->pc;
+    block->version = number;
     block->guest_size = guest_size ? guest_size : 1;
     block->code = (uint64_t)b->begin - CACHE_START;
     block->code_size = b->e.at - b->begin;
@@ -254,21 +277,21 @@ static struct block *translate(const struct code_bytes *code, unsigned most) {
     return block;
 }
 
-struct block *translate_single(const struct code_bytes *code) {
-    struct block *block = translate(code, 1);
+struct block *translate_single(const struct code_bytes *code, unsigned version) {
+    struct block *block = translate(code, version, 1);
     if (block)
         block_publish_code(block);
     return block;
 }
 
-struct block *translate_block(const struct code_bytes *code) {
-    struct block *block = translate(code, BLOCK_INSTRUCTIONS);
+struct block *translate_block(const struct code_bytes *code, unsigned version) {
+    struct block *block = translate(code, version, BLOCK_INSTRUCTIONS);
     if (!block)
         return NULL;
     block_publish(block);
     for (unsigned i = 0; i < block->link_count; i++) {
         struct link *link = link_get(first_link + i);
-        struct block *to = link->site ? block_find(link->target) : NULL;
+        struct block *to = link->site ? block_find(link->target, link->version) : NULL;
         if (to)
             block_link(link, to);
     }

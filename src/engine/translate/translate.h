@@ -13,10 +13,10 @@ struct code_bytes {
     uint8_t bytes[1024 + 16];
 };
 
-// Translates the block at code->pc. The cache lock is held. Returns NULL when the cache is full.
-struct block *translate_block(const struct code_bytes *code);
+// Translates the block at code->pc for a version (cache/version.h). The cache lock is held. Returns NULL when the cache is full.
+struct block *translate_block(const struct code_bytes *code, unsigned version);
 // The same for one instruction only, in a block that no other leads to.
-struct block *translate_single(const struct code_bytes *code);
+struct block *translate_single(const struct code_bytes *code, unsigned version);
 
 // The target sees a copy of the vdso, in reach of the cache. The data that its code refers to stays
 // with the real one: what leads out of the copy is taken from there.

@@ -1,6 +1,7 @@
 #include "tools/memcheck/memcheck.h"
 
 #include <string.h>
+#include <Zydis/Zydis.h>
 
 #include "tools/memcheck/shadow.h"
 #include "tools/tools.h"
@@ -19,10 +20,22 @@ static void thread_started(void) {
         shadow_make_undefined(first, tool_register(RSP) - RED_ZONE - first);
 }
 
+static struct tool_units units(const ZydisDecodedInstruction *z, const ZydisDecodedOperand *o) {
+    return (struct tool_units){0};
+}
+
+static void *prepare(uint64_t pc, const uint8_t *bytes, const ZydisDecodedInstruction *z,
+                     const ZydisDecodedOperand *o) {
+    return NULL;
+}
+
 const struct tool tool_memcheck = {
     .name = "memcheck",
     .thread_size = sizeof(struct memcheck_thread),
     .shadows = true,
     .start = start,
+    .units = units,
+    .prepare = prepare,
+    .stack_moved = memcheck_stack_moved,
     .thread_started = thread_started,
 };

@@ -9,6 +9,10 @@ struct memcheck_thread {
     struct shadow_registers registers; // must come first
 };
 
+// frames.c; leaves vector registers alone.
+void memcheck_stack_moved(uint64_t from, uint64_t to);
+extern uint64_t memcheck_max_frame; // --max-stackframe: more is a change of stacks
+
 static inline struct memcheck_thread *memcheck_thread(void) {
     return tool_thread_state();
 }

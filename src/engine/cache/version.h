@@ -1,0 +1,26 @@
+// Versions of a block, for tools with shadow memory (docs/memcheck.md): which registers may hold
+// undefined bits when it is entered, and whether its first instruction is followed whatever it uses.
+//
+// A version is named by a small number; 0 is the usual one, for which all registers are defined. A
+// version whose set is larger serves as well: when numbers run out, everything may be undefined.
+#ifndef QUERN_ENGINE_CACHE_VERSION_H
+#define QUERN_ENGINE_CACHE_VERSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct version {
+    uint64_t units; // bits by enum tool_unit
+    bool forced;
+};
+
+enum { VERSIONS_MOST = 4096 };
+
+// With the cache lock held.
+unsigned version_number(uint64_t units, bool forced);
+// No lock.
+struct version version_get(unsigned number);
+// The calling thread's, from what its registers hold. Takes the cache lock where it must.
+unsigned version_of_thread(bool forced);
+
+#endif
