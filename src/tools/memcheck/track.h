@@ -18,6 +18,10 @@
 #include <Zydis/Zydis.h>
 #include "tools/memcheck/registers.h"
 
+// --track-origins, --partial-loads-ok, --undef-value-errors.
+extern bool track_origins, track_partial_loads, track_value_errors;
+void track_start(void); // once, before anything else
+
 struct track; // an instruction, prepared
 
 // Registers of an instruction, bits by enum tool_unit.

@@ -1,0 +1,281 @@
+#include "tools/memcheck/track_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct row {
+    struct vector_rule rule;
+    const char *names; // without the leading v
+};
+
+#define MOVE(lane, control)                                                                        \
+    { CLASS_MOVE, lane, lane, control, false, false }
+#define LANES(lane)                                                                                \
+    { CLASS_LANES, lane, lane, 0, false, false }
+
+static const struct row rows[] = {
+    {MOVE(0, CONTROL_NONE),
+     "movapd movaps movd movddup movdqa movdqa32 movdqa64 movdqu movdqu8 movdqu16 movdqu32 "
+     "movdqu64 "
+     "movhlps movhpd movhps movlhps movlpd movlps movmskpd movmskps movntdq movntdqa movntpd "
+     "movntps movntsd movntss movntq movq movsd movsh movshdup movsldup movss movupd movups movw "
+     "lddqu pmovmskb movq2dq movdq2q"},
+    {MOVE(0, CONTROL_NONE),
+     "broadcastf128 broadcastf32x2 broadcastf32x4 broadcastf32x8 broadcastf64x2 broadcastf64x4 "
+     "broadcasti128 broadcasti32x2 broadcasti32x4 broadcasti32x8 broadcasti64x2 broadcasti64x4 "
+     "broadcastsd broadcastss pbroadcastb pbroadcastd pbroadcastq pbroadcastw pbroadcastmb2q "
+     "pbroadcastmw2d"},
+    {MOVE(0, CONTROL_NONE),
+     "extractf128 extractf32x4 extractf32x8 extractf64x2 extractf64x4 extracti128 extracti32x4 "
+     "extracti32x8 extracti64x2 extracti64x4 extractps pextrb pextrd pextrq pextrw insertf128 "
+     "insertf32x4 insertf32x8 insertf64x2 insertf64x4 inserti128 inserti32x4 inserti32x8 "
+     "inserti64x2 inserti64x4 insertps pinsrb pinsrd pinsrq pinsrw"},
+    {MOVE(0, CONTROL_NONE),
+     "alignd alignq palignr blendpd blendps pblendd pblendw perm2f128 perm2i128 pshufd pshufhw "
+     "pshuflw pshufw pslldq psrldq shufpd shufps shuff32x4 shuff64x2 shufi32x4 shufi64x2 "
+     "punpckhbw punpckhdq punpckhqdq punpckhwd punpcklbw punpckldq punpcklqdq punpcklwd "
+     "unpckhpd unpckhps unpcklpd unpcklps prold prolq prord prorq pshldd pshldq pshldw pshrdd "
+     "pshrdq pshrdw"},
+    {MOVE(0, CONTROL_NONE),
+     "pmovsxbd pmovsxbq pmovsxbw pmovsxdq pmovsxwd pmovsxwq pmovzxbd pmovzxbq pmovzxbw pmovzxdq "
+     "pmovzxwd pmovzxwq pmovdb pmovdw pmovqb pmovqd pmovqw pmovwb pmovb2m pmovd2m pmovq2m "
+     "pmovw2m pmovm2b pmovm2d pmovm2q pmovm2w"},
+    {MOVE(8, CONTROL_LAST), "pshufb pshufbitqmb"},
+    {MOVE(32, CONTROL_LAST), "permilps psllvd psrlvd psravd prolvd prorvd pshldvd pshrdvd"},
+    {MOVE(64, CONTROL_LAST), "permilpd psllvq psrlvq psravq prolvq prorvq pshldvq pshrdvq"},
+    {MOVE(16, CONTROL_LAST), "psllvw psrlvw psravw pshldvw pshrdvw"},
+    {MOVE(8, CONTROL_SIGN), "pblendvb"},
+    {MOVE(32, CONTROL_SIGN), "blendvps"},
+    {MOVE(64, CONTROL_SIGN), "blendvpd"},
+    {MOVE(0, CONTROL_COUNT), "pslld psllq psllw psrad psraq psraw psrld psrlq psrlw"},
+    {MOVE(8, CONTROL_FIRST), "permb permt2b pmultishiftqb"},
+    {MOVE(16, CONTROL_FIRST), "permw permt2w"},
+    {MOVE(32, CONTROL_FIRST), "permd permps permt2d permt2ps"},
+    {MOVE(64, CONTROL_FIRST), "permq permpd permt2q permt2pd"},
+    {MOVE(8, CONTROL_OWN), "permi2b"},
+    {MOVE(16, CONTROL_OWN), "permi2w"},
+    {MOVE(32, CONTROL_OWN), "permi2d permi2ps"},
+    {MOVE(64, CONTROL_OWN), "permi2q permi2pd"},
+    {{CLASS_MOVE_MASKED, 8, 8, 0, false, false}, "pexpandb pcompressb pblendmb"},
+    {{CLASS_MOVE_MASKED, 16, 16, 0, false, false}, "pexpandw pcompressw pblendmw"},
+    {{CLASS_MOVE_MASKED, 32, 32, 0, false, false},
+     "pexpandd pcompressd pblendmd expandps compressps blendmps"},
+    {{CLASS_MOVE_MASKED, 64, 64, 0, false, false},
+     "pexpandq pcompressq pblendmq expandpd compresspd blendmpd"},
+    {{CLASS_AND, 0, 0, 0, false, false}, "pand pandd pandq andps andpd"},
+    {{CLASS_AND_NOT, 0, 0, 0, false, false}, "pandn pandnd pandnq andnps andnpd"},
+    {{CLASS_OR, 0, 0, 0, false, false}, "por pord porq orps orpd"},
+    {{CLASS_XOR, 0, 0, 0, false, false}, "pxor pxord pxorq xorps xorpd"},
+    {{CLASS_TERNARY, 0, 0, 0, false, true}, "pternlogd pternlogq"},
+    {{CLASS_ADD, 8, 8, 0, false, false}, "paddb"},
+    {{CLASS_ADD, 16, 16, 0, false, false}, "paddw"},
+    {{CLASS_ADD, 32, 32, 0, false, false}, "paddd"},
+    {{CLASS_ADD, 64, 64, 0, false, false}, "paddq"},
+    {{CLASS_SUBTRACT, 8, 8, 0, false, false}, "psubb"},
+    {{CLASS_SUBTRACT, 16, 16, 0, false, false}, "psubw"},
+    {{CLASS_SUBTRACT, 32, 32, 0, false, false}, "psubd"},
+    {{CLASS_SUBTRACT, 64, 64, 0, false, false}, "psubq"},
+    {{CLASS_EQUAL, 8, 8, 0, false, false}, "pcmpeqb"},
+    {{CLASS_EQUAL, 16, 16, 0, false, false}, "pcmpeqw"},
+    {{CLASS_EQUAL, 32, 32, 0, false, false}, "pcmpeqd"},
+    {{CLASS_EQUAL, 64, 64, 0, false, false}, "pcmpeqq"},
+    {{CLASS_GREATER, 8, 8, 0, false, false}, "pcmpgtb"},
+    {{CLASS_GREATER, 16, 16, 0, false, false}, "pcmpgtw"},
+    {{CLASS_GREATER, 32, 32, 0, false, false}, "pcmpgtd"},
+    {{CLASS_GREATER, 64, 64, 0, false, false}, "pcmpgtq"},
+    {{CLASS_COMPARE, 8, 8, 0, false, false}, "pcmpb pcmpub"},
+    {{CLASS_COMPARE, 16, 16, 0, false, false}, "pcmpw pcmpuw"},
+    {{CLASS_COMPARE, 32, 32, 0, false, false}, "pcmpd pcmpud"},
+    {{CLASS_COMPARE, 64, 64, 0, false, false}, "pcmpq pcmpuq"},
+    {LANES(8),
+     "pabsb paddsb paddusb psubsb psubusb pavgb pavgusb pmaxsb pmaxub pminsb pminub psignb "
+     "gf2p8mulb popcntb"},
+    {LANES(16), "pabsw paddsw paddusw psubsw psubusw pavgw pmaxsw pmaxuw pminsw pminuw psignw "
+                "pmaddubsw pmulhrsw pmulhrw pmulhuw pmulhw pmullw popcntw"},
+    {LANES(32), "pabsd pmaxsd pmaxud pminsd pminud psignd pmaddwd pmulld plzcntd popcntd"},
+    {LANES(64), "pabsq pmaxsq pmaxuq pminsq pminuq psadbw pmullq plzcntq popcntq gf2p8affineqb "
+                "gf2p8affineinvqb"},
+    {LANES(128), "aesdec aesdeclast aesenc aesenclast aesimc aeskeygenassist pclmulqdq dpps dppd "
+                 "mpsadbw dbpsadbw sha1msg1 sha1msg2 sha1nexte sha1rnds4 sha256msg1 sha256msg2 "
+                 "sha256rnds2 phminposuw"},
+    {{CLASS_LANES, 32, 32, 0, false, true}, "pdpbusd pdpbusds pdpwssd pdpwssds dpbf16ps"},
+    {{CLASS_LANES, 64, 64, 0, false, true}, "pmadd52huq pmadd52luq"},
+    {{CLASS_LOW_HALF, 64, 64, 0, false, false}, "pmuldq pmuludq"},
+    {{CLASS_HORIZONTAL, 16, 16, 0, false, false}, "phaddw phaddsw phsubw phsubsw"},
+    {{CLASS_HORIZONTAL, 32, 32, 0, false, false}, "phaddd phsubd haddps hsubps"},
+    {{CLASS_HORIZONTAL, 64, 64, 0, false, false}, "haddpd hsubpd"},
+    {{CLASS_PACK_SIGNED, 16, 8, 0, false, false}, "packsswb"},
+    {{CLASS_PACK_SIGNED, 32, 16, 0, false, false}, "packssdw"},
+    {{CLASS_PACK_UNSIGNED, 16, 8, 0, false, false}, "packuswb"},
+    {{CLASS_PACK_UNSIGNED, 32, 16, 0, false, false}, "packusdw"},
+    {{CLASS_CONVERT, 16, 8, 0, false, false}, "pmovswb pmovuswb"},
+    {{CLASS_CONVERT, 32, 8, 0, false, false}, "pmovsdb pmovusdb"},
+    {{CLASS_CONVERT, 32, 16, 0, false, false}, "pmovsdw pmovusdw"},
+    {{CLASS_CONVERT, 64, 8, 0, false, false}, "pmovsqb pmovusqb"},
+    {{CLASS_CONVERT, 64, 16, 0, false, false}, "pmovsqw pmovusqw"},
+    {{CLASS_CONVERT, 64, 32, 0, false, false}, "pmovsqd pmovusqd"},
+    {{CLASS_WHOLE, 0, 0, 0, false, false}, "pconflictd pconflictq"},
+    {{CLASS_TEST, 0, 0, 0, false, false}, "ptest"},
+    {{CLASS_TEST_SIGNS, 32, 32, 0, false, false}, "testps"},
+    {{CLASS_TEST_SIGNS, 64, 64, 0, false, false}, "testpd"},
+    {{CLASS_TEST_MASK, 8, 8, 0, false, false}, "ptestmb ptestnmb"},
+    {{CLASS_TEST_MASK, 16, 16, 0, false, false}, "ptestmw ptestnmw"},
+    {{CLASS_TEST_MASK, 32, 32, 0, false, false}, "ptestmd ptestnmd"},
+    {{CLASS_TEST_MASK, 64, 64, 0, false, false}, "ptestmq ptestnmq"},
+    {{CLASS_COMPARE_FLAGS, 16, 0, 0, false, false}, "comish ucomish"},
+    {{CLASS_COMPARE_FLAGS, 32, 0, 0, false, false}, "comiss ucomiss"},
+    {{CLASS_COMPARE_FLAGS, 64, 0, 0, false, false}, "comisd ucomisd"},
+    {{CLASS_STRING, 0, 0, 0, false, false}, "pcmpestri pcmpestrm pcmpistri pcmpistrm"},
+    {{CLASS_GATHER, 32, 32, 0, false, false}, "pgatherdd gatherdps"},
+    {{CLASS_GATHER, 32, 64, 0, false, false}, "pgatherdq gatherdpd"},
+    {{CLASS_GATHER, 64, 32, 0, false, false}, "pgatherqd gatherqps"},
+    {{CLASS_GATHER, 64, 64, 0, false, false}, "pgatherqq gatherqpd"},
+    {{CLASS_SCATTER, 32, 32, 0, false, false}, "pscatterdd scatterdps"},
+    {{CLASS_SCATTER, 32, 64, 0, false, false}, "pscatterdq scatterdpd"},
+    {{CLASS_SCATTER, 64, 32, 0, false, false}, "pscatterqd scatterqps"},
+    {{CLASS_SCATTER, 64, 64, 0, false, false}, "pscatterqq scatterqpd"},
+    {{CLASS_MASKED_MOVE, 32, 32, 0, false, false}, "pmaskmovd maskmovps"},
+    {{CLASS_MASKED_MOVE, 64, 64, 0, false, false}, "pmaskmovq maskmovpd"},
+    {{CLASS_MASKED_BYTES, 8, 8, 0, false, false}, "maskmovdqu maskmovq"},
+    {{CLASS_ZERO_UPPER, 0, 0, 0, false, false}, "zeroupper zeroall"},
+    {{CLASS_MASK_LOGIC, 0, 0, 0, false, false},
+     "kandb kandd kandq kandw kandnb kandnd kandnq kandnw korb kord korq korw kxorb kxord kxorq "
+     "kxorw kxnorb kxnord kxnorq kxnorw knotb knotd knotq knotw"},
+    {{CLASS_MASK_SHIFT, 0, 0, 0, false, false},
+     "kshiftlb kshiftld kshiftlq kshiftlw kshiftrb kshiftrd kshiftrq kshiftrw"},
+    {{CLASS_MASK_UNPACK, 0, 0, 0, false, false}, "kunpckbw kunpckdq kunpckwd"},
+    {{CLASS_MASK_ADD, 0, 0, 0, false, false}, "kaddb kaddd kaddq kaddw"},
+    {{CLASS_MASK_TEST, 0, 0, 0, false, false},
+     "kortestb kortestd kortestq kortestw ktestb ktestd ktestq ktestw"},
+    {{CLASS_MASK_MOVE, 0, 0, 0, false, false}, "kmovb kmovd kmovq kmovw"},
+};
+
+// Floating-point arithmetic: these and a suffix that says which numbers, how many of them.
+static const char *const stems[] = {
+    "add",         "addsub",      "cmp",         "div",       "fixupimm",    "fmadd132",
+    "fmadd213",    "fmadd231",    "fmadd",       "fmaddsub",  "fmaddsub132", "fmaddsub213",
+    "fmaddsub231", "fmsub132",    "fmsub213",    "fmsub231",  "fmsub",       "fmsubadd",
+    "fmsubadd132", "fmsubadd213", "fmsubadd231", "fnmadd132", "fnmadd213",   "fnmadd231",
+    "fnmadd",      "fnmsub132",   "fnmsub213",   "fnmsub231", "fnmsub",      "fpclass",
+    "getexp",      "getmant",     "max",         "min",       "mul",         "range",
+    "rcp",         "rcp14",       "rcp28",       "reduce",    "rndscale",    "round",
+    "rsqrt",       "rsqrt14",     "rsqrt28",     "scalef",    "sqrt",        "sub",
+    "exp2",
+};
+
+struct name {
+    const char *text;
+    uint16_t length, row;
+};
+enum { NAMES_MAX = 1024 };
+static struct name names[NAMES_MAX];
+static size_t name_count;
+
+static int compare_text(const char *a, size_t a_length, const char *b, size_t b_length) {
+    int order = memcmp(a, b, a_length < b_length ? a_length : b_length);
+    return order ? order : (a_length > b_length) - (a_length < b_length);
+}
+
+static int compare_names(const void *a, const void *b) {
+    const struct name *x = a, *y = b;
+    return compare_text(x->text, x->length, y->text, y->length);
+}
+
+void vector_rules_start(void) {
+    for (size_t row = 0; row < sizeof rows / sizeof *rows; row++)
+        for (const char *text = rows[row].names; *text;) {
+            size_t length = strcspn(text, " ");
+            if (name_count < NAMES_MAX)
+                names[name_count++] = (struct name){text, length, row};
+            text += length + (text[length] == ' ');
+        }
+    qsort(names, name_count, sizeof *names, compare_names);
+}
+
+static bool stem_is_known(const char *name, size_t length) {
+    for (size_t i = 0; i < sizeof stems / sizeof *stems; i++)
+        if (strlen(stems[i]) == length && !memcmp(stems[i], name, length))
+            return true;
+    return false;
+}
+
+static bool stem_is_unary(const char *name, size_t length) {
+    static const char *const unary[] = {"getexp",  "getmant", "rcp",      "rcp14",
+                                        "rcp28",   "reduce",  "rndscale", "round",
+                                        "rsqrt14", "rsqrt28", "rsqrt",    "sqrt"};
+    for (size_t i = 0; i < sizeof unary / sizeof *unary; i++)
+        if (strlen(unary[i]) == length && !memcmp(unary[i], name, length))
+            return true;
+    return false;
+}
+
+static struct vector_rule arithmetic_rule(const char *name) {
+    static const struct {
+        char suffix[3];
+        uint8_t lane;
+        bool scalar;
+    } suffixes[] = {{"ps", 32, false}, {"pd", 64, false}, {"ph", 16, false},
+                    {"ss", 32, true},  {"sd", 64, true},  {"sh", 16, true}};
+    struct vector_rule rule = {0};
+    size_t length = strlen(name);
+    if (length < 4 || !stem_is_known(name, length - 2))
+        return rule;
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (!strcmp(name + length - 2, suffixes[i].suffix)) {
+            rule.class = suffixes[i].scalar ? CLASS_SCALAR : CLASS_LANES;
+            rule.in_lane = rule.out_lane = suffixes[i].lane;
+        }
+    bool is_fused = !strncmp(name, "fm", 2) || !strncmp(name, "fnm", 3);
+    rule.accumulates = (is_fused && strpbrk(name, "123")) || !strncmp(name, "fixup", 5);
+    rule.unary = stem_is_unary(name, length - 2);
+    if (!strncmp(name, "fpclass", 7))
+        rule.class = CLASS_CLASSIFY;
+    return rule;
+}
+
+// ---- conversions: cvt, perhaps t for truncation, from, 2, to ----
+
+static bool number_kind(const char *name, size_t length, uint8_t *lane, bool *scalar) {
+    static const struct {
+        const char *name;
+        uint8_t lane;
+        bool scalar;
+    } kinds[] = {{"dq", 32, 0},   {"udq", 32, 0},  {"ps", 32, 0},  {"pd", 64, 0}, {"qq", 64, 0},
+                 {"uqq", 64, 0},  {"ph", 16, 0},   {"w", 16, 0},   {"uw", 16, 0}, {"pi", 32, 0},
+                 {"neps", 32, 0}, {"bf16", 16, 0}, {"ss", 32, 1},  {"sd", 64, 1}, {"sh", 16, 1},
+                 {"si", 0, 1},    {"usi", 0, 1},   {"psx", 32, 0}, {"phx", 16, 0}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strlen(kinds[i].name) == length && !memcmp(kinds[i].name, name, length)) {
+            *lane = kinds[i].lane;
+            *scalar |= kinds[i].scalar;
+            return true;
+        }
+    return false;
+}
+
+static struct vector_rule conversion_rule(const char *name) {
+    struct vector_rule rule = {0};
+    bool scalar = false;
+    if (strncmp(name, "cvt", 3))
+        return rule;
+    name += 3;
+    if (*name == 't')
+        name++;
+    const char *two = strchr(name, '2');
+    if (!two || !number_kind(name, two - name, &rule.in_lane, &scalar) ||
+        !number_kind(two + 1, strlen(two + 1), &rule.out_lane, &scalar))
+        return rule;
+    rule.class = scalar ? CLASS_CONVERT_SCALAR : CLASS_CONVERT;
+    return rule;
+}
+
+struct vector_rule vector_rule(const char *name) {
+    if (*name == 'v')
+        name++;
+    struct name wanted = {name, strlen(name), 0};
+    const struct name *found = bsearch(&wanted, names, name_count, sizeof *names, compare_names);
+    if (found)
+        return rows[found->row].rule;
+    struct vector_rule rule = conversion_rule(name);
+    return rule.class ? rule : arithmetic_rule(name);
+}
