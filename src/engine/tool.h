@@ -233,6 +233,7 @@ struct tool {
     bool shadows;                      // wants shadow memory
     const struct tool_symbol *symbols; // ended by a NULL name
 
+    const char *exit_function; // of the C library: called before the process ends by exit
     void (*start)(void); // before the first instruction; options: tool_option
     void (*end)(void);   // the process is about to end, whatever the reason
 
@@ -265,8 +266,12 @@ struct tool {
     void (*mapped)(uint64_t start, uint64_t end, int prot);
     void (*unmapped)(uint64_t start, uint64_t end);
     void (*protected)(uint64_t start, uint64_t end, int prot);
-    void (*signal_delivered)(int number); // the handler's frame has been made
-    void (*signal_returned)(void);
+    void (*signal_delivered)(int number, uint64_t frame, uint64_t frame_end);
+    void (*signal_returned)(uint64_t frame); // registers are those that were interrupted
+    // The instruction at tool_pc has touched memory that is not there; the processor does not tell
+    // the address if it cannot exist.
+    void (*faulted)(const void *prepared, uint64_t address, bool is_known);
+    void (*jumped_nowhere)(uint64_t address); // it has jumped there
     // A client request (valgrind.h's numbering); true if *result is the answer.
     bool (*request)(const uint64_t words[6], uint64_t *result);
 };

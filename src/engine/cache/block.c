@@ -20,7 +20,7 @@ enum {
     ROOM = 64 * 1024,      // more than any block needs, hot and cold
     TABLE_CHUNK = 1 << 20, // code bytes for which a piece of the jump table is mapped
     SYSCALL_TABLE = 1 << 16,
-    HIGH_BITS = 16,        // entries of the look-up for code above 4 GiB
+    HIGH_BITS = 16, // entries of the look-up for code above 4 GiB
 };
 
 struct code_page {
@@ -34,7 +34,7 @@ static struct block *hash[1 << HASH_BITS];
 static struct code_page *pages[1 << HASH_BITS];
 static struct link *links;
 static uint32_t next_link, links_used; // used: since the last flush
-static struct block **by_code; // every block since the last flush, by rising code offset
+static struct block **by_code;         // every block since the last flush, by rising code offset
 static uint32_t by_code_count;
 static uint8_t *hot_end, *cold_begin;
 static uint64_t gates_end;
@@ -48,8 +48,8 @@ static struct chunk {
 static char *arena_at, *arena_end;
 
 // The look-up for high code: key and code by the low 16 bits of the destination. Keys are stored
-// negated, so that key + destination is zero exactly when they match (no flags needed). The same for
-// versions other than 0, where the destination has the version's key added.
+// negated, so that key + destination is zero exactly when they match (no flags needed). The same
+// for versions other than 0, where the destination has the version's key added.
 static uint64_t *high_keys, *high_codes, *version_keys, *version_codes;
 
 uint32_t cache_epoch;
@@ -100,13 +100,8 @@ static void emit_leave(struct emitter *e, unsigned reason) {
     emit64(e, (uint64_t)cache_leave);
 }
 
-// Looks self->jump_target up in the table for high code. rcx is spilled; flags are live. For
-// versions, rcx holds what is to be added.
-static void emit_far_lookup(struct emitter *e, uint64_t *keys, uint64_t *codes) {
-    emit_spill(e, RDX);
-    emit_load_field(e, RDX, TASK_JUMP_TARGET);
-    if (keys == version_keys)
-        emit_add_address(e, RDX, RDX, RCX);
+// Goes on if the key of the destination in rdx is in its place.
+static void emit_compare_key(struct emitter *e, const uint64_t *keys) {
     emit_bytes(e, (uint8_t[]){0x0f, 0xb7, 0xca}, 3);       // movzx ecx, dx
     emit_bytes(e, (uint8_t[]){0x48, 0x8b, 0x0c, 0xcd}, 4); // mov rcx, [rcx*8 + keys]
     emit32(e, (uint64_t)keys);
@@ -114,11 +109,24 @@ static void emit_far_lookup(struct emitter *e, uint64_t *keys, uint64_t *codes) 
     emit_bytes(e, (uint8_t[]){0xe3, 14}, 2); // jrcxz over the next two
     emit_unspill(e, RDX);
     emit_jump(e, CACHE_START);
+}
+
+// Looks self->jump_target up in the table for high code. rcx is spilled; flags are live. For
+// versions, rcx holds what is to be added.
+static void emit_far_lookup(struct emitter *e, uint64_t *keys, uint64_t *codes) {
+    emit_spill(e, RDX);
+    emit_load_field(e, RDX, TASK_JUMP_TARGET);
+    if (keys == version_keys)
+        emit_add_address(e, RDX, RDX, RCX);
+    emit_compare_key(e, keys);
     emit_bytes(e, (uint8_t[]){0x0f, 0xb7, 0xca}, 3);       // movzx ecx, dx
     emit_bytes(e, (uint8_t[]){0x48, 0x8b, 0x0c, 0xcd}, 4); // mov rcx, [rcx*8 + codes]
     emit32(e, (uint64_t)codes);
+    emit_store_field(e, RCX, TASK_ENTRY);
+    emit_compare_key(e, keys); // still: the code belongs to it
     emit_unspill(e, RDX);
-    emit_bytes(e, (uint8_t[]){0xff, 0xe1}, 2); // jmp rcx
+    emit_bytes(e, (uint8_t[]){0x64, 0xff}, 2); // jmp fs:[entry]
+    emit_task_operand(e, 4, TASK_ENTRY);
 }
 
 // A signal that came while a function called from the cache ran has found no place to stop: if
@@ -130,7 +138,7 @@ static void emit_step_if_pending(struct emitter *e) {
     emit_spill(e, RCX);
     emit_load_field32(e, RCX, TASK_PENDING);
     emit_bytes(e, (uint8_t[]){0xe3, 9 + sizeof trap}, 2); // jrcxz over the next
-    emit_bytes(e, (uint8_t[]){0x64, 0xc6}, 2);                // mov byte fs:[stepping], 1
+    emit_bytes(e, (uint8_t[]){0x64, 0xc6}, 2);            // mov byte fs:[stepping], 1
     emit_task_operand(e, 0, TASK_STEPPING);
     emit8(e, 1);
     emit_bytes(e, trap, sizeof trap);
@@ -139,13 +147,13 @@ static void emit_step_if_pending(struct emitter *e) {
 
 // The caller has spilled rsp and rdi and is on the engine's stack. Flags are kept in ah and al.
 static void emit_gate_to(struct emitter *e, void (*function)(uint32_t, uint64_t, void *)) {
-    static const uint8_t save[] = {0x50, 0x51, 0x52, 0x56,             // push rax, rcx, rdx, rsi
-                                   0x41, 0x50, 0x41, 0x51, 0x41, 0x52, // push r8, r9, r10
-                                   0x41, 0x53,                         // push r11
-                                   0x9f, 0x0f, 0x90, 0xc0,             // lahf; seto al
-                                   0x50, 0x48, 0x83, 0xec, 0x08};      // push rax; sub rsp, 8
-    static const uint8_t restore[] = {0x48, 0x83, 0xc4, 0x08, 0x58,    // add rsp, 8; pop rax
-                                      0x04, 0x7f, 0x9e,                // add al, 127; sahf
+    static const uint8_t save[] = {0x50, 0x51, 0x52, 0x56,                // push rax, rcx, rdx, rsi
+                                   0x41, 0x50, 0x41, 0x51, 0x41, 0x52,    // push r8, r9, r10
+                                   0x41, 0x53,                            // push r11
+                                   0x9f, 0x0f, 0x90, 0xc0,                // lahf; seto al
+                                   0x50, 0x48, 0x83, 0xec, 0x08};         // push rax; sub rsp, 8
+    static const uint8_t restore[] = {0x48, 0x83, 0xc4, 0x08, 0x58,       // add rsp, 8; pop rax
+                                      0x04, 0x7f, 0x9e,                   // add al, 127; sahf
                                       0x41, 0x5b, 0x41, 0x5a, 0x41, 0x59, // pop r11, r10, r9
                                       0x41, 0x58, 0x5e, 0x5a, 0x59, 0x58}; // r8, rsi, rdx, rcx, rax
     emit_bytes(e, save, sizeof save);
@@ -183,8 +191,9 @@ static void emit_follow(struct emitter *e, void (*function)(void *)) {
     emit_bytes(e, (uint8_t[]){0x64, 0xf7}, 2); // test dword fs:[flags], direction
     emit_task_operand(e, 0, TASK_FLAGS);
     emit32(e, 0x400);
-    emit_bytes(e, (uint8_t[]){0x74, 1, 0xfd}, 3);             // je over; std
-    emit_bytes(e, (uint8_t[]){0x58, 0x58, 0x04, 0x7f, 0x9e}, 5); // pop rax, twice; add al, 127; sahf
+    emit_bytes(e, (uint8_t[]){0x74, 1, 0xfd}, 3); // je over; std
+    emit_bytes(e, (uint8_t[]){0x58, 0x58, 0x04, 0x7f, 0x9e},
+               5); // pop rax, twice; add al, 127; sahf
     for (unsigned i = 0; i < sizeof kept; i++)
         emit_load_field(e, kept[i], TASK_GPR + 8 * kept[i]);
     emit_step_if_pending(e);
@@ -383,8 +392,7 @@ struct link *link_get(uint32_t index) {
 }
 
 bool cache_room(uint8_t **hot, uint8_t **cold) {
-    if (cold_begin - hot_end < 2 * ROOM || by_code_count == BLOCKS_MAX ||
-        links_used > LINKS_MOST)
+    if (cold_begin - hot_end < 2 * ROOM || by_code_count == BLOCKS_MAX || links_used > LINKS_MOST)
         return false;
     *hot = hot_end;
     *cold = cold_begin;
@@ -453,12 +461,11 @@ uint64_t cache_version_key(unsigned version) {
     return (uint64_t)version << 48 | version * 4099ul;
 }
 
-// A reader takes the key first and the code afterwards: never let it pair a key with another block's
-// code. The first to come stays until it goes.
+// A reader takes the key, the code and the key again: it never pairs a key with another block's
+// code.
 static void enter_far(uint64_t *keys, uint64_t *codes, uint64_t key, const struct block *block) {
     unsigned index = key & ((1 << HIGH_BITS) - 1);
-    if (keys[index])
-        return;
+    __atomic_store_n(&keys[index], 0, __ATOMIC_RELEASE);
     __atomic_store_n(&codes[index], CACHE_START + block->code, __ATOMIC_RELEASE);
     __atomic_store_n(&keys[index], -key, __ATOMIC_RELEASE);
 }

@@ -8,9 +8,11 @@
 
 enum { BUCKETS = 1024, EVERYTHING = 1 };
 
-static struct version versions[VERSIONS_MOST] = {[EVERYTHING] = {.units = ~0ul},
-                                                 [EVERYTHING + 1] = {.units = ~0ul, .forced = true}};
-static unsigned count = EVERYTHING + 2;
+static struct version versions[VERSIONS_MOST] = {
+    [EVERYTHING] = {.units = ~0ul}, [EVERYTHING + 1] = {.units = ~0ul, .forced = true}};
+enum { FIRST = EVERYTHING + 2 };
+static unsigned count = FIRST;
+bool versions_full;
 static uint16_t buckets[BUCKETS], next[VERSIONS_MOST];
 
 static unsigned bucket_of(uint64_t units, bool forced) {
@@ -26,12 +28,20 @@ unsigned version_number(uint64_t units, bool forced) {
     for (unsigned i = buckets[bucket]; i; i = next[i])
         if (versions[i].units == units && versions[i].forced == forced)
             return i;
-    if (count == VERSIONS_MOST)
+    if (count == VERSIONS_MOST) {
+        versions_full = true;
         return EVERYTHING + forced;
+    }
     versions[count] = (struct version){units, forced};
     next[count] = buckets[bucket];
     buckets[bucket] = count;
     return count++;
+}
+
+void versions_reset(void) {
+    memset(buckets, 0, sizeof buckets);
+    count = FIRST;
+    versions_full = false;
 }
 
 struct version version_get(unsigned number) {

@@ -2,7 +2,8 @@
 // undefined bits when it is entered, and whether its first instruction is followed whatever it uses.
 //
 // A version is named by a small number; 0 is the usual one, for which all registers are defined. A
-// version whose set is larger serves as well: when numbers run out, everything may be undefined.
+// version whose set is larger serves as well: when numbers run out, everything may be undefined,
+// until a flush frees them.
 #ifndef QUERN_ENGINE_CACHE_VERSION_H
 #define QUERN_ENGINE_CACHE_VERSION_H
 
@@ -15,6 +16,9 @@ struct version {
 };
 
 enum { VERSIONS_MOST = 4096 };
+
+extern bool versions_full;
+void versions_reset(void); // with the cache flushed
 
 // With the cache lock held.
 unsigned version_number(uint64_t units, bool forced);

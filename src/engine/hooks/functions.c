@@ -78,6 +78,7 @@ static bool is_in(const char *globs, const char *module) {
 enum { PLACES_SIZE = 64 * 1024, PLACE_SIZE = 16 };
 
 static uint64_t next_place, places_end;
+static uint64_t exit_function;
 
 void functions_init(void) {
     if (!tool->symbols)
@@ -86,12 +87,25 @@ void functions_init(void) {
     struct space_attributes attributes = {.prot = PROT_READ | PROT_EXEC, .tag = SPACE_PLAIN};
     void *memory = mmap((void *)start, PLACES_SIZE, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    if (memory != (void *)start || space_map(&target_space, start, start + PLACES_SIZE, &attributes))
+    if (memory != (void *)start ||
+        space_map(&target_space, start, start + PLACES_SIZE, &attributes))
         fatal("no room for the entries of replaced functions");
     memset(memory, 0xf4, PLACES_SIZE); // hlt
     mprotect(memory, PLACES_SIZE, PROT_READ);
     next_place = start;
     places_end = start + PLACES_SIZE;
+}
+
+uint64_t function_at_exit(uint64_t *place, tool_function *after, void *argument) {
+    cache_lock();
+    uint64_t function = next_place < places_end ? exit_function : 0;
+    if (function) {
+        *place = next_place;
+        function_hook(next_place, next_place, TOOL_REPLACE, after, argument);
+        next_place += PLACE_SIZE;
+    }
+    cache_unlock();
+    return function;
 }
 
 static void resolve(void *place) {
@@ -109,6 +123,8 @@ static void hook_symbol(const struct tool_symbol *symbol, uint64_t pc, bool is_i
 }
 
 static void consider(const char *module, const char *name, uint64_t pc, bool is_indirect) {
+    if (tool->exit_function && strcmp(tool->exit_function, name) == 0)
+        exit_function = pc;
     for (const struct tool_symbol *symbol = tool->symbols; symbol->name; symbol++)
         if (strcmp(symbol->name, name) == 0 && is_in(symbol->module, module) && !function_find(pc))
             hook_symbol(symbol, pc, is_indirect);

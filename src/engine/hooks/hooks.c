@@ -1,3 +1,4 @@
+#include <signal.h>
 #include <stdarg.h>
 #include <asm/prctl.h>
 #include <stdlib.h>
@@ -75,6 +76,27 @@ void hooks_unmapped(uint64_t start, uint64_t end) {
     if (tool->shadows)
         shadow_area_clear(start, end);
     TOOL_HOOK(unmapped, start, end);
+}
+
+void hooks_faulted(int number, int code, uint64_t address, bool is_fetch) {
+    struct insn insn;
+    uint8_t bytes[INSN_BYTES];
+    bool is_missing = number == SIGSEGV && (code == SEGV_MAPERR || code == SI_KERNEL);
+    if (!tool->faulted || !is_missing)
+        return;
+    if (is_fetch) {
+        tool->jumped_nowhere(address);
+        return;
+    }
+    if (target_read(bytes, self->pc, sizeof bytes) ||
+        insn_decode(&insn, self->pc, bytes, sizeof bytes) != INSN_VALID)
+        return;
+    insn_operands(&insn);
+    cache_lock(); // guards what is prepared
+    void *prepared = tool->prepare(insn.pc, bytes, &insn.z, insn.operands);
+    cache_unlock();
+    if (prepared)
+        tool->faulted(prepared, address, code != SI_KERNEL);
 }
 
 void hooks_define(unsigned number) {

@@ -27,6 +27,8 @@ void hooks_forked(void);
 // Target memory has come, gone or moved; shadow memory follows. Empty ranges are fine.
 void hooks_mapped(uint64_t start, uint64_t end, int prot);
 void hooks_unmapped(uint64_t start, uint64_t end);
+// The fault that is about to be delivered.
+void hooks_faulted(int number, int code, uint64_t address, bool is_fetch);
 // A general register has been set by the engine.
 void hooks_define(unsigned number);
 void hooks_moved(uint64_t to, uint64_t from, uint64_t size);
@@ -52,6 +54,9 @@ void functions_init(void);
 void function_hook(uint64_t pc, uint64_t shown, enum tool_function_kind, tool_function *,
                    void *argument);
 const struct hooked_function *function_find(uint64_t pc);
+// The tool's exit_function, 0: not there or not wanted; and where it is to return to, which then
+// goes on with `after`.
+uint64_t function_at_exit(uint64_t *place, tool_function *after, void *argument);
 // A module's code has been mapped, or is gone. With the cache lock free.
 void functions_of_module(uint64_t start, uint64_t end, uint64_t offset, const char *path);
 void functions_gone(uint64_t start, uint64_t end);

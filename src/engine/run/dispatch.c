@@ -39,6 +39,7 @@ static void flush(bool high_code) {
         cache_lock();
         cache_high_code |= high_code;
         cache_flush();
+        versions_reset();
         TOOL_HOOK(forget_prepared);
         cache_unlock();
     }
@@ -88,6 +89,10 @@ static struct block *get_block(uint64_t pc, unsigned version) {
         return NULL;
     if (pc >> 32 && !cache_high_code) {
         flush(true);
+        return NULL;
+    }
+    if (versions_full) {
+        flush(false);
         return NULL;
     }
     memory_read_lock();
@@ -166,7 +171,10 @@ static void look_at_fault(void) {
         if (!self->queued.number)
             __atomic_and_fetch(&self->pending, ~PENDING_SIGNAL, __ATOMIC_SEQ_CST);
         signal_restore_mask();
+        return;
     }
+    hooks_faulted(fault->number, fault->info.si_code, fault->fault_address,
+                  fault->trap == TRAP_PAGE_FAULT && (fault->error & ERROR_FETCH) == ERROR_FETCH);
 }
 
 static void handle_pending(void) {
@@ -276,8 +284,11 @@ void run_task(void) {
                            : indirect ? self->exit_version
                                       : version_of_thread(self->forced);
         struct block *block = get_block(self->pc, version);
-        if (!block)
+        if (!block) {
+            link = NULL; // may be stale
+            indirect = false;
             continue;
+        }
         self->forced = false;
         connect(link, indirect, block, epoch);
         link = NULL;

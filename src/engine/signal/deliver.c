@@ -135,8 +135,10 @@ static long write_xstate(uint64_t at) {
     return result ? result : target_write(at + xstate_size, &end, 4);
 }
 
-static long push_frame(const struct queued_signal *queued, const struct kernel_action *action) {
-    uint64_t sp = choose_stack(action);
+// *end is where the frame ends.
+static long push_frame(const struct queued_signal *queued, const struct kernel_action *action,
+                       uint64_t *end) {
+    uint64_t sp = *end = choose_stack(action);
     uint64_t fpstate = (sp - xstate_size - 4) & ~63ul;
     uint64_t at = ((fpstate - sizeof(struct frame)) & ~15ul) - 8;
     struct frame frame = {.return_address = action->restorer,
@@ -202,7 +204,8 @@ static void deliver(struct queued_signal *slot, bool synchronous) {
         self->sighand->actions[number].handler = (uint64_t)SIG_DFL;
         signal_mirror(number);
     }
-    if (push_frame(&queued, &action)) {
+    uint64_t end;
+    if (push_frame(&queued, &action, &end)) {
         siginfo_t info = {.si_signo = SIGSEGV, .si_code = SI_KERNEL};
         if (number == SIGSEGV || blocked)
             signal_die(SIGSEGV, &info);
@@ -210,7 +213,7 @@ static void deliver(struct queued_signal *slot, bool synchronous) {
         deliver(&self->fault, true);
         return;
     }
-    TOOL_HOOK(signal_delivered, number);
+    TOOL_HOOK(signal_delivered, number, self->gpr[RSP], end);
     uint64_t mask = self->sigmask | action.mask;
     if (!(action.flags & SA_NODEFER))
         mask |= signal_bit(number);
@@ -307,6 +310,6 @@ void signal_return(void) {
     self->pc = c->rip;
     self->flags = (self->flags & ~USER_FLAGS) | (c->flags & USER_FLAGS & ~FLAG_TRAP);
     self->trap_flag = c->flags & FLAG_TRAP;
-    TOOL_HOOK(signal_returned);
+    TOOL_HOOK(signal_returned, at);
     signal_set_mask(frame.uc_mask);
 }

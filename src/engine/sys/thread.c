@@ -28,7 +28,7 @@
 #include "engine/task.h"
 #include "wire/wire_target.h"
 
-enum { ENGINE_STACK = 256 * 1024, ROBUST_LIMIT = 2048 };
+enum { ENGINE_STACK = 256 * 1024, ROBUST_LIMIT = 2048, RED_ZONE = 128 };
 
 // What clone and clone3 have in common.
 struct clone_request {
@@ -353,7 +353,28 @@ long sys_exit(long number, struct sys_arguments *args) {
     thread_exit(args->a[0]);
 }
 
+static void exit_now(void *status) {
+    process_exit((long)status);
+}
+
+// The C library may have something to free first. Only where no other thread would be in its way.
+static bool call_exit_function(int status) {
+    static bool called;
+    uint64_t place, sp = ((self->gpr[RSP] - RED_ZONE) & ~15ul) - 8;
+    if (called || self->is_borrowed || !task_is_last())
+        return false;
+    called = true;
+    uint64_t function = function_at_exit(&place, exit_now, (void *)(long)status);
+    if (!function || target_write(sp, &place, sizeof place))
+        return false;
+    self->gpr[RSP] = sp;
+    self->pc = function;
+    return true;
+}
+
 long sys_exit_group(long number, struct sys_arguments *args) {
+    if (call_exit_function(args->a[0]))
+        return SYS_DONE;
     process_exit(args->a[0]);
 }
 

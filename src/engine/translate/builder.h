@@ -46,6 +46,7 @@ struct builder {
     uint64_t units;   // that may be undefined where code is written now (cache/version.h)
     bool force;       // follow the next instruction
     bool followed;    // the instruction being translated is
+    uint64_t written; // units that it writes then
     bool ended; // an unconditional exit has been written
     bool together; // a tool wants no stop before the instruction (tool_keep_together)
     const struct insn *rest; // what the block still has, from the instruction at pc on

@@ -40,10 +40,7 @@ static void emit_shadow_op(struct emitter *e, const struct address *a, unsigned 
         return;
     }
     bool small = a->displacement == (int8_t)a->displacement;
-    unsigned mod = a->base < 0                                  ? 0
-                   : a->displacement == 0 && (a->base & 7) != 5 ? 0
-                   : small                                      ? 1
-                                                                : 2;
+    unsigned mod = a->base < 0 ? 0 : a->displacement == 0 && (a->base & 7) != 5 ? 0 : small ? 1 : 2;
     if (a->base >= 0 && a->index < 0 && (a->base & 7) != 4) {
         emit8(e, mod << 6 | reg << 3 | (a->base & 7));
     } else {
@@ -294,7 +291,7 @@ static void emit_define(struct emitter *e, uint64_t units) {
     }
 }
 
-// rdx = the bytes of 8 units, or one of them
+// reg = the bytes of 8 units, or one of them; the others are 0, or in the set as well
 static void emit_load_units(struct emitter *e, unsigned reg, unsigned group, uint8_t units) {
     if (units & (units - 1)) {
         emit_load_field(e, reg, unit_field(8 * group));
@@ -304,24 +301,23 @@ static void emit_load_units(struct emitter *e, unsigned reg, unsigned group, uin
     emit_task_operand(e, reg, unit_field(8 * group + __builtin_ctz(units)));
 }
 
+// If all of these units are defined, over to the version of `target` for which the rest may not be.
 // Bytes are 0 or 1, so that sums of them do not overflow.
-void checks_head(struct builder *b) {
+static void emit_if_defined(struct builder *b, uint64_t units, uint64_t target) {
     struct emitter *e = &b->e;
     unsigned groups = 0;
     for (unsigned group = 0; group < TOOL_UNITS / 8; group++)
-        groups += (b->units >> 8 * group & 0xff) != 0;
+        groups += (units >> 8 * group & 0xff) != 0;
     bool first = true, second = groups > 1;
-    builder_state(b, STATE_CLEAN, 0);
     emit_spill(e, RCX);
     if (second)
         emit_spill(e, RDX);
-    uint16_t spilled = 1u << RCX | (second ? 1u << RDX : 0);
-    builder_state(b, STATE_WITHIN, spilled);
+    builder_state(b, STATE_WITHIN, 1u << RCX | (second ? 1u << RDX : 0));
     for (unsigned group = 0; group < TOOL_UNITS / 8; group++) {
-        uint8_t units = b->units >> 8 * group;
-        if (!units)
+        uint8_t some = units >> 8 * group;
+        if (!some)
             continue;
-        emit_load_units(e, first ? RCX : RDX, group, units);
+        emit_load_units(e, first ? RCX : RDX, group, some);
         if (!first)
             emit_add_address(e, RCX, RCX, RDX);
         first = false;
@@ -337,13 +333,18 @@ void checks_head(struct builder *b) {
     emit_unspill(e, RCX);
     if (second)
         emit_unspill(e, RDX);
-    uint64_t units = b->units;
-    b->units = 0;
+    uint64_t all = b->units;
+    b->units &= ~units;
     emit_align_patch(e, 1);
     emit8(e, 0xe9);
-    builder_exit_rel32(b, b->start);
-    b->units = units;
+    builder_exit_rel32(b, target);
+    b->units = all;
     over[-1] = e->at - over;
+}
+
+void checks_head(struct builder *b) {
+    builder_state(b, STATE_CLEAN, 0);
+    emit_if_defined(b, b->units, b->start);
 }
 
 // ---- following ---------------------------------------------------------------------------------
@@ -391,6 +392,7 @@ static void follow(struct builder *b, struct insn *insn) {
     emit_move_imm(&b->e, RDI, (uint64_t)followed);
     emit_gate_call(&b->e, cache_gate_follow);
     b->units |= units.writes;
+    b->written = units.writes;
 }
 
 static void define_overwritten(struct builder *b, struct insn *insn) {
@@ -476,6 +478,7 @@ void checks_release(struct builder *b, unsigned size) {
 void checks_before(struct builder *b, struct insn *insn) {
     insn_operands(insn);
     b->followed = false;
+    b->written = 0;
     bool moves_stack = release_of(insn) < 0;
     if (b->force || reads_undefined(b, insn) || needs_following(insn)) {
         b->force = false;
@@ -508,4 +511,7 @@ void checks_after(struct builder *b, struct insn *insn) {
         emit_gate_begin(&b->e);
         emit_gate_call(&b->e, cache_gate_to(stack_moved));
     }
+    // What has turned out to be defined need not be followed from here on.
+    if (b->written)
+        emit_if_defined(b, b->written, insn_next(insn));
 }

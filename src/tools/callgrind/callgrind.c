@@ -246,11 +246,11 @@ static void on_unmapped(uint64_t start, uint64_t end) {
     functions_drop(start, end);
 }
 
-static void on_signal(int number) {
+static void on_signal(int number, uint64_t frame, uint64_t frame_end) {
     thread_interrupted(tool_thread_state(), tool_register(4));
 }
 
-static void on_signal_returned(void) {
+static void on_signal_returned(uint64_t frame) {
     thread_continued(tool_thread_state());
 }
 

@@ -1,16 +1,28 @@
 #include "tools/memcheck/memcheck.h"
 
+#include <stdlib.h>
 #include <string.h>
-#include <Zydis/Zydis.h>
 
+#include "tools/memcheck/errors.h"
 #include "tools/memcheck/shadow.h"
+#include "tools/memcheck/track.h"
 #include "tools/tools.h"
 
 enum { RSP = 4, RED_ZONE = 128 };
 
+static bool is_option(const char *name, const char *value) {
+    const char *given = tool_option(name);
+    return given && strcmp(given, value) == 0;
+}
+
 static void start(void) {
-    const char *values = tool_option("undef-value-errors");
-    shadow_undefined_values = !values || strcmp(values, "no") != 0;
+    const char *frame = tool_option("max-stackframe");
+    shadow_undefined_values = track_value_errors = !is_option("undef-value-errors", "no");
+    track_origins = is_option("track-origins", "yes");
+    track_partial_loads = !is_option("partial-loads-ok", "no");
+    if (frame)
+        memcheck_max_frame = strtoul(frame, NULL, 0);
+    track_start();
 }
 
 // A thread's stack below its stack pointer is free to be used and undefined.
@@ -20,22 +32,43 @@ static void thread_started(void) {
         shadow_make_undefined(first, tool_register(RSP) - RED_ZONE - first);
 }
 
+static void thread_ended(void) {
+    memcheck_forget_signals();
+}
+
 static struct tool_units units(const ZydisDecodedInstruction *z, const ZydisDecodedOperand *o) {
-    return (struct tool_units){0};
+    struct track_units units = track_units(z, o);
+    return (struct tool_units){units.reads, units.writes, units.kills};
 }
 
 static void *prepare(uint64_t pc, const uint8_t *bytes, const ZydisDecodedInstruction *z,
-                     const ZydisDecodedOperand *o) {
-    return NULL;
+                     const ZydisDecodedOperand *operands) {
+    return track_prepare(pc, bytes, z, operands);
 }
 
+// Looking at the instruction again as if the page were not addressable says what it did there.
+static void faulted(const void *prepared, uint64_t address, bool is_known) {
+    shadow_assume_missing(address, !is_known);
+    track_run(prepared);
+    shadow_assume_nothing();
+}
+
+void stub_after(long number, const uint64_t a[6], long result);
 const struct tool tool_memcheck = {
     .name = "memcheck",
     .thread_size = sizeof(struct memcheck_thread),
     .shadows = true,
+    .exit_function = "__libc_freeres",
     .start = start,
     .units = units,
     .prepare = prepare,
+    .forget_prepared = track_forget_all,
+    .follow = (void (*)(const void *))track_run,
     .stack_moved = memcheck_stack_moved,
     .thread_started = thread_started,
+    .thread_ended = thread_ended,
+    .signal_delivered = memcheck_signal_delivered,
+    .signal_returned = memcheck_signal_returned,
+    .faulted = faulted, .after_system_call = stub_after,
+    .jumped_nowhere = error_jump,
 };

@@ -7,7 +7,13 @@
 // The state of a thread: tool_thread_state.
 struct memcheck_thread {
     struct shadow_registers registers; // must come first
+    struct interrupted *interrupted;   // by signals whose handlers have not returned
 };
+
+// signals.c
+void memcheck_signal_delivered(int number, uint64_t frame, uint64_t frame_end);
+void memcheck_signal_returned(uint64_t frame);
+void memcheck_forget_signals(void); // the thread ends
 
 // frames.c; leaves vector registers alone.
 void memcheck_stack_moved(uint64_t from, uint64_t to);

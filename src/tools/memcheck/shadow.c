@@ -138,6 +138,31 @@ void shadow_make_defined_if_addressable(uint64_t start, size_t size) {
             shadow_set_bits(start + i, 0);
 }
 
+// ---- faults ------------------------------------------------------------------------------------
+
+enum { PAGE = 4096 };
+
+static _Thread_local struct {
+    bool active, all;
+    uint64_t page;
+} missing;
+
+void shadow_assume_missing(uint64_t address, bool all) {
+    missing.active = true;
+    missing.all = all;
+    missing.page = address / PAGE;
+}
+
+void shadow_assume_nothing(void) {
+    missing.active = false;
+}
+
+static bool is_missing(uint64_t start, size_t size) {
+    if (__builtin_expect(!missing.active, true))
+        return false;
+    return missing.all || (start / PAGE <= missing.page && (start + size - 1) / PAGE >= missing.page);
+}
+
 // ---- one byte ----------------------------------------------------------------------------------
 
 // Below the stack pointer of the thread that runs, on its own stack.
@@ -150,6 +175,8 @@ static bool is_below_stack(uint64_t address) {
 
 bool shadow_state(uint64_t address, uint8_t *bits) {
     *bits = 0;
+    if (is_missing(address, 1))
+        return false;
     if (!tool_has_shadow(address, 1))
         return true;
     uint8_t byte = *shadow_of(address);
@@ -191,6 +218,10 @@ static size_t defined_run(uint64_t start, size_t size) {
 }
 
 static enum shadow_verdict check(uint64_t start, size_t size, uint64_t *bad, bool values) {
+    if (is_missing(start, size)) {
+        *bad = start;
+        return SHADOW_BAD_ADDRESS;
+    }
     if (!tool_has_shadow(start, size))
         return SHADOW_FINE;
     size_t done = 0;

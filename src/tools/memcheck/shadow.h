@@ -31,6 +31,11 @@ static inline uint8_t *shadow_of(uint64_t address) {
 // --undef-value-errors=no: nothing is ever called undefined.
 extern bool shadow_undefined_values;
 
+// While an access that has faulted is looked at: its page counts as not addressable; all: everything
+// does. For the calling thread.
+void shadow_assume_missing(uint64_t address, bool all);
+void shadow_assume_nothing(void);
+
 // The state of whole ranges. Parts that are not mapped are passed over.
 void shadow_make_noaccess(uint64_t start, size_t size);
 void shadow_make_undefined(uint64_t start, size_t size);

@@ -1,0 +1,13 @@
+#include "tools/memcheck/errors.h"
+#include "engine/tool.h"
+#include <unistd.h>
+static void st(void){ uint64_t pcs[8]; size_t n=tool_stack(pcs,8); for(size_t i=0;i<n;i++) tool_say("     at 0x%lx", pcs[i]); }
+void error_access(uint64_t address, size_t size, bool write){ tool_say("Invalid %s of size %zu at 0x%lx (rsp 0x%lx)", write?"write":"read", size, address, tool_register(4)); st(); }
+void error_condition(uint32_t origin){ tool_say("Conditional jump"); st(); }
+void error_value(unsigned size, uint32_t origin){ tool_say("Use of uninit value %u", size); st(); }
+void error_jump(uint64_t address){ tool_say("Jump to 0x%lx", address); st(); }
+#include "tools/memcheck/shadow.h"
+void stub_after(long number, const uint64_t a[6], long result);
+void stub_after(long number, const uint64_t a[6], long result) {
+    for (int i=0;i<6;i++) { struct tool_mapping m; if (a[i]>4096 && tool_mapping_at(a[i],&m) && m.start<=a[i]) { size_t n= number==0||number==17? (result>0?result:0) : 256; if (n> m.end-a[i]) n=m.end-a[i]; shadow_make_defined_if_addressable(a[i], n);} }
+}
