@@ -119,6 +119,7 @@ bool tool_is_stack(uint64_t address); // of any thread
 uint64_t *tool_registers(void); // all 16
 uint64_t tool_flags(void);
 void *tool_thread_state(void);
+uint64_t tool_thread_pointer(void); // fs
 // The call stack, innermost pc first; returns how many.
 size_t tool_stack(uint64_t *pcs, size_t max);
 // Target memory that may not be there: 0 or -EFAULT.
@@ -216,13 +217,19 @@ bool tool_frame_of(uint64_t address, struct tool_frame *);
 enum tool_function_kind {
     TOOL_REPLACE, // hook runs instead; it sets the result (rax); the engine returns to the caller
     TOOL_WATCH,   // hook runs first, then the function itself
+    TOOL_LOCATE,  // nothing happens but that its address is written to *located
 };
 
+// Stands for the program itself, if it defines malloc, calloc, realloc and free.
+#define TOOL_PROGRAM "<program>"
+
 struct tool_symbol {
-    const char *module; // globs on the file's name without directory, divided by |; "*": any
-    const char *name;   // of the symbol, exactly; indirect functions (STT_GNU_IFUNC) too
+    const char *module; // globs on the file's name without directory, divided by |
+    const char *name;   // of the symbol, exactly; indirect functions (STT_GNU_IFUNC) too. Local
+                        // symbols are not replaced
     enum tool_function_kind kind;
     void (*hook)(void);
+    uint64_t *located;
 };
 
 // ---- the tool ----
@@ -257,7 +264,8 @@ struct tool {
     // Events.
     void (*thread_started)(void);
     void (*forking)(void); // a fork is about to be made; other threads go on
-    void (*forked)(void);  // in the child
+    void (*fork_made)(void); // in the parent, also when it failed
+    void (*forked)(void);    // in the child
     // Code of a file has been mapped. Its end is told by `unmapped`.
     void (*module)(uint64_t start, uint64_t end, uint64_t offset, const char *path);
     void (*thread_ended)(void);

@@ -12,6 +12,7 @@
 #include "engine/layout.h"
 #include "engine/load/file.h"
 #include "engine/memory/memory.h"
+#include "engine/run/process.h"
 #include "engine/task.h"
 
 enum { BUCKETS = 1024 };
@@ -58,12 +59,12 @@ static void call_hook(void *hook) {
     ((void (*)(void))hook)();
 }
 
-static bool is_in(const char *globs, const char *module) {
+static bool is_in(const char *globs, const char *module, bool is_program) {
     char glob[256];
     while (*globs) {
         size_t size = strcspn(globs, "|");
         snprintf(glob, sizeof glob, "%.*s", (int)size, globs);
-        if (fnmatch(glob, module, 0) == 0)
+        if (strcmp(glob, TOOL_PROGRAM) == 0 ? is_program : fnmatch(glob, module, 0) == 0)
             return true;
         globs += size + (globs[size] == '|');
     }
@@ -113,7 +114,11 @@ static void resolve(void *place) {
 }
 
 static void hook_symbol(const struct tool_symbol *symbol, uint64_t pc, bool is_indirect) {
-    if (!is_indirect) {
+    if (symbol->kind == TOOL_LOCATE) {
+        *symbol->located = pc;
+    } else if (function_find(pc)) {
+        return; // by another name
+    } else if (!is_indirect) {
         function_hook(pc, pc, symbol->kind, call_hook, (void *)symbol->hook);
     } else if (symbol->kind == TOOL_REPLACE && next_place < places_end) {
         function_hook(next_place, pc, TOOL_REPLACE, call_hook, (void *)symbol->hook);
@@ -122,60 +127,119 @@ static void hook_symbol(const struct tool_symbol *symbol, uint64_t pc, bool is_i
     }
 }
 
-static void consider(const char *module, const char *name, uint64_t pc, bool is_indirect) {
-    if (tool->exit_function && strcmp(tool->exit_function, name) == 0)
-        exit_function = pc;
-    for (const struct tool_symbol *symbol = tool->symbols; symbol->name; symbol++)
-        if (strcmp(symbol->name, name) == 0 && is_in(symbol->module, module) && !function_find(pc))
-            hook_symbol(symbol, pc, is_indirect);
+// The tool's symbols that may be in the module at hand, by hash of the name. Under the cache lock.
+enum { NAMES = 512, WANTED = 1024 };
+
+static struct wanted {
+    const struct tool_symbol *symbol;
+    struct wanted *next;
+} wanted[WANTED], *names[NAMES];
+
+static struct wanted **wanted_by(const char *name) {
+    uint32_t hash = 2166136261u;
+    for (; *name; name++)
+        hash = (hash ^ (uint8_t)*name) * 16777619u;
+    return &names[(hash ^ hash >> 16) % NAMES];
 }
 
-// Symbols of one table that lie in [first, last) of the file's own numbering.
-static void read_symbols(const struct file_view *file, const Elf64_Shdr *sections, unsigned count,
-                         const Elf64_Shdr *table, const char *module, uint64_t first, uint64_t last,
-                         uint64_t bias) {
-    if (table->sh_link >= count)
+static bool choose_wanted(const char *module, bool is_program) {
+    const char *globs = NULL;
+    bool is_wanted = false;
+    unsigned count = 0;
+    memset(names, 0, sizeof names);
+    for (const struct tool_symbol *symbol = tool->symbols; symbol->name && count < WANTED;
+         symbol++) {
+        if (symbol->module != globs) // many have the same
+            is_wanted = is_in(globs = symbol->module, module, is_program);
+        if (!is_wanted)
+            continue;
+        struct wanted **same = wanted_by(symbol->name);
+        wanted[count] = (struct wanted){symbol, *same};
+        *same = &wanted[count++];
+    }
+    return count > 0;
+}
+
+// A module's file, and its code in the file's own numbering.
+struct module {
+    const struct file_view *file;
+    uint64_t first, last, bias;
+    bool has[4]; // the functions that make an allocator
+};
+
+typedef void visit_symbol(struct module *, const char *name, const Elf64_Sym *);
+
+static void consider(struct module *module, const char *name, const Elf64_Sym *symbol) {
+    if (symbol->st_value < module->first || symbol->st_value >= module->last)
         return;
-    const Elf64_Shdr *texts = &sections[table->sh_link];
-    const Elf64_Sym *symbols = file_part(file, table->sh_offset, table->sh_size);
-    const char *names = file_part(file, texts->sh_offset, texts->sh_size);
+    if (tool->exit_function && strcmp(tool->exit_function, name) == 0)
+        exit_function = module->bias + symbol->st_value;
+    bool is_indirect = ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC;
+    bool is_local = ELF64_ST_BIND(symbol->st_info) == STB_LOCAL;
+    for (const struct wanted *it = *wanted_by(name); it; it = it->next)
+        if (strcmp(it->symbol->name, name) == 0 && !(is_local && it->symbol->kind == TOOL_REPLACE))
+            hook_symbol(it->symbol, module->bias + symbol->st_value, is_indirect);
+}
+
+static void look_for_allocator(struct module *module, const char *name, const Elf64_Sym *symbol) {
+    static const char functions[][8] = {"malloc", "calloc", "realloc", "free"};
+    if (ELF64_ST_BIND(symbol->st_info) == STB_LOCAL)
+        return;
+    for (unsigned i = 0; i < 4; i++)
+        if (strcmp(name, functions[i]) == 0)
+            module->has[i] = true;
+}
+
+static void read_symbols(struct module *module, const Elf64_Shdr *table, const Elf64_Shdr *texts,
+                         visit_symbol *visit) {
+    const Elf64_Sym *symbols = file_part(module->file, table->sh_offset, table->sh_size);
+    const char *names = file_part(module->file, texts->sh_offset, texts->sh_size);
     if (!symbols || !names || !texts->sh_size || names[texts->sh_size - 1])
         return;
     for (size_t i = 0; i < table->sh_size / sizeof *symbols; i++) {
         const Elf64_Sym *symbol = &symbols[i];
         unsigned type = ELF64_ST_TYPE(symbol->st_info);
         if ((type == STT_FUNC || type == STT_GNU_IFUNC) && symbol->st_shndx != SHN_UNDEF &&
-            symbol->st_value >= first && symbol->st_value < last &&
             symbol->st_name < texts->sh_size)
-            consider(module, names + symbol->st_name, bias + symbol->st_value,
-                     type == STT_GNU_IFUNC);
+            visit(module, names + symbol->st_name, symbol);
     }
 }
 
-static void read_module(const struct file_view *file, const char *module, uint64_t start,
-                        uint64_t end, uint64_t offset) {
-    uint64_t address;
-    if (!file_code_address(file, offset, &address))
-        return;
-    const Elf64_Ehdr *header = file_part(file, 0, sizeof *header);
+static void read_tables(struct module *module, visit_symbol *visit) {
+    const Elf64_Ehdr *header = file_part(module->file, 0, sizeof *header);
     const Elf64_Shdr *sections =
-        file_part(file, header->e_shoff, header->e_shnum * sizeof *sections);
+        file_part(module->file, header->e_shoff, header->e_shnum * sizeof *sections);
     if (!sections || header->e_shentsize != sizeof *sections)
         return;
     for (unsigned i = 0; i < header->e_shnum; i++)
-        if (sections[i].sh_type == SHT_SYMTAB || sections[i].sh_type == SHT_DYNSYM)
-            read_symbols(file, sections, header->e_shnum, &sections[i], module, address,
-                         address + (end - start), start - address);
+        if ((sections[i].sh_type == SHT_SYMTAB || sections[i].sh_type == SHT_DYNSYM) &&
+            sections[i].sh_link < header->e_shnum)
+            read_symbols(module, &sections[i], &sections[sections[i].sh_link], visit);
+}
+
+static bool is_allocating_program(struct module *module, const char *path) {
+    if (!process.program || strcmp(path, process.program) != 0)
+        return false;
+    read_tables(module, look_for_allocator);
+    return module->has[0] && module->has[1] && module->has[2] && module->has[3];
 }
 
 void functions_of_module(uint64_t start, uint64_t end, uint64_t offset, const char *path) {
     TOOL_HOOK(module, start, end, offset, path);
     struct file_view file;
+    uint64_t address;
     if (!tool->symbols || !file_open(&file, path))
         return;
-    const char *slash = strrchr(path, '/');
-    cache_lock();
-    read_module(&file, slash ? slash + 1 : path, start, end, offset);
-    cache_unlock();
+    if (file_code_address(&file, offset, &address)) {
+        struct module module = {.file = &file,
+                                .first = address,
+                                .last = address + (end - start),
+                                .bias = start - address};
+        const char *slash = strrchr(path, '/');
+        cache_lock();
+        if (choose_wanted(slash ? slash + 1 : path, is_allocating_program(&module, path)))
+            read_tables(&module, consider);
+        cache_unlock();
+    }
     file_close(&file);
 }

@@ -436,6 +436,10 @@ int tool_thread_id(void) {
     return self->tid;
 }
 
+uint64_t tool_thread_pointer(void) {
+    return self->fs_base;
+}
+
 void *tool_thread_state(void) {
     return self->tool;
 }

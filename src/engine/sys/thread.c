@@ -248,6 +248,7 @@ static long fork_process(const struct clone_request *request) {
         signal_restore_mask();
         return 0;
     }
+    TOOL_HOOK(fork_made);
     task_unlock_list();
     cache_unlock();
     memory_unlock();

@@ -92,7 +92,7 @@ static void on_end(void) {
 }
 
 static const struct tool_symbol symbols[] = {
-    {"*", "malloc", TOOL_WATCH, on_watched_call},
+    {"*", "malloc", TOOL_WATCH, on_watched_call, NULL},
     {0},
 };
 
