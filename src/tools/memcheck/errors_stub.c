@@ -11,3 +11,7 @@ void stub_after(long number, const uint64_t a[6], long result);
 void stub_after(long number, const uint64_t a[6], long result) {
     for (int i=0;i<6;i++) { struct tool_mapping m; if (a[i]>4096 && tool_mapping_at(a[i],&m) && m.start<=a[i]) { size_t n= number==0||number==17? (result>0?result:0) : 256; if (n> m.end-a[i]) n=m.end-a[i]; shadow_make_defined_if_addressable(a[i], n);} }
 }
+void error_free(uint64_t address, const char *function){ tool_say("Invalid free of 0x%lx by %s", address, function); st(); }
+void error_mismatched_free(uint64_t address){ tool_say("Mismatched free of 0x%lx", address); st(); }
+void error_overlap(const char *function, uint64_t to, uint64_t from, size_t size, bool has_size){ tool_say("Overlap in %s(0x%lx, 0x%lx, %zu)", function, to, from, size); st(); }
+void error_fishy(const char *function, const char *argument, int64_t value){ tool_say("Fishy %s of %s: %ld", argument, function, value); st(); }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "engine/tool.h"
 
 enum heap_maker { HEAP_MALLOC, HEAP_NEW, HEAP_NEW_ARRAY, HEAP_CLIENT };
 enum heap_state { HEAP_LIVE, HEAP_FREED };
@@ -23,8 +24,10 @@ struct heap_block {
     size_t alignment;
 };
 
-void heap_start(void); // reads options
-void heap_forked(void);
+void heap_start(void);     // reads options
+void heap_forking(void);   // before a fork: other threads' changes are complete
+void heap_fork_made(void); // in the parent, also when it failed
+void heap_forked(void);    // in the child
 void heap_thread_ended(void);
 
 // The block that an address belongs to: inside it, or in the red zones around it; live ones before
@@ -34,6 +37,7 @@ bool heap_find(uint64_t address, struct heap_block *);
 uint64_t heap_allocate(size_t size, size_t alignment, enum heap_maker, bool zeroed);
 void heap_free(uint64_t address, enum heap_maker, const char *function);
 uint64_t heap_resize(uint64_t address, size_t size);
+size_t heap_size_of(uint64_t address); // of the live block that begins there, else 0
 
 // Blocks that the target declares itself (MALLOCLIKE_BLOCK and memory pools).
 void heap_declare(uint64_t start, size_t size, size_t red_zone, bool zeroed);
@@ -47,15 +51,15 @@ struct heap_totals {
 struct heap_totals heap_totals(void);
 
 // While all other threads are stopped (leaks.c), without locks and malloc: live blocks, declared
-// ones included, in order of address, from the first that starts at `from` or later, at most `room`.
-// Returns how many. There are heap_live_count of them in all (or fewer).
+// ones included, in order of address, from the first that starts at `from` or later, at most
+// `room`. Returns how many. There are heap_live_count of them in all (or fewer).
 size_t heap_live_count(void);
 size_t heap_list_live(uint64_t from, struct heap_block *blocks, size_t room);
 // Whether the address lies in memory that the allocator gives blocks from: scanned block by block
 // only. *end: up to where the answer is the same.
 bool heap_owns(uint64_t address, uint64_t *end);
 
-extern const struct tool_symbol heap_symbols[];   // malloc and its kin (entry.c)
-extern const struct tool_symbol string_symbols[]; // mem* and str* (strings.c)
+// All that is replaced; filled in by heap_start.
+extern struct tool_symbol heap_symbols[];
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tools/memcheck/errors.h"
+#include "tools/memcheck/heap.h"
 #include "tools/memcheck/shadow.h"
 #include "tools/memcheck/track.h"
 #include "tools/tools.h"
@@ -23,6 +24,7 @@ static void start(void) {
     if (frame)
         memcheck_max_frame = strtoul(frame, NULL, 0);
     track_start();
+    heap_start();
 }
 
 // A thread's stack below its stack pointer is free to be used and undefined.
@@ -34,6 +36,7 @@ static void thread_started(void) {
 
 static void thread_ended(void) {
     memcheck_forget_signals();
+    heap_thread_ended();
 }
 
 static struct tool_units units(const ZydisDecodedInstruction *z, const ZydisDecodedOperand *o) {
@@ -58,8 +61,12 @@ const struct tool tool_memcheck = {
     .name = "memcheck",
     .thread_size = sizeof(struct memcheck_thread),
     .shadows = true,
+    .symbols = heap_symbols,
     .exit_function = "__libc_freeres",
     .start = start,
+    .forking = heap_forking,
+    .fork_made = heap_fork_made,
+    .forked = heap_forked,
     .units = units,
     .prepare = prepare,
     .forget_prepared = track_forget_all,

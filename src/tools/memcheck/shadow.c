@@ -202,14 +202,14 @@ void shadow_set_bits(uint64_t address, uint8_t bits) {
 
 // ---- checks ------------------------------------------------------------------------------------
 
-// How many bytes from here on are addressable and defined, as far as words tell.
-static size_t defined_run(uint64_t start, size_t size) {
+// How many bytes from here on are addressable and defined, or all undefined, as far as words tell.
+static size_t fine_run(uint64_t start, size_t size, bool undefined_too) {
     const uint8_t *at = shadow_of(start);
     size_t done = 0;
     uint64_t word;
     for (; done + 8 <= size; done += 8) {
         __builtin_memcpy(&word, at + done, 8);
-        if (word)
+        if (word && !(undefined_too && word == ~0ul))
             return done + (__builtin_ctzl(word) >> 3);
     }
     while (done < size && !at[done])
@@ -224,9 +224,10 @@ static enum shadow_verdict check(uint64_t start, size_t size, uint64_t *bad, boo
     }
     if (!tool_has_shadow(start, size))
         return SHADOW_FINE;
+    bool undefined_too = !values && !is_below_stack(start) && !is_below_stack(start + size - 1);
     size_t done = 0;
     for (;;) {
-        done += defined_run(start + done, size - done);
+        done += fine_run(start + done, size - done, undefined_too);
         if (done == size)
             return SHADOW_FINE;
         uint8_t bits;

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+void stacks_start(void); // reads options
+
 // The calling thread's stack, at most --num-callers frames. 0: none could be had. No lock where
 // the stack is known already.
 uint32_t stack_here(void);

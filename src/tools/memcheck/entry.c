@@ -1,0 +1,347 @@
+// malloc and its kin, as the target calls them. General registers only, but for what is rare.
+//
+// The allocator of a C library is replaced, those of the usual libraries that stand in for it, what
+// --soname-synonyms=somalloc=PATTERN names, and the program's own if it defines malloc, calloc,
+// realloc and free (statically linked programs, allocators linked in).
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/memcheck/arguments.h"
+#include "tools/memcheck/blocks.h"
+#include "tools/memcheck/errors.h"
+#include "tools/memcheck/heap.h"
+#include "tools/memcheck/shadow.h"
+
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+enum { PAGE = 4096 };
+
+// ---- failing -----------------------------------------------------------------------------------
+
+struct fishy {
+    const char *function, *argument;
+    uint64_t value;
+};
+
+static void report_fishy(void *argument) {
+    const struct fishy *fishy = argument;
+    error_fishy(fishy->function, fishy->argument, fishy->value);
+}
+
+static bool is_fishy(const char *function, const char *argument, uint64_t value) {
+    if (!UNLIKELY((int64_t)value < 0))
+        return false;
+    struct fishy fishy = {function, argument, value};
+    tool_with_vectors(report_fishy, &fishy);
+    return true;
+}
+
+static void return_block(uint64_t block) {
+    if (UNLIKELY(!block))
+        target_set_errno(ENOMEM);
+    set_result(block);
+}
+
+// A C++ allocation that must not fail. To throw, code of the target would have to run; it is ended
+// as by an exception that nobody catches.
+static void end_program(void *unused) {
+    tool_print("new/new[] failed and should throw an exception; it cannot be thrown from here,",
+               false);
+    tool_print("so the program is aborted instead.", true);
+    kill(getpid(), SIGABRT);
+}
+
+static void return_or_end(uint64_t block) {
+    if (UNLIKELY(!block))
+        tool_with_vectors(end_program, NULL);
+    set_result(block);
+}
+
+// ---- the C library's ---------------------------------------------------------------------------
+
+static void on_malloc(void) {
+    arguments_check(1, 0);
+    size_t size = argument(0);
+    return_block(is_fishy("malloc", "size", size) ? 0 : heap_allocate(size, 0, HEAP_MALLOC, false));
+}
+
+static void on_calloc(void) {
+    arguments_check(2, 0);
+    size_t count = argument(0), size = argument(1), bytes;
+    bool is_refused = __builtin_mul_overflow(count, size, &bytes) ||
+                      is_fishy("calloc", "nmemb", count) || is_fishy("calloc", "size", size);
+    return_block(is_refused ? 0 : heap_allocate(bytes, 0, HEAP_MALLOC, true));
+}
+
+static void on_free(void) {
+    arguments_check(1, 0);
+    uint64_t block = argument(0);
+    if (block)
+        heap_free(block, HEAP_MALLOC, "free");
+    set_result(0);
+}
+
+static uint64_t resize(uint64_t block, size_t size) {
+    if (!block)
+        return is_fishy("malloc", "size", size) ? 0 : heap_allocate(size, 0, HEAP_MALLOC, false);
+    if (is_fishy("realloc", "size", size))
+        return 0;
+    return heap_resize(block, size);
+}
+
+static void resize_and_return(uint64_t block, size_t size) {
+    if (block && size == 0 && heap_options.resize_to_zero_frees) {
+        heap_free(block, HEAP_MALLOC, "realloc");
+        set_result(0);
+        return;
+    }
+    return_block(resize(block, size));
+}
+
+static void on_realloc(void) {
+    arguments_check(2, 0);
+    resize_and_return(argument(0), argument(1));
+}
+
+static void on_reallocarray(void) {
+    arguments_check(3, 0);
+    size_t size;
+    if (__builtin_mul_overflow(argument(1), argument(2), &size))
+        return_block(0);
+    else
+        resize_and_return(argument(0), size);
+}
+
+// ---- aligned -----------------------------------------------------------------------------------
+
+static size_t power_of_two(size_t alignment) {
+    if (alignment <= LEAST_ALIGNMENT)
+        return LEAST_ALIGNMENT;
+    if (alignment > (size_t)1 << 62)
+        return (size_t)1 << 62;
+    return (size_t)1 << (64 - __builtin_clzl(alignment - 1));
+}
+
+static uint64_t allocate_aligned(size_t alignment, size_t size) {
+    if (is_fishy("memalign", "size", size))
+        return 0;
+    return heap_allocate(size, power_of_two(alignment), HEAP_MALLOC, false);
+}
+
+static void on_memalign(void) { // aligned_alloc, too
+    arguments_check(2, 0);
+    return_block(allocate_aligned(argument(0), argument(1)));
+}
+
+static void on_posix_memalign(void) {
+    arguments_check(3, 1);
+    uint64_t place = argument(0), block;
+    size_t alignment = argument(1), size = argument(2);
+    if (alignment % sizeof(void *) || !alignment || alignment & (alignment - 1)) {
+        set_result(EINVAL);
+        return;
+    }
+    block = allocate_aligned(alignment, size);
+    if (!block) {
+        set_result(ENOMEM);
+        return;
+    }
+    if (target_store(place, block))
+        set_result(0);
+}
+
+static void on_valloc(void) {
+    arguments_check(1, 0);
+    return_block(allocate_aligned(PAGE, argument(0)));
+}
+
+static void on_pvalloc(void) {
+    arguments_check(1, 0);
+    size_t size = argument(0);
+    if ((int64_t)size >= 0)
+        size = (size + PAGE - 1) & ~(size_t)(PAGE - 1);
+    return_block(allocate_aligned(PAGE, size));
+}
+
+// ---- about the allocator -----------------------------------------------------------------------
+
+static void on_malloc_usable_size(void) {
+    arguments_check(1, 0);
+    set_result(argument(0) ? heap_size_of(argument(0)) : 0);
+}
+
+static void on_mallopt(void) { // as if it had taken note
+    set_result(1);
+}
+
+static void on_malloc_trim(void) { // nothing was given back
+    set_result(0);
+}
+
+// Both structures have ten members: arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks
+// fordblks keepcost.
+enum { MEMBERS = 10, ARENA = 0, IN_USE = 7 };
+
+static void return_information(void *bytes, size_t size) {
+    uint64_t place = argument(0);
+    if (tool_write(place, bytes, size) == 0)
+        shadow_make_defined(place, size);
+    set_result(place);
+}
+
+static void inform(void *is_wide) {
+    struct heap_totals totals = heap_totals();
+    uint64_t wide[MEMBERS] = {[ARENA] = totals.live_bytes, [IN_USE] = totals.live_bytes};
+    uint32_t narrow[MEMBERS] = {[ARENA] = totals.live_bytes, [IN_USE] = totals.live_bytes};
+    if (is_wide)
+        return_information(wide, sizeof wide);
+    else
+        return_information(narrow, sizeof narrow);
+}
+
+static void on_mallinfo(void) {
+    tool_with_vectors(inform, NULL);
+}
+
+static void on_mallinfo2(void) {
+    static int wide;
+    tool_with_vectors(inform, &wide);
+}
+
+// ---- C++ ---------------------------------------------------------------------------------------
+
+static uint64_t allocate_new(const char *function, size_t size, size_t alignment,
+                             enum heap_maker maker) {
+    if (is_fishy(function, "size", size))
+        return 0;
+    return heap_allocate(size, power_of_two(alignment), maker, false);
+}
+
+static void on_new(void) {
+    arguments_check(1, 0);
+    return_or_end(allocate_new("__builtin_new", argument(0), 0, HEAP_NEW));
+}
+
+static void on_new_nothrow(void) {
+    arguments_check(1, 0);
+    set_result(allocate_new("__builtin_new", argument(0), 0, HEAP_NEW));
+}
+
+static void on_new_aligned(void) {
+    arguments_check(2, 0);
+    return_or_end(allocate_new("__builtin_new_aligned", argument(0), argument(1), HEAP_NEW));
+}
+
+static void on_new_aligned_nothrow(void) {
+    arguments_check(2, 0);
+    set_result(allocate_new("__builtin_new_aligned", argument(0), argument(1), HEAP_NEW));
+}
+
+static void on_new_array(void) {
+    arguments_check(1, 0);
+    return_or_end(allocate_new("__builtin_vec_new", argument(0), 0, HEAP_NEW_ARRAY));
+}
+
+static void on_new_array_nothrow(void) {
+    arguments_check(1, 0);
+    set_result(allocate_new("__builtin_vec_new", argument(0), 0, HEAP_NEW_ARRAY));
+}
+
+static void on_new_array_aligned(void) {
+    arguments_check(2, 0);
+    return_or_end(
+        allocate_new("__builtin_vec_new_aligned", argument(0), argument(1), HEAP_NEW_ARRAY));
+}
+
+static void on_new_array_aligned_nothrow(void) {
+    arguments_check(2, 0);
+    set_result(allocate_new("__builtin_vec_new_aligned", argument(0), argument(1), HEAP_NEW_ARRAY));
+}
+
+static void on_delete(void) {
+    arguments_check(1, 0);
+    if (argument(0))
+        heap_free(argument(0), HEAP_NEW, "delete");
+    set_result(0);
+}
+
+static void on_delete_array(void) {
+    arguments_check(1, 0);
+    if (argument(0))
+        heap_free(argument(0), HEAP_NEW_ARRAY, "delete[]");
+    set_result(0);
+}
+
+// ---- where -------------------------------------------------------------------------------------
+
+enum { MODULES = 1024 };
+
+#define LIBRARIES                                                                                  \
+    "libc.so*|libc-*.so|ld-musl-*|libc.musl-*|libstdc++*|libc++*|*jemalloc*.so*|*tcmalloc*.so*|"   \
+    "*mimalloc*.so*|*hoard*.so*|*snmalloc*.so*|*rpmalloc*.so*|" TOOL_PROGRAM
+
+static char modules[MODULES] = LIBRARIES;
+
+// somalloc=PATTERN among what --soname-synonyms says. NONE means the program itself, which is in
+// the list anyway.
+void entry_start(void) {
+    const char *option = tool_option("soname-synonyms");
+    const char *pattern = option ? strstr(option, "somalloc=") : NULL;
+    if (!pattern)
+        return;
+    pattern += strlen("somalloc=");
+    int size = (int)strcspn(pattern, ",");
+    if (size && strncmp(pattern, "NONE", size) != 0)
+        snprintf(modules, sizeof modules, "%s|%.*s", LIBRARIES, size, pattern);
+}
+
+#define REPLACE(name, hook)                                                                        \
+    { modules, name, TOOL_REPLACE, hook, NULL }
+
+const struct tool_symbol entry_symbols[] = {
+    {modules, "__errno_location", TOOL_LOCATE, NULL, &target_errno_function},
+    REPLACE("malloc", on_malloc),
+    REPLACE("calloc", on_calloc),
+    REPLACE("realloc", on_realloc),
+    REPLACE("reallocarray", on_reallocarray),
+    REPLACE("free", on_free),
+    REPLACE("cfree", on_free),
+    REPLACE("free_sized", on_free),
+    REPLACE("free_aligned_sized", on_free),
+    REPLACE("memalign", on_memalign),
+    REPLACE("aligned_alloc", on_memalign),
+    REPLACE("posix_memalign", on_posix_memalign),
+    REPLACE("valloc", on_valloc),
+    REPLACE("pvalloc", on_pvalloc),
+    REPLACE("malloc_usable_size", on_malloc_usable_size),
+    REPLACE("malloc_size", on_malloc_usable_size),
+    REPLACE("mallopt", on_mallopt),
+    REPLACE("malloc_trim", on_malloc_trim),
+    REPLACE("malloc_stats", on_malloc_trim),
+    REPLACE("mallinfo", on_mallinfo),
+    REPLACE("mallinfo2", on_mallinfo2),
+    REPLACE("_Znwm", on_new),
+    REPLACE("_ZnwmRKSt9nothrow_t", on_new_nothrow),
+    REPLACE("_ZnwmSt11align_val_t", on_new_aligned),
+    REPLACE("_ZnwmSt11align_val_tRKSt9nothrow_t", on_new_aligned_nothrow),
+    REPLACE("_Znam", on_new_array),
+    REPLACE("_ZnamRKSt9nothrow_t", on_new_array_nothrow),
+    REPLACE("_ZnamSt11align_val_t", on_new_array_aligned),
+    REPLACE("_ZnamSt11align_val_tRKSt9nothrow_t", on_new_array_aligned_nothrow),
+    REPLACE("_ZdlPv", on_delete),
+    REPLACE("_ZdlPvm", on_delete),
+    REPLACE("_ZdlPvRKSt9nothrow_t", on_delete),
+    REPLACE("_ZdlPvSt11align_val_t", on_delete),
+    REPLACE("_ZdlPvmSt11align_val_t", on_delete),
+    REPLACE("_ZdlPvSt11align_val_tRKSt9nothrow_t", on_delete),
+    REPLACE("_ZdaPv", on_delete_array),
+    REPLACE("_ZdaPvm", on_delete_array),
+    REPLACE("_ZdaPvRKSt9nothrow_t", on_delete_array),
+    REPLACE("_ZdaPvSt11align_val_t", on_delete_array),
+    REPLACE("_ZdaPvmSt11align_val_t", on_delete_array),
+    REPLACE("_ZdaPvSt11align_val_tRKSt9nothrow_t", on_delete_array),
+    {0},
+};
