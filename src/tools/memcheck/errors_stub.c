@@ -6,11 +6,7 @@ void error_access(uint64_t address, size_t size, bool write){ tool_say("Invalid 
 void error_condition(uint32_t origin){ tool_say("Conditional jump"); st(); }
 void error_value(unsigned size, uint32_t origin){ tool_say("Use of uninit value %u", size); st(); }
 void error_jump(uint64_t address){ tool_say("Jump to 0x%lx", address); st(); }
-#include "tools/memcheck/shadow.h"
-void stub_after(long number, const uint64_t a[6], long result);
-void stub_after(long number, const uint64_t a[6], long result) {
-    for (int i=0;i<6;i++) { struct tool_mapping m; if (a[i]>4096 && tool_mapping_at(a[i],&m) && m.start<=a[i]) { size_t n= number==0||number==17? (result>0?result:0) : 256; if (n> m.end-a[i]) n=m.end-a[i]; shadow_make_defined_if_addressable(a[i], n);} }
-}
+void error_parameter(const char *name, enum parameter_fault fault, uint64_t address, uint32_t origin){ tool_say("Syscall param %s %s byte(s)", name, fault==PARAMETER_REGISTER?"contains uninitialised":fault==PARAMETER_UNADDRESSABLE?"points to unaddressable":"points to uninitialised"); st(); }
 void error_free(uint64_t address, const char *function){ tool_say("Invalid free of 0x%lx by %s", address, function); st(); }
 void error_mismatched_free(uint64_t address){ tool_say("Mismatched free of 0x%lx", address); st(); }
 void error_overlap(const char *function, uint64_t to, uint64_t from, size_t size, bool has_size){ tool_say("Overlap in %s(0x%lx, 0x%lx, %zu)", function, to, from, size); st(); }

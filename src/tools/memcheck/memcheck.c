@@ -6,6 +6,7 @@
 #include "tools/memcheck/errors.h"
 #include "tools/memcheck/heap.h"
 #include "tools/memcheck/shadow.h"
+#include "tools/memcheck/syscalls.h"
 #include "tools/memcheck/track.h"
 #include "tools/tools.h"
 
@@ -56,7 +57,6 @@ static void faulted(const void *prepared, uint64_t address, bool is_known) {
     shadow_assume_nothing();
 }
 
-void stub_after(long number, const uint64_t a[6], long result);
 const struct tool tool_memcheck = {
     .name = "memcheck",
     .thread_size = sizeof(struct memcheck_thread),
@@ -76,6 +76,8 @@ const struct tool tool_memcheck = {
     .thread_ended = thread_ended,
     .signal_delivered = memcheck_signal_delivered,
     .signal_returned = memcheck_signal_returned,
-    .faulted = faulted, .after_system_call = stub_after,
+    .faulted = faulted,
+    .before_system_call = syscalls_before,
+    .after_system_call = syscalls_after,
     .jumped_nowhere = error_jump,
 };

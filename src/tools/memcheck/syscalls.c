@@ -14,7 +14,7 @@ enum { RAX = 0, RCX = 1, RDX = 2, RSI = 6, RDI = 7, R8 = 8, R9 = 9, R10 = 10, R1
 
 static const uint8_t argument_registers[6] = {RDI, RSI, RDX, R10, R8, R9};
 
-enum { NAME_SIZE = 128 };
+enum { NAME_SIZE = 128, WHOLE_SIZE = NAME_SIZE + 64 };
 
 // As the name of a piece: the argument with the number that follows.
 static const char of_argument[] = "%u";
@@ -39,14 +39,14 @@ static unsigned argument_named(const struct syscall_entry *entry, unsigned argum
 
 static void whole_name(const struct pass *pass, const char *name, char *whole) {
     if (strchr(name, '('))
-        snprintf(whole, NAME_SIZE, "%s", name);
+        snprintf(whole, WHOLE_SIZE, "%s", name);
     else
-        snprintf(whole, NAME_SIZE, "%s(%s)", pass->entry->name, name);
+        snprintf(whole, WHOLE_SIZE, "%.60s(%s)", pass->entry->name, name);
 }
 
 static void report(const struct pass *pass, enum shadow_verdict verdict, uint64_t address,
                    const char *format, va_list words) {
-    char name[NAME_SIZE], whole[NAME_SIZE];
+    char name[NAME_SIZE], whole[WHOLE_SIZE];
     bool mine;
     if (format == of_argument)
         argument_named(pass->entry, va_arg(words, unsigned), &mine, name);
@@ -191,7 +191,7 @@ static void check_register(const struct pass *pass, unsigned number, unsigned si
 }
 
 void pass_register(const struct pass *pass, unsigned argument, unsigned size, const char *name) {
-    char own[NAME_SIZE], whole[NAME_SIZE];
+    char own[NAME_SIZE], whole[WHOLE_SIZE];
     bool mine;
     if (!pass->registers)
         return;
@@ -203,7 +203,7 @@ void pass_register(const struct pass *pass, unsigned argument, unsigned size, co
 static void check_registers(const struct pass *pass) {
     check_register(pass, RAX, 8, "(syscallno)");
     for (unsigned i = 0; i < 6; i++) {
-        char name[NAME_SIZE], whole[NAME_SIZE];
+        char name[NAME_SIZE], whole[WHOLE_SIZE];
         bool mine;
         unsigned size = argument_named(pass->entry, i, &mine, name);
         if (!*name)
@@ -281,6 +281,8 @@ void syscalls_before(long number, const uint64_t arguments[6]) {
 }
 
 void syscalls_after(long number, const uint64_t arguments[6], long result) {
+    struct shadow_registers *registers = tool_thread_state();
+    registers->undefined[RAX] = registers->undefined[RCX] = registers->undefined[R11] = 0;
     struct pass pass = {syscalls_entry(number), arguments, NULL, true, result};
     bool failed = result < 0 && result >= -4095;
     if (pass.entry && (!failed || pass.entry->on_failure))

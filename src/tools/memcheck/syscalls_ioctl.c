@@ -16,7 +16,6 @@
 #include <linux/serial.h>
 #include <linux/sockios.h>
 #include <linux/vt.h>
-#include <scsi/scsi_ioctl.h>
 #include <scsi/sg.h>
 #include <sys/ioctl.h>
 #include <sys/time.h>
@@ -34,7 +33,7 @@ struct request {
 };
 
 // What the kernel calls struct termios is shorter than the C library's.
-enum { TERMIOS = 36, TERMIO = 18, TERMIOS2 = 44, IFREQ = sizeof(struct ifreq) };
+enum { TERMIOS = 36, TERMIO = 18, IFREQ = sizeof(struct ifreq) };
 
 #define R(request, way, size)                                                                      \
     { request, way, size, "ioctl(" #request ")" }
@@ -49,10 +48,6 @@ static const struct request requests[] = {
     {TCSETA, TAKES, TERMIO, "ioctl(TCSET{A,AW,AF})"},
     {TCSETAW, TAKES, TERMIO, "ioctl(TCSET{A,AW,AF})"},
     {TCSETAF, TAKES, TERMIO, "ioctl(TCSET{A,AW,AF})"},
-    {TCGETS2, GIVES, TERMIOS2, "ioctl(generic)"},
-    {TCSETS2, TAKES, TERMIOS2, "ioctl(generic)"},
-    {TCSETSW2, TAKES, TERMIOS2, "ioctl(generic)"},
-    {TCSETSF2, TAKES, TERMIOS2, "ioctl(generic)"},
     R(TCSBRK, NUMBER, 0),
     R(TCSBRKP, NUMBER, 0),
     R(TCXONC, NUMBER, 0),
@@ -182,8 +177,8 @@ static const struct request requests[] = {
     R(LOOP_CTL_ADD, NUMBER, 0),
     R(LOOP_CTL_REMOVE, NUMBER, 0),
     R(LOOP_CTL_GET_FREE, NOTHING, 0),
-    R(SCSI_IOCTL_GET_IDLUN, GIVES, 8),
-    R(SCSI_IOCTL_GET_BUS_NUMBER, GIVES, 4),
+    {0x5382, GIVES, 8, "ioctl(SCSI_IOCTL_GET_IDLUN)"},
+    {0x5386, GIVES, 4, "ioctl(SCSI_IOCTL_GET_BUS_NUMBER)"},
     R(SG_GET_VERSION_NUM, GIVES, 4),
     R(SG_EMULATED_HOST, GIVES, 4),
     R(SG_SET_TIMEOUT, TAKES, 4),
