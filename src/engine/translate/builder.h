@@ -49,6 +49,7 @@ struct builder {
     uint64_t written; // units that it writes then
     bool ended; // an unconditional exit has been written
     bool together; // a tool wants no stop before the instruction (tool_keep_together)
+    const struct insn *all;  // instructions of the block
     const struct insn *rest; // what the block still has, from the instruction at pc on
     unsigned rest_count;
     unsigned state_count, exit_count;
@@ -104,8 +105,8 @@ void checks_operand(struct builder *, struct insn *, const ZydisDecodedOperand *
                     const struct address *, uint16_t spilled);
 // At the head of a version with registers that may be undefined: over to version 0 if none is.
 void checks_head(struct builder *);
-// The size bytes below rsp have just been released.
-void checks_release(struct builder *, unsigned size);
+// A return has just released the size bytes below rsp.
+void checks_return(struct builder *, const struct insn *, unsigned size);
 
 // copy.c: instructions that are not control flow.
 void translate_plain(struct builder *, struct insn *);

@@ -11,6 +11,7 @@
 // other.
 #include "engine/cache/version.h"
 #include "engine/hooks/hooks.h"
+#include "engine/layout.h"
 #include "engine/translate/builder.h"
 
 enum {
@@ -457,7 +458,8 @@ __attribute__((target("general-regs-only"))) static void stack_moved(uint32_t un
     tool->stack_moved(self->old_rsp, rsp);
 }
 
-void checks_release(struct builder *b, unsigned size) {
+// The size bytes below rsp have just been released.
+static void emit_release(struct builder *b, unsigned size) {
     struct address a = {.base = RSP, .index = -1, .displacement = -(int)size};
     if (size > INLINE_RELEASE) {
         emit_gate_begin(&b->e);
@@ -471,6 +473,49 @@ void checks_release(struct builder *b, unsigned size) {
         step = piece(size);
         emit_set(&b->e, &a, step, -1u);
     }
+}
+
+// ---- the red zone ------------------------------------------------------------------------------
+//
+// Functions that call no others keep variables below the stack pointer, which no instruction ever
+// releases. Where code does so is noted as it is translated, and a return from nearby releases it.
+
+enum { GRANULE = 64, NEARBY = 1024 / GRANULE, SLOT = 8 };
+
+static uint8_t depths[LOW_END / GRANULE]; // in slots; sparse
+
+static void note_red_zone(const struct insn *insn, const ZydisDecodedOperand *operand) {
+    int64_t displacement = operand->mem.disp.value;
+    if ((operand->mem.base != ZYDIS_REGISTER_RSP && operand->mem.base != ZYDIS_REGISTER_RBP) ||
+        displacement >= 0 || displacement < -RED_ZONE || insn->pc >= LOW_END ||
+        !(operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+        return;
+    // From rbp, which was pushed, one slot more.
+    unsigned slots = (-displacement + SLOT - 1) / SLOT + (operand->mem.base == ZYDIS_REGISTER_RBP);
+    uint8_t *depth = &depths[insn->pc / GRANULE];
+    if (*depth < slots)
+        *depth = slots;
+}
+
+static unsigned red_zone_at(uint64_t pc) {
+    unsigned slots = 0;
+    if (pc >= LOW_END)
+        return 0;
+    for (unsigned i = 0; i < NEARBY && pc / GRANULE >= i; i++)
+        if (depths[pc / GRANULE - i] > slots)
+            slots = depths[pc / GRANULE - i];
+    return slots * SLOT;
+}
+
+void checks_return(struct builder *b, const struct insn *insn, unsigned size) {
+    bool after_leave = b->rest > b->all && b->rest[-1].z.mnemonic == ZYDIS_MNEMONIC_LEAVE;
+    struct address a = {.base = RSP, .index = -1};
+    unsigned zone = after_leave ? 0 : red_zone_at(insn->pc);
+    for (unsigned at = SLOT; at <= zone; at += SLOT) {
+        a.displacement = -(int)(size + at);
+        emit_set(&b->e, &a, SLOT, -1u);
+    }
+    emit_release(b, size);
 }
 
 // ---- around an instruction ---------------------------------------------------------------------
@@ -491,6 +536,7 @@ void checks_before(struct builder *b, struct insn *insn) {
             struct address a;
             if (!touches_memory(insn, operand))
                 continue;
+            note_red_zone(insn, operand);
             if (is_stack_slot(insn, operand) || insn->z.mnemonic == ZYDIS_MNEMONIC_LEAVE)
                 check_stack_slot(b, insn, operand, units);
             else if (plain_address(insn, operand, &b->e, &a))
@@ -506,7 +552,7 @@ void checks_before(struct builder *b, struct insn *insn) {
 void checks_after(struct builder *b, struct insn *insn) {
     int64_t release = release_of(insn);
     if (release > 0 && release < INT32_MAX) {
-        checks_release(b, release);
+        emit_release(b, release);
     } else if (release < 0) {
         emit_gate_begin(&b->e);
         emit_gate_call(&b->e, cache_gate_to(stack_moved));

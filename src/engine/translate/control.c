@@ -83,7 +83,7 @@ static void translate_return(struct builder *b, struct insn *insn) {
         emit32(&b->e, insn->z.raw.imm[0].value.u);
     }
     if (tool->shadows)
-        checks_release(b, 8 + insn->z.raw.imm[0].value.u * (insn->z.raw.imm[0].size != 0));
+        checks_return(b, insn, 8 + insn->z.raw.imm[0].value.u * (insn->z.raw.imm[0].size != 0));
     emit_store_field(&b->e, RCX, TASK_JUMP_TARGET);
     emit_lookup(b, insn, false);
 }

@@ -193,6 +193,7 @@ static void translate_body(struct builder *b, const struct code_bytes *code, uns
     }
     if (b->units && !b->force)
         checks_head(b);
+    b->all = insns;
     for (unsigned i = 0; i < count && !b->ended; i++) {
         b->rest = &insns[i];
         b->rest_count = count - i;
