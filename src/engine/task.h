@@ -64,6 +64,7 @@ struct task {
     uint64_t guard;         // stack pointer of the innermost call_guarded; 0: none
     uint64_t old_rsp;       // before an instruction that moves the stack pointer anywhere
     uint32_t exit_version;  // of an indirect branch that is not in the table
+    uint32_t raised;        // a replaced function has raised a signal
     _Alignas(64) uint8_t tool_memory[4096]; // the tool's state, where it fits
 
     // The rest is for C code only.

@@ -22,6 +22,7 @@
 #define TASK_STEPPING    368
 #define TASK_OLD_RSP      384
 #define TASK_EXIT_VERSION 392
+#define TASK_RAISED       396
 #define TASK_TOOL_MEMORY  448
 #define TASK_GUARD       376
 

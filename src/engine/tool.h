@@ -238,6 +238,7 @@ struct tool {
     const char *name;
     size_t thread_size;                // of the thread's state
     bool shadows;                      // wants shadow memory
+    bool plain_hooks; // functions that replace others leave vector registers alone: called faster
     const struct tool_symbol *symbols; // ended by a NULL name
 
     const char *exit_function; // of the C library: called before the process ends by exit

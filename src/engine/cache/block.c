@@ -54,7 +54,8 @@ static uint64_t *high_keys, *high_codes, *version_keys, *version_codes;
 
 uint32_t cache_epoch;
 bool cache_high_code;
-uint64_t cache_gate_link, cache_gate_high_lookup, cache_gate_version_lookup, cache_gate_follow;
+uint64_t cache_gate_link, cache_gate_high_lookup, cache_gate_version_lookup, cache_gate_follow,
+    cache_gate_replace;
 uint8_t *cache_syscall_table;
 static bool syscalls_forbidden;
 struct cache_stats cache_stats;
@@ -200,10 +201,12 @@ static void emit_follow(struct emitter *e, void (*function)(void *)) {
     emit8(e, 0xc3); // ret
 }
 
-void cache_set_follower(void (*function)(void *)) {
+void cache_set_followers(void (*follow)(void *), void (*replace)(void *)) {
     struct emitter e = {(uint8_t *)gates_end};
-    cache_gate_follow = gates_end;
-    emit_follow(&e, function);
+    cache_gate_follow = emit_address(&e);
+    emit_follow(&e, follow);
+    cache_gate_replace = emit_address(&e);
+    emit_follow(&e, replace);
     gates_end = emit_address(&e);
 }
 

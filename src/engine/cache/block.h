@@ -26,6 +26,7 @@ enum exit_kind {
     EXIT_REQUEST,    // a client request; target is the pc after it
     EXIT_MODIFIED,   // a checked block found its code changed; target is its pc
     EXIT_BREAKPOINT, // int3; target is the pc after it
+    EXIT_RAISED,     // a replaced function at target has raised a signal instead of returning
     EXIT_REPLACED,   // entry of a function that the engine performs; target is its pc
     EXIT_CALL,       // a call that a tool inserted; target is the pc, stub where to go on
 };
@@ -141,8 +142,8 @@ void cache_forbid_syscalls(void);
 extern uint64_t cache_gate_link, cache_gate_high_lookup, cache_gate_version_lookup;
 // What generated code calls before an instruction that is to be followed: rdi is the argument, rdi
 // and rsp are spilled, and the thread is on the engine's stack. General registers are at hand.
-extern uint64_t cache_gate_follow;
-void cache_set_follower(void (*)(void *));
+extern uint64_t cache_gate_follow, cache_gate_replace;
+void cache_set_followers(void (*follow)(void *), void (*replace)(void *));
 // Added to a destination, its index and key in the look-up for versions other than 0.
 uint64_t cache_version_key(unsigned version);
 // The gate through which translated code calls a function that leaves vector registers alone, on

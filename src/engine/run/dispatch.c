@@ -127,6 +127,14 @@ static void modified(uint64_t pc, unsigned version) {
     memory_unlock();
 }
 
+// The function is tried again when the handler returns.
+static void replacement_raised(uint64_t pc) {
+    const struct hooked_function *hooked = function_find(pc);
+    self->pc = pc;
+    if (hooked && self->sighand->actions[self->fault.number].handler <= (uint64_t)SIG_IGN)
+        self->pc = hooked->shown;
+}
+
 static void perform_replaced(uint64_t pc) {
     const struct hooked_function *hooked = function_find(pc);
     if (!hooked)
@@ -136,8 +144,8 @@ static void perform_replaced(uint64_t pc) {
     hooks_define(RAX);
     if (!self->fault.number)
         return_to_caller();
-    else if (self->sighand->actions[self->fault.number].handler > (uint64_t)SIG_IGN)
-        self->pc = pc; // where it is tried again when the handler returns
+    else
+        replacement_raised(pc);
 }
 
 // A call that a tool has inserted; afterwards the block goes on. What has become pending meanwhile
@@ -210,6 +218,9 @@ static bool handle_exit(const struct link *link) {
         return false;
     case EXIT_BREAKPOINT:
         signal_raise(SIGTRAP, SI_KERNEL, 0, TRAP_BREAKPOINT, 0);
+        return false;
+    case EXIT_RAISED:
+        replacement_raised(self->pc);
         return false;
     case EXIT_REPLACED:
         perform_replaced(self->pc);

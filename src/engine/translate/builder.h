@@ -58,6 +58,8 @@ struct builder {
 };
 
 // decode.c
+struct hooked_function;
+
 enum insn_status { INSN_VALID, INSN_INVALID, INSN_CUT_OFF, INSN_TOO_LONG };
 enum insn_status insn_decode(struct insn *, uint64_t pc, const uint8_t *bytes, unsigned available);
 void insn_operands(struct insn *);      // decodes operands if not done yet
@@ -103,15 +105,20 @@ void checks_after(struct builder *, struct insn *);
 // An operand whose address has just been computed into scratch registers, which are spilled.
 void checks_operand(struct builder *, struct insn *, const ZydisDecodedOperand *,
                     const struct address *, uint16_t spilled);
+// The whole block of a function that is replaced.
+void checks_replace(struct builder *, const struct hooked_function *);
 // At the head of a version with registers that may be undefined: over to version 0 if none is.
 void checks_head(struct builder *);
 // A return has just released the size bytes below rsp.
-void checks_return(struct builder *, const struct insn *, unsigned size);
+void checks_return(struct builder *, uint64_t pc, unsigned size);
 
 // copy.c: instructions that are not control flow.
 void translate_plain(struct builder *, struct insn *);
 // Loads a 64-bit operand of an indirect branch into rcx, which has been spilled.
 void translate_load_operand(struct builder *, struct insn *, const ZydisDecodedOperand *);
+
+// Returns as the instruction at pc does, with rcx spilled; `extra` bytes more are released.
+void translate_return_from(struct builder *, uint64_t pc, unsigned extra);
 
 // control.c: returns false if the instruction is not control flow.
 bool translate_control(struct builder *, struct insn *);

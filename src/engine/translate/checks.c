@@ -375,9 +375,36 @@ __attribute__((target("general-regs-only"))) static void run_follower(void *argu
     tool->follow(followed->prepared);
 }
 
+__attribute__((target("general-regs-only"))) static void run_replacement(void *argument) {
+    const struct hooked_function *hooked = argument;
+    self->pc = hooked->shown;
+    hooked->function(hooked->argument);
+    self->tool_memory[TOOL_UNIT_GENERAL + RAX] = 0;
+    self->raised = self->fault.number != 0;
+}
+
 void checks_init(void) {
     if (tool->shadows)
-        cache_set_follower(run_follower);
+        cache_set_followers(run_follower, run_replacement);
+}
+
+void checks_replace(struct builder *b, const struct hooked_function *hooked) {
+    struct emitter *e = &b->e;
+    builder_state(b, STATE_CLEAN, 0);
+    emit_gate_begin(e);
+    builder_state(b, STATE_WITHIN, 1u << RDI | 1u << RSP);
+    emit_move_imm(e, RDI, (uint64_t)hooked);
+    emit_gate_call(e, cache_gate_replace);
+    emit_spill(e, RCX);
+    builder_state(b, STATE_WITHIN, 1u << RCX);
+    emit_load_field32(e, RCX, TASK_RAISED);
+    emit_bytes(e, (uint8_t[]){0xe3, 0}, 2); // jrcxz
+    uint8_t *over = e->at;
+    emit_unspill(e, RCX);
+    builder_exit_inline(b, EXIT_RAISED, b->start);
+    over[-1] = e->at - over;
+    b->units &= ~(1ul << (TOOL_UNIT_GENERAL + RAX));
+    translate_return_from(b, b->start, 0);
 }
 
 static void follow(struct builder *b, struct insn *insn) {
@@ -507,10 +534,10 @@ static unsigned red_zone_at(uint64_t pc) {
     return slots * SLOT;
 }
 
-void checks_return(struct builder *b, const struct insn *insn, unsigned size) {
+void checks_return(struct builder *b, uint64_t pc, unsigned size) {
     bool after_leave = b->rest > b->all && b->rest[-1].z.mnemonic == ZYDIS_MNEMONIC_LEAVE;
     struct address a = {.base = RSP, .index = -1};
-    unsigned zone = after_leave ? 0 : red_zone_at(insn->pc);
+    unsigned zone = after_leave ? 0 : red_zone_at(pc);
     for (unsigned at = SLOT; at <= zone; at += SLOT) {
         a.displacement = -(int)(size + at);
         emit_set(&b->e, &a, SLOT, -1u);

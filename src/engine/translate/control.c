@@ -21,11 +21,11 @@ static void emit_push_return(struct builder *b, uint64_t address) {
 }
 
 // Among the versions other than 0. A destination that cannot exist comes to the dispatcher, too.
-static void emit_version_lookup(struct builder *b, struct insn *insn, bool is_call) {
+static void emit_version_lookup(struct builder *b, uint64_t pc, uint64_t after_call) {
     unsigned version = version_number(b->units, false);
-    builder_note_branch(b, insn->pc);
-    if (is_call)
-        emit_push_return(b, insn_next(insn));
+    builder_note_branch(b, pc);
+    if (after_call)
+        emit_push_return(b, after_call);
     emit_store_field_imm(&b->e, TASK_EXIT_VERSION, version);
     emit_move_imm(&b->e, RCX, cache_version_key(version));
     emit_jump(&b->e, cache_gate_version_lookup);
@@ -33,18 +33,18 @@ static void emit_version_lookup(struct builder *b, struct insn *insn, bool is_ca
 }
 
 // The destination is in rcx and, already, in self->jump_target. A call pushes its return address
-// after the look-up: a destination that cannot exist is refused before.
-static void emit_lookup(struct builder *b, struct insn *insn, bool is_call) {
+// (after_call, else 0) after the look-up: a destination that cannot exist is refused before.
+static void emit_lookup(struct builder *b, uint64_t pc, uint64_t after_call) {
     struct emitter *e = &b->e;
     if (b->units) {
-        emit_version_lookup(b, insn, is_call);
+        emit_version_lookup(b, pc, after_call);
         return;
     }
     if (cache_high_code) {
         // Not reached by faults: the dispatcher must know the branch to refuse its destination.
-        builder_note_branch(b, insn->pc);
-        if (is_call)
-            emit_push_return(b, insn_next(insn));
+        builder_note_branch(b, pc);
+        if (after_call)
+            emit_push_return(b, after_call);
         emit_load_field32(e, RCX, TASK_JUMP_TARGET + 4);
         emit_bytes(e, (uint8_t[]){0xe3, 5}, 2); // jrcxz over the jump
         emit_jump(e, cache_gate_high_lookup);
@@ -56,8 +56,8 @@ static void emit_lookup(struct builder *b, struct insn *insn, bool is_call) {
     builder_state(b, STATE_WITHIN, 1u << RCX);
     emit_bytes(e, (uint8_t[]){0x48, 0x8d, 0x89}, 3); // lea rcx, [rcx + cache]
     emit32(e, CACHE_START);
-    if (is_call && !cache_high_code)
-        emit_push_return(b, insn_next(insn));
+    if (after_call && !cache_high_code)
+        emit_push_return(b, after_call);
     emit_bytes(e, (uint8_t[]){0xff, 0xe1}, 2); // jmp rcx
     b->ended = true;
 }
@@ -72,20 +72,24 @@ static void translate_indirect(struct builder *b, struct insn *insn, bool is_cal
     emit_indirect_begin(b);
     translate_load_operand(b, insn, &insn->operands[0]);
     emit_store_field(&b->e, RCX, TASK_JUMP_TARGET);
-    emit_lookup(b, insn, is_call);
+    emit_lookup(b, insn->pc, is_call ? insn_next(insn) : 0);
+}
+
+void translate_return_from(struct builder *b, uint64_t pc, unsigned extra) {
+    emit8(&b->e, 0x59); // pop rcx
+    if (extra) {
+        emit_bytes(&b->e, (uint8_t[]){0x48, 0x8d, 0xa4, 0x24}, 4); // lea rsp, [rsp + imm]
+        emit32(&b->e, extra);
+    }
+    if (tool->shadows)
+        checks_return(b, pc, 8 + extra);
+    emit_store_field(&b->e, RCX, TASK_JUMP_TARGET);
+    emit_lookup(b, pc, 0);
 }
 
 static void translate_return(struct builder *b, struct insn *insn) {
     emit_indirect_begin(b);
-    emit8(&b->e, 0x59); // pop rcx
-    if (insn->z.raw.imm[0].size) {
-        emit_bytes(&b->e, (uint8_t[]){0x48, 0x8d, 0xa4, 0x24}, 4); // lea rsp, [rsp + imm]
-        emit32(&b->e, insn->z.raw.imm[0].value.u);
-    }
-    if (tool->shadows)
-        checks_return(b, insn, 8 + insn->z.raw.imm[0].value.u * (insn->z.raw.imm[0].size != 0));
-    emit_store_field(&b->e, RCX, TASK_JUMP_TARGET);
-    emit_lookup(b, insn, false);
+    translate_return_from(b, insn->pc, insn->z.raw.imm[0].size ? insn->z.raw.imm[0].value.u : 0);
 }
 
 // Most system calls concern nobody but the kernel, which leaves all registers as they are but rax,

@@ -186,6 +186,12 @@ static void translate_body(struct builder *b, const struct code_bytes *code, uns
         return;
     }
     const struct hooked_function *hooked = function_find(b->start);
+    b->all = b->rest = insns;
+    b->rest_count = 0;
+    if (hooked && hooked->kind == TOOL_REPLACE && tool->plain_hooks) {
+        checks_replace(b, hooked);
+        return;
+    }
     if (hooked && hooked->kind == TOOL_REPLACE) {
         builder_state(b, STATE_CLEAN, 0);
         builder_exit_inline(b, EXIT_REPLACED, b->start);
@@ -193,7 +199,6 @@ static void translate_body(struct builder *b, const struct code_bytes *code, uns
     }
     if (b->units && !b->force)
         checks_head(b);
-    b->all = insns;
     for (unsigned i = 0; i < count && !b->ended; i++) {
         b->rest = &insns[i];
         b->rest_count = count - i;

@@ -61,6 +61,7 @@ const struct tool tool_memcheck = {
     .name = "memcheck",
     .thread_size = sizeof(struct memcheck_thread),
     .shadows = true,
+    .plain_hooks = true,
     .symbols = heap_symbols,
     .exit_function = "__libc_freeres",
     .start = start,
