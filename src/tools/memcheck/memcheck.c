@@ -5,6 +5,8 @@
 
 #include "tools/memcheck/errors.h"
 #include "tools/memcheck/heap.h"
+#include "tools/memcheck/leaks.h"
+#include "tools/memcheck/requests.h"
 #include "tools/memcheck/shadow.h"
 #include "tools/memcheck/syscalls.h"
 #include "tools/memcheck/track.h"
@@ -26,6 +28,12 @@ static void start(void) {
         memcheck_max_frame = strtoul(frame, NULL, 0);
     track_start();
     heap_start();
+    leaks_start();
+}
+
+static void end(void) {
+    requests_end();
+    leaks_check_at_end();
 }
 
 // A thread's stack below its stack pointer is free to be used and undefined.
@@ -65,6 +73,7 @@ const struct tool tool_memcheck = {
     .symbols = heap_symbols,
     .exit_function = "__libc_freeres",
     .start = start,
+    .end = end,
     .forking = heap_forking,
     .fork_made = heap_fork_made,
     .forked = heap_forked,
@@ -81,4 +90,5 @@ const struct tool tool_memcheck = {
     .before_system_call = syscalls_before,
     .after_system_call = syscalls_after,
     .jumped_nowhere = error_jump,
+    .request = requests_answer,
 };
