@@ -71,6 +71,7 @@ static void one_event(struct history *history) {
         event.kind = HEAP_RESIZED;
         event.before = history->live[at];
         history->live[at].size = any(9000);
+        history->live[at].capacity = heap_resized(event.before.capacity, history->live[at].size);
         history->live[at].stack = some_stack(history);
         event.block = &history->live[at];
     }
@@ -224,7 +225,7 @@ TEST(other_files_are_refused) {
     struct recording_header header = {.magic = RECORDING_MAGIC, .version = 77};
     CHECK(pwrite(fd, &header, sizeof header, 0) == sizeof header);
     CHECK(!read_back(fd, &read, &info));
-    CHECK(strcmp(info.damage, "it is of version 77, and this Quern reads version 1") == 0);
+    CHECK(strcmp(info.damage, "it is of version 77, and this Quern reads version 2") == 0);
     recording_info_free(&info);
     close(fd);
 }
@@ -253,16 +254,19 @@ TEST(damaged_bytes_are_noticed) {
     close(fd);
 }
 
-// Records that pass the checksum but were never written by us.
+// Records that pass the checksum but were never written by us: what write_hostile_start begins.
 static void write_hostile(int fd, const uint8_t *plain, size_t size) {
     static uint8_t packed[2 << 20];
-    struct recording_header header = {.magic = RECORDING_MAGIC, .version = RECORDING_VERSION};
     struct recording_chunk chunk = {.magic = RECORDING_CHUNK_MAGIC, .plain = (uint32_t)size};
     chunk.packed = (uint32_t)ZSTD_compress(packed, sizeof packed, plain, size, 1);
-    CHECK(ftruncate(fd, 0) == 0 && lseek(fd, 0, SEEK_SET) == 0);
-    CHECK(write(fd, &header, sizeof header) == sizeof header);
     CHECK(write(fd, &chunk, sizeof chunk) == sizeof chunk);
     CHECK(write(fd, packed, chunk.packed) == (ssize_t)chunk.packed);
+}
+
+static void write_hostile_start(int fd) {
+    struct recording_header header = {.magic = RECORDING_MAGIC, .version = RECORDING_VERSION};
+    CHECK(ftruncate(fd, 0) == 0 && lseek(fd, 0, SEEK_SET) == 0);
+    CHECK(write(fd, &header, sizeof header) == sizeof header);
 }
 
 static bool read_chunk(int fd, struct recording_chunk *chunk, uint8_t *packed) {
@@ -270,24 +274,27 @@ static bool read_chunk(int fd, struct recording_chunk *chunk, uint8_t *packed) {
            read(fd, packed, chunk->packed) == (ssize_t)chunk->packed;
 }
 
+#define CHUNKS_MAX 8
+
 TEST(hostile_records_do_no_harm) {
     struct summary written = {0};
     struct summary read;
     struct recording_info info;
-    static uint8_t plain[1 << 20], bent[1 << 20];
+    static uint8_t plain[CHUNKS_MAX][1 << 18], bent[1 << 18];
     static uint8_t packed[1 << 20];
-    // The records of a real one, all in one chunk.
+    size_t sizes[CHUNKS_MAX], chunks = 0;
     state = 99;
-    int fd = record(900, &written, true);
-    size_t used = 0;
+    int fd = record(2900, &written, true);
     CHECK(lseek(fd, sizeof(struct recording_header), SEEK_SET) > 0);
-    for (struct recording_chunk chunk; read_chunk(fd, &chunk, packed);)
-        used += ZSTD_decompress(plain + used, sizeof plain - used, packed, chunk.packed);
-    CHECK(used > 3000);
+    for (struct recording_chunk chunk; chunks < CHUNKS_MAX && read_chunk(fd, &chunk, packed);)
+        sizes[chunks] = ZSTD_decompress(plain[chunks], sizeof plain[chunks], packed, chunk.packed),
+        chunks++;
+    CHECK(chunks > 3 && chunks < CHUNKS_MAX);
     int hostile = memfd_create("hostile", 0);
     int damaged = 0;
     for (int i = 0; i < 6000; i++) {
-        memcpy(bent, plain, used);
+        size_t which = any(chunks), used = sizes[which];
+        memcpy(bent, plain[which], used);
         size_t size = any(4) ? used : 1 + any(used);
         for (uint64_t times = 1 + any(4); times > 0; times--) {
             size_t at = any(size);
@@ -298,7 +305,9 @@ TEST(hostile_records_do_no_harm) {
             else
                 memset(bent + at, 0xff, 1 + any(size - at < 12 ? size - at : 12));
         }
-        write_hostile(hostile, bent, size);
+        write_hostile_start(hostile);
+        for (size_t j = 0; j < chunks; j++)
+            write_hostile(hostile, j == which ? bent : plain[j], j == which ? size : sizes[j]);
         CHECK(read_back(hostile, &read, &info));
         damaged += info.damage != NULL;
         recording_info_free(&info);
