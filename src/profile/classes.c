@@ -10,14 +10,27 @@
 
 // ---- classes ----
 
-static uint32_t *slot_of(const struct classes *classes, uint32_t stack, uint64_t size) {
-    uint64_t hash = (size ^ (uint64_t)stack << 32) * 0x9e3779b97f4a7c15;
-    for (uint32_t at = (uint32_t)(hash >> 32);; at++) {
-        uint32_t *slot = &classes->slots[at & (classes->slot_count - 1)];
-        const struct classes_class *class = &classes->list[*slot];
-        if (!*slot || (class->stack == stack && class->size == size))
+static uint32_t hash_of(uint32_t stack, uint64_t size) {
+    uint64_t hash = (size + stack * 0x9e3779b97f4a7c15) * 0xd6e8feb86659fd93;
+    return (uint32_t)((hash ^ hash >> 32) * 0xd6e8feb86659fd93 >> 32);
+}
+
+static inline struct classes_slot *slot_of(const struct classes *classes, uint32_t stack,
+                                           uint64_t size, uint32_t hash) {
+    for (uint32_t at = hash;; at++) {
+        struct classes_slot *slot = &classes->slots[at & (classes->slot_count - 1)];
+        if (!slot->class)
+            return slot;
+        const struct classes_class *class = &classes->list[slot->class];
+        if (slot->hash == hash && class->stack == stack && class->size == size)
             return slot;
     }
+}
+
+static void fill_slot(struct classes *classes, uint32_t number) {
+    const struct classes_class *class = &classes->list[number];
+    uint32_t hash = hash_of(class->stack, class->size);
+    *slot_of(classes, class->stack, class->size, hash) = (struct classes_slot){hash, number};
 }
 
 static void rebuild_slots(struct classes *classes, uint32_t slot_count) {
@@ -26,11 +39,25 @@ static void rebuild_slots(struct classes *classes, uint32_t slot_count) {
     classes->slots = base_allocate(slot_count * sizeof *classes->slots);
     memset(classes->slots, 0, slot_count * sizeof *classes->slots);
     for (uint32_t i = 1; i <= classes->count; i++)
-        *slot_of(classes, classes->list[i].stack, classes->list[i].size) = i;
+        fill_slot(classes, i);
 }
 
 uint32_t classes_find(const struct classes *classes, uint32_t stack, uint64_t size) {
-    return classes->slot_count ? *slot_of(classes, stack, size) : 0;
+    if (stack >= classes->stack_count)
+        return 0;
+    uint32_t class = slot_of(classes, stack, size, hash_of(stack, size))->class;
+    return class ? class : classes->stacks[stack].loose;
+}
+
+static struct classes_stack *stack_of(struct classes *classes, uint32_t stack) {
+    if (stack >= classes->stack_count) {
+        uint32_t room = stack < FIRST_ROOM ? FIRST_ROOM : stack * 2;
+        classes->stacks = base_reallocate(classes->stacks, room * sizeof *classes->stacks);
+        memset(classes->stacks + classes->stack_count, 0,
+               (room - classes->stack_count) * sizeof *classes->stacks);
+        classes->stack_count = room;
+    }
+    return &classes->stacks[stack];
 }
 
 uint32_t classes_add(struct classes *classes, uint32_t stack, uint64_t size) {
@@ -40,29 +67,17 @@ uint32_t classes_add(struct classes *classes, uint32_t stack, uint64_t size) {
     }
     if (classes->count + 1 > classes->slot_count / 2)
         rebuild_slots(classes, classes->slot_count ? classes->slot_count * 2 : FIRST_SLOTS);
+    struct classes_stack *of = stack_of(classes, stack);
     uint32_t number = ++classes->count;
-    classes->list[number] = (struct classes_class){.stack = stack, .size = size};
-    *slot_of(classes, stack, size) = number;
-    return number;
-}
-
-void classes_tidy(struct classes *classes) {
-    if (classes->count <= CLASSES_KEPT)
-        return;
-    uint32_t kept = 0;
-    for (uint32_t i = 1; i <= classes->count; i++) {
-        uint32_t newest = classes->list[i].newest;
-        if (!newest)
-            continue;
-        classes->list[++kept] = classes->list[i];
-        uint32_t group = newest;
-        do {
-            classes->groups[group].class = kept;
-            group = classes->groups[group].older;
-        } while (group != newest);
+    if (of->count == CLASSES_OF_STACK) {
+        size = CLASSES_LOOSE;
+        of->loose = number;
+    } else {
+        of->count++;
     }
-    classes->count = kept;
-    rebuild_slots(classes, classes->slot_count);
+    classes->list[number] = (struct classes_class){.stack = stack, .size = size};
+    fill_slot(classes, number);
+    return number;
 }
 
 // ---- groups ----
@@ -81,24 +96,19 @@ static uint32_t new_group(struct classes *classes) {
     return ++classes->group_count;
 }
 
-uint32_t classes_enter(struct classes *classes, uint32_t number, uint64_t capacity, uint64_t time,
-                       uint32_t thread) {
+uint32_t classes_enter(struct classes *classes, uint32_t number,
+                       const struct classes_blocks *like) {
     struct classes_class *class = &classes->list[number];
     struct classes_group *newest = &classes->groups[class->newest];
-    if (class->newest && newest->time == time && newest->thread == thread &&
-        newest->capacity == capacity) {
+    if (class->newest && newest->like.time == like->time && newest->like.thread == like->thread &&
+        newest->like.size == like->size && newest->like.capacity == like->capacity) {
         newest->count++;
         return class->newest;
     }
     uint32_t added = new_group(classes);
     struct classes_group *group = &classes->groups[added];
-    *group = (struct classes_group){.time = time,
-                                    .capacity = capacity,
-                                    .thread = thread,
-                                    .class = number,
-                                    .older = added,
-                                    .newer = added,
-                                    .count = 1};
+    *group = (struct classes_group){
+        .like = *like, .class = number, .older = added, .newer = added, .count = 1};
     if (class->newest) {
         newest = &classes->groups[class->newest];
         group->older = class->newest;
@@ -162,6 +172,7 @@ bool classes_has(const struct classes *classes, uint64_t group) {
 void classes_free(struct classes *classes) {
     free(classes->list);
     free(classes->slots);
+    free(classes->stacks);
     free(classes->groups);
     *classes = (struct classes){0};
 }

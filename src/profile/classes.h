@@ -3,6 +3,9 @@
 //
 // Words:
 //   class    the live blocks of one stack and size. Numbered from 1 on in the order of first use
+//   loose    of a class: it takes blocks of all sizes of a stack, once that has many classes
+//   already:
+//            so tables stay small when sizes are as good as random
 //   group    blocks of a class that one thread allocated within one step of recorded time, and that
 //            have one capacity. They differ in nothing but their numbers and how often they were
 //            resized, so which of them is meant is never said
@@ -25,19 +28,23 @@
 #include <stdint.h>
 
 #define CLASSES_STEP_MAX 126
-// Tidying keeps classes without blocks up to this many.
-#define CLASSES_KEPT 65536
+#define CLASSES_OF_STACK 64 // those that are not loose
+#define CLASSES_LOOSE    UINT64_MAX
 
 struct classes_class {
-    uint64_t size;
+    uint64_t size; // CLASSES_LOOSE: any
     uint32_t stack;
     uint32_t newest, cursor; // groups; 0: there are none
 };
 
-struct classes_group {
-    uint64_t time;
-    uint64_t capacity;
+// What the blocks of a group have in common.
+struct classes_blocks {
+    uint64_t size, capacity, time;
     uint32_t thread;
+};
+
+struct classes_group {
+    struct classes_blocks like;
     uint32_t class;
     uint32_t older,
         newer; // in the ring; of a group that is not in use, `newer` is the next such one
@@ -48,20 +55,30 @@ struct classes_group {
 struct classes {
     struct classes_class *list; // [0] is not used
     uint32_t count, room;
-    uint32_t *slots; // a hash table of classes
+    struct classes_slot {
+        uint32_t hash, class;
+    } * slots; // a hash table
     uint32_t slot_count;
+    struct classes_stack {
+        uint32_t count; // of its classes that are not loose
+        uint32_t loose; // 0: none yet
+    } * stacks;
+    uint32_t stack_count;
     struct classes_group *groups; // [0] is not used
     uint32_t group_count, group_room;
     uint32_t unused; // the first group that is not in use
 };
 
-// The class of a stack and size; 0: there is none yet.
+// The class for a stack and size, which may be loose; 0: there is none yet.
 uint32_t classes_find(const struct classes *classes, uint32_t stack, uint64_t size);
-// Makes one, which must not be there yet.
+// Makes the class that find has not found; a loose one if the stack has enough others.
 uint32_t classes_add(struct classes *classes, uint32_t stack, uint64_t size);
+static inline bool classes_is_loose(const struct classes *classes, uint32_t class) {
+    return classes->list[class].size == CLASSES_LOOSE;
+}
+
 // A block comes: the group it belongs to.
-uint32_t classes_enter(struct classes *classes, uint32_t class, uint64_t capacity, uint64_t time,
-                       uint32_t thread);
+uint32_t classes_enter(struct classes *classes, uint32_t class, const struct classes_blocks *like);
 // A block goes. The group may be gone afterwards.
 void classes_leave(struct classes *classes, uint32_t group);
 // The step to a group; CLASSES_STEP_MAX + 1 if it is further away.
@@ -70,9 +87,6 @@ uint32_t classes_step(const struct classes *classes, uint32_t group);
 uint32_t classes_at(const struct classes *classes, uint32_t class, uint32_t step);
 // Whether there is such a group.
 bool classes_has(const struct classes *classes, uint64_t group);
-// Forgets classes without blocks if there are too many; numbers change. To be called at the same
-// places by whoever is to arrive at the same numbers.
-void classes_tidy(struct classes *classes);
 void classes_free(struct classes *classes);
 // Aborts if an invariant does not hold. For tests.
 void classes_check(const struct classes *classes);

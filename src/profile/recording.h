@@ -76,6 +76,7 @@ enum recording_sort {
     SORT_FROM,    // classes of blocks that are freed or resized
     SORT_STEPS,   // to their groups, or the groups themselves
     SORT_TO,      // classes that blocks are resized to
+    SORT_SIZES,   // of blocks that come to loose classes
     SORT_COUNT,
 };
 

@@ -12,17 +12,30 @@ static void tell(struct reader *reader, const struct heap_event *event) {
             reader->sinks[i].event(reader->sinks[i].context, event);
 }
 
-// The class of a block that comes. 0 when something is wrong with it.
-static uint32_t get_class(struct reader *reader, enum recording_sort sort) {
+// The class of a block that comes, and its size. 0 when something is wrong with them.
+static uint32_t get_class(struct reader *reader, enum recording_sort sort, uint64_t *size) {
     uint32_t class = (uint32_t)reader_bounded(reader, reader->lane + (int)sort,
                                               reader->classes.count, "a class is unknown");
-    if (class || reader->problem)
+    if (class) {
+        *size = reader->classes.list[class].size;
+        if (*size == CLASSES_LOOSE)
+            *size = reader_bounded(reader, reader->lane + SORT_SIZES, HEAP_SIZE_MAX,
+                                   "a block is too large");
         return class;
+    }
     uint32_t stack = reader_stack(reader, COLUMN_NEW);
-    uint64_t size = reader_bounded(reader, COLUMN_NEW, HEAP_SIZE_MAX, "a block is too large");
-    if (!reader->problem && classes_find(&reader->classes, stack, size))
+    *size = reader_bounded(reader, COLUMN_NEW, HEAP_SIZE_MAX, "a block is too large");
+    if (!reader->problem && classes_find(&reader->classes, stack, *size))
         reader_wrong(reader, "a class is there twice");
-    return reader->problem ? 0 : classes_add(&reader->classes, stack, size);
+    return reader->problem ? 0 : classes_add(&reader->classes, stack, *size);
+}
+
+static uint32_t enter_class(struct reader *reader, uint32_t class, const struct heap_block *block) {
+    return classes_enter(&reader->classes, class,
+                         &(struct classes_blocks){.size = block->size,
+                                                  .capacity = block->capacity,
+                                                  .time = block->time,
+                                                  .thread = block->thread});
 }
 
 static uint32_t new_held(struct reader *reader) {
@@ -71,23 +84,22 @@ static struct reader_recent *recent_of(struct reader *reader) {
 }
 
 void reader_allocated(struct reader *reader) {
-    uint32_t class = get_class(reader, SORT_CLASSES);
+    uint64_t size;
+    uint32_t class = get_class(reader, SORT_CLASSES, &size);
     if (reader->problem)
         return;
-    struct classes_class kind = reader->classes.list[class];
     struct reader_recent *recent = recent_of(reader);
     uint32_t at = new_held(reader);
     struct heap_block *block = &reader->held[at].block;
     *block = (struct heap_block){
         .number = ++reader->info->allocated,
-        .size = kind.size,
-        .capacity = heap_rounded(kind.size),
+        .size = size,
+        .capacity = heap_rounded(size),
         .time = reader->time,
-        .stack = kind.stack,
+        .stack = reader->classes.list[class].stack,
         .thread = reader->thread,
     };
-    join_group(reader, at,
-               classes_enter(&reader->classes, class, block->capacity, block->time, block->thread));
+    join_group(reader, at, enter_class(reader, class, block));
     recent->held[++recent->count % RECORDING_RECENT] = at;
     recent->numbers[recent->count % RECORDING_RECENT] = block->number;
     tell(reader, &(struct heap_event){.kind = HEAP_ALLOCATED,
@@ -150,7 +162,8 @@ void reader_freed(struct reader *reader, bool by_step, unsigned age) {
 
 void reader_resized(struct reader *reader, bool by_step, unsigned age) {
     uint32_t at = get_block(reader, by_step, age);
-    uint32_t class = get_class(reader, SORT_TO);
+    uint64_t size;
+    uint32_t class = get_class(reader, SORT_TO, &size);
     if (reader->problem)
         return;
     struct heap_block *block = &reader->held[at].block;
@@ -159,11 +172,10 @@ void reader_resized(struct reader *reader, bool by_step, unsigned age) {
                                .time = reader->time,
                                .before = *block,
                                .block = block};
-    block->size = reader->classes.list[class].size;
+    block->size = size;
     block->stack = reader->classes.list[class].stack;
     block->capacity = heap_resized(block->capacity, block->size);
-    join_group(reader, at,
-               classes_enter(&reader->classes, class, block->capacity, block->time, block->thread));
+    join_group(reader, at, enter_class(reader, class, block));
     reader->info->resized++;
     tell(reader, &event);
 }

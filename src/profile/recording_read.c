@@ -276,7 +276,6 @@ static void read_records(struct reader *reader) {
     for (int i = 0; i < COLUMN_COUNT; i++)
         if (reader->columns[i].at != reader->columns[i].end)
             reader_wrong(reader, "records and numbers do not match");
-    classes_tidy(&reader->classes);
 }
 
 // ---- chunks ----

@@ -154,7 +154,6 @@ static void flush(struct recording_writer *writer) {
     writer->waiting_since = 0;
     // Time is told anew in each chunk.
     writer->time = 0;
-    classes_tidy(&writer->classes);
 }
 
 // ---- records ----
@@ -191,8 +190,11 @@ static inline uint32_t put_class(struct recording_writer *writer, enum recording
                                  const struct heap_block *block) {
     uint32_t class = classes_find(&writer->classes, block->stack, block->size);
     put_in_lane(writer, sort, class);
-    if (class)
+    if (class) {
+        if (classes_is_loose(&writer->classes, class))
+            put_in_lane(writer, SORT_SIZES, block->size);
         return class;
+    }
     put_number(writer, COLUMN_NEW, block->stack);
     put_number(writer, COLUMN_NEW, block->size);
     return classes_add(&writer->classes, block->stack, block->size);
@@ -240,18 +242,22 @@ static void on_allocated(struct recording_writer *writer, struct heap_block *blo
     struct recent *recent = recent_of(writer, writer->thread);
     put_kind(writer, RECORDING_ALLOCATED);
     uint32_t class = put_class(writer, SORT_CLASSES, block);
-    block->place = classes_enter(&writer->classes, class, heap_rounded(block->size), writer->time,
-                                 writer->thread);
+    block->place = classes_enter(&writer->classes, class,
+                                 &(struct classes_blocks){.size = block->size,
+                                                          .capacity = heap_rounded(block->size),
+                                                          .time = writer->time,
+                                                          .thread = writer->thread});
     recent->numbers[++recent->count % RECORDING_RECENT] = block->number;
 }
 
 static void on_resized(struct recording_writer *writer, const struct heap_block *before,
                        struct heap_block *block) {
-    struct classes_group from = writer->classes.groups[before->place];
+    struct classes_blocks like = writer->classes.groups[before->place].like;
     put_block(writer, before, RECORDING_RESIZED, RECORDING_RESIZED_RECENT);
     uint32_t class = put_class(writer, SORT_TO, block);
-    block->place = classes_enter(&writer->classes, class, heap_resized(from.capacity, block->size),
-                                 from.time, from.thread);
+    like.size = block->size;
+    like.capacity = heap_resized(like.capacity, block->size);
+    block->place = classes_enter(&writer->classes, class, &like);
 }
 
 static void on_event(void *context, const struct heap_event *event) {
