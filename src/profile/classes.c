@@ -96,19 +96,19 @@ static uint32_t new_group(struct classes *classes) {
     return ++classes->group_count;
 }
 
-uint32_t classes_enter(struct classes *classes, uint32_t number,
-                       const struct classes_blocks *like) {
+uint32_t classes_enter(struct classes *classes, uint32_t number, const struct classes_blocks *like,
+                       bool alone) {
     struct classes_class *class = &classes->list[number];
     struct classes_group *newest = &classes->groups[class->newest];
-    if (class->newest && newest->like.time == like->time && newest->like.thread == like->thread &&
-        newest->like.size == like->size && newest->like.capacity == like->capacity) {
+    if (class->newest && !alone && !newest->alone && newest->like.time == like->time &&
+        newest->like.thread == like->thread && newest->like.size == like->size) {
         newest->count++;
         return class->newest;
     }
     uint32_t added = new_group(classes);
     struct classes_group *group = &classes->groups[added];
     *group = (struct classes_group){
-        .like = *like, .class = number, .older = added, .newer = added, .count = 1};
+        .like = *like, .alone = alone, .class = number, .older = added, .newer = added, .count = 1};
     if (class->newest) {
         newest = &classes->groups[class->newest];
         group->older = class->newest;
@@ -185,7 +185,8 @@ void classes_check(const struct classes *classes) {
         unused++;
     for (uint32_t i = 1; i <= classes->count; i++) {
         const struct classes_class *class = &classes->list[i];
-        if (classes_find(classes, class->stack, class->size) != i ||
+        if (slot_of(classes, class->stack, class->size, hash_of(class->stack, class->size))->class
+                != i ||
             !class->newest != !class->cursor)
             abort();
         bool has_cursor = !class->newest;

@@ -7,8 +7,8 @@
 //   already:
 //            so tables stay small when sizes are as good as random
 //   group    blocks of a class that one thread allocated within one step of recorded time, and that
-//            have one capacity. They differ in nothing but their numbers and how often they were
-//            resized, so which of them is meant is never said
+//            have one size; or a single one that was resized. The blocks of a group differ in
+//            nothing but their numbers, so which of them is meant is never said
 //   ring     the groups of a class by age, each linked to the next older and the next newer one;
 //            beyond the oldest comes the newest
 //   cursor   the group of a class that was left last, or the next older one once that is empty
@@ -39,12 +39,13 @@ struct classes_class {
 
 // What the blocks of a group have in common.
 struct classes_blocks {
-    uint64_t size, capacity, time;
+    uint64_t size, time;
     uint32_t thread;
 };
 
 struct classes_group {
     struct classes_blocks like;
+    bool alone; // nothing else joins
     uint32_t class;
     uint32_t older,
         newer; // in the ring; of a group that is not in use, `newer` is the next such one
@@ -78,7 +79,8 @@ static inline bool classes_is_loose(const struct classes *classes, uint32_t clas
 }
 
 // A block comes: the group it belongs to.
-uint32_t classes_enter(struct classes *classes, uint32_t class, const struct classes_blocks *like);
+uint32_t classes_enter(struct classes *classes, uint32_t class, const struct classes_blocks *like,
+                       bool alone);
 // A block goes. The group may be gone afterwards.
 void classes_leave(struct classes *classes, uint32_t group);
 // The step to a group; CLASSES_STEP_MAX + 1 if it is further away.

@@ -9,8 +9,9 @@
 //            stands together, which is why it packs well
 //
 // Of a block that is freed or resized only its group is written (classes.h), and the reader takes
-// the oldest one of that, unless it is among the latest that the same thread has allocated. So it
-// is always known whether a release came straight after the allocation.
+// the oldest one of that. But one of the latest blocks that a thread has allocated is always named:
+// so it is known whether a release came straight after the allocation. Both rules go together
+// because the oldest of a group is not among the latest unless the one that is meant is.
 //
 // The writer is a sink; the reader is a source, so that whatever reads a running target reads a
 // recording too. The reader streams: its memory is bounded by the live blocks and the stacks, not
@@ -61,6 +62,9 @@ enum recording_kind {
     // One of the thread's latest blocks: how many of its allocations ago is added to the kind.
     RECORDING_FREED_RECENT = 16,
     RECORDING_RESIZED_RECENT = 20,
+    // The same of another thread.
+    RECORDING_FREED_FOREIGN = 24,
+    RECORDING_RESIZED_FOREIGN = 25,
 };
 
 #define RECORDING_RECENT 4

@@ -30,12 +30,12 @@ static uint32_t get_class(struct reader *reader, enum recording_sort sort, uint6
     return reader->problem ? 0 : classes_add(&reader->classes, stack, *size);
 }
 
-static uint32_t enter_class(struct reader *reader, uint32_t class, const struct heap_block *block) {
-    return classes_enter(&reader->classes, class,
-                         &(struct classes_blocks){.size = block->size,
-                                                  .capacity = block->capacity,
-                                                  .time = block->time,
-                                                  .thread = block->thread});
+static uint32_t enter_class(struct reader *reader, uint32_t class, const struct heap_block *block,
+                            bool alone) {
+    return classes_enter(
+        &reader->classes, class,
+        &(struct classes_blocks){.size = block->size, .time = block->time, .thread = block->thread},
+        alone);
 }
 
 static uint32_t new_held(struct reader *reader) {
@@ -72,15 +72,15 @@ static void leave_group(struct reader *reader, uint32_t at) {
     classes_leave(&reader->classes, held->group);
 }
 
-static struct reader_recent *recent_of(struct reader *reader) {
-    if (reader->thread >= reader->recent_count) {
-        uint32_t room = reader->thread < 32 ? 64 : reader->thread * 2;
+static struct reader_recent *recent_of(struct reader *reader, uint32_t thread) {
+    if (thread >= reader->recent_count) {
+        uint32_t room = thread < 32 ? 64 : thread * 2;
         reader->recent = base_reallocate(reader->recent, room * sizeof *reader->recent);
         memset(reader->recent + reader->recent_count, 0,
                (room - reader->recent_count) * sizeof *reader->recent);
         reader->recent_count = room;
     }
-    return &reader->recent[reader->thread];
+    return &reader->recent[thread];
 }
 
 void reader_allocated(struct reader *reader) {
@@ -88,7 +88,7 @@ void reader_allocated(struct reader *reader) {
     uint32_t class = get_class(reader, SORT_CLASSES, &size);
     if (reader->problem)
         return;
-    struct reader_recent *recent = recent_of(reader);
+    struct reader_recent *recent = recent_of(reader, reader->thread);
     uint32_t at = new_held(reader);
     struct heap_block *block = &reader->held[at].block;
     *block = (struct heap_block){
@@ -99,7 +99,7 @@ void reader_allocated(struct reader *reader) {
         .stack = reader->classes.list[class].stack,
         .thread = reader->thread,
     };
-    join_group(reader, at, enter_class(reader, class, block));
+    join_group(reader, at, enter_class(reader, class, block, false));
     recent->held[++recent->count % RECORDING_RECENT] = at;
     recent->numbers[recent->count % RECORDING_RECENT] = block->number;
     tell(reader, &(struct heap_event){.kind = HEAP_ALLOCATED,
@@ -108,35 +108,45 @@ void reader_allocated(struct reader *reader) {
                                       .block = block});
 }
 
-// One of the latest blocks of the thread; 0: it is not there any more.
-static uint32_t find_recent(struct reader *reader, unsigned age) {
-    const struct reader_recent *recent = recent_of(reader);
+// One of the latest blocks of a thread; 0: it is not there any more.
+static uint32_t find_recent(struct reader *reader, uint32_t thread, unsigned age) {
+    const struct reader_recent *recent = recent_of(reader, thread);
     uint32_t slot = (uint32_t)(recent->count - age) % RECORDING_RECENT;
     uint32_t at = age < recent->count ? recent->held[slot] : 0;
-    return at && reader->held[at].group && reader->held[at].block.number == recent->numbers[slot]
-               ? at
-               : 0;
+    bool is_it =
+        at && reader->held[at].group && reader->held[at].block.number == recent->numbers[slot];
+    return is_it ? at : 0;
 }
 
-// The oldest block of the group that comes next in the columns, which is given there by class and
-// step, or by itself; 0: there is no such group.
-static uint32_t find_grouped(struct reader *reader, bool by_step) {
-    uint64_t group;
-    if (by_step) {
-        uint32_t class = (uint32_t)reader_bounded(reader, reader->lane + SORT_FROM,
-                                                  reader->classes.count, "a class is unknown");
-        uint32_t step = (uint32_t)reader_bounded(reader, reader->lane + SORT_STEPS,
-                                                 CLASSES_STEP_MAX, "a step is too long");
-        group = class ? classes_at(&reader->classes, class, step) : 0;
-    } else {
-        group = reader_number(reader, reader->lane + SORT_STEPS);
-    }
+static uint32_t find_foreign(struct reader *reader) {
+    uint32_t thread = (uint32_t)reader_bounded(reader, reader->lane + SORT_FROM, reader->threads,
+                                               "a thread is unknown");
+    unsigned age = (unsigned)reader_bounded(reader, reader->lane + SORT_STEPS, RECORDING_RECENT - 1,
+                                            "a block is too old");
+    return find_recent(reader, thread, age);
+}
+
+// The oldest block of the group at a step; 0: there is no such group.
+static uint32_t find_at_step(struct reader *reader) {
+    uint32_t class = (uint32_t)reader_bounded(reader, reader->lane + SORT_FROM,
+                                              reader->classes.count, "a class is unknown");
+    uint32_t step = (uint32_t)reader_bounded(reader, reader->lane + SORT_STEPS, CLASSES_STEP_MAX,
+                                             "a step is too long");
+    uint32_t group = class ? classes_at(&reader->classes, class, step) : 0;
+    return group ? reader->classes.groups[group].first : 0;
+}
+
+static uint32_t find_in_group(struct reader *reader) {
+    uint64_t group = reader_number(reader, reader->lane + SORT_STEPS);
     return classes_has(&reader->classes, group) ? reader->classes.groups[group].first : 0;
 }
 
 // Where the block is held that goes; 0 when something is wrong. It is out of its group then.
-static uint32_t get_block(struct reader *reader, bool by_step, unsigned age) {
-    uint32_t at = age < RECORDING_RECENT ? find_recent(reader, age) : find_grouped(reader, by_step);
+static uint32_t get_block(struct reader *reader, enum reader_way way, unsigned age) {
+    uint32_t at = way == READER_RECENT    ? find_recent(reader, reader->thread, age)
+                  : way == READER_FOREIGN ? find_foreign(reader)
+                  : way == READER_STEP    ? find_at_step(reader)
+                                          : find_in_group(reader);
     if (!at)
         reader_wrong(reader, "a block is used that is not there");
     if (reader->problem)
@@ -145,8 +155,8 @@ static uint32_t get_block(struct reader *reader, bool by_step, unsigned age) {
     return at;
 }
 
-void reader_freed(struct reader *reader, bool by_step, unsigned age) {
-    uint32_t at = get_block(reader, by_step, age);
+void reader_freed(struct reader *reader, enum reader_way way, unsigned age) {
+    uint32_t at = get_block(reader, way, age);
     if (!at)
         return;
     struct heap_event event = {.kind = HEAP_FREED,
@@ -160,8 +170,8 @@ void reader_freed(struct reader *reader, bool by_step, unsigned age) {
     tell(reader, &event);
 }
 
-void reader_resized(struct reader *reader, bool by_step, unsigned age) {
-    uint32_t at = get_block(reader, by_step, age);
+void reader_resized(struct reader *reader, enum reader_way way, unsigned age) {
+    uint32_t at = get_block(reader, way, age);
     uint64_t size;
     uint32_t class = get_class(reader, SORT_TO, &size);
     if (reader->problem)
@@ -175,7 +185,7 @@ void reader_resized(struct reader *reader, bool by_step, unsigned age) {
     block->size = size;
     block->stack = reader->classes.list[class].stack;
     block->capacity = heap_resized(block->capacity, block->size);
-    join_group(reader, at, enter_class(reader, class, block));
+    join_group(reader, at, enter_class(reader, class, block, true));
     reader->info->resized++;
     tell(reader, &event);
 }

@@ -233,11 +233,17 @@ static void read_record(struct reader *reader, uint8_t kind) {
     case RECORDING_ALLOCATED:
         return reader_allocated(reader);
     case RECORDING_FREED:
+        return reader_freed(reader, READER_STEP, 0);
     case RECORDING_FREED_GROUP:
-        return reader_freed(reader, kind == RECORDING_FREED, RECORDING_RECENT);
+        return reader_freed(reader, READER_GROUP, 0);
+    case RECORDING_FREED_FOREIGN:
+        return reader_freed(reader, READER_FOREIGN, 0);
     case RECORDING_RESIZED:
+        return reader_resized(reader, READER_STEP, 0);
     case RECORDING_RESIZED_GROUP:
-        return reader_resized(reader, kind == RECORDING_RESIZED, RECORDING_RECENT);
+        return reader_resized(reader, READER_GROUP, 0);
+    case RECORDING_RESIZED_FOREIGN:
+        return reader_resized(reader, READER_FOREIGN, 0);
     case RECORDING_MAPPED:
         return reader_mapped(reader);
     case RECORDING_UNMAPPED:
@@ -246,9 +252,9 @@ static void read_record(struct reader *reader, uint8_t kind) {
         return read_end(reader);
     }
     if (kind >= RECORDING_FREED_RECENT && kind < RECORDING_FREED_RECENT + RECORDING_RECENT)
-        reader_freed(reader, false, kind - RECORDING_FREED_RECENT);
+        reader_freed(reader, READER_RECENT, kind - RECORDING_FREED_RECENT);
     else if (kind >= RECORDING_RESIZED_RECENT && kind < RECORDING_RESIZED_RECENT + RECORDING_RECENT)
-        reader_resized(reader, false, kind - RECORDING_RESIZED_RECENT);
+        reader_resized(reader, READER_RECENT, kind - RECORDING_RESIZED_RECENT);
     else
         reader_wrong(reader, "there is a record of an unknown kind");
 }

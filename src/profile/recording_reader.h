@@ -80,10 +80,12 @@ uint32_t reader_stack(struct reader *reader, int column);
 // ---- recording_events.c ----
 
 void reader_allocated(struct reader *reader);
-// The block that goes is one of the latest of the thread (age), or given by class and step, or by
-// its group.
-void reader_freed(struct reader *reader, bool by_step, unsigned age);
-void reader_resized(struct reader *reader, bool by_step, unsigned age);
+// How it is said which block goes.
+enum reader_way { READER_RECENT, READER_FOREIGN, READER_STEP, READER_GROUP };
+
+// `age` is of the thread's latest blocks, for the first way.
+void reader_freed(struct reader *reader, enum reader_way way, unsigned age);
+void reader_resized(struct reader *reader, enum reader_way way, unsigned age);
 void reader_mapped(struct reader *reader);
 void reader_unmapped(struct reader *reader);
 

@@ -220,13 +220,17 @@ static inline uint32_t age_of(const struct recent *recent, uint64_t number) {
     return age;
 }
 
-// Writes which block goes, and takes it out of its group. The three kinds are next to each other.
+// Writes which block goes, and takes it out of its group. `kind` is followed by the one for groups.
 static inline void put_block(struct recording_writer *writer, const struct heap_block *block,
-                             enum recording_kind kind, enum recording_kind recent) {
-    uint32_t age = age_of(recent_of(writer, writer->thread), block->number);
+                             unsigned kind, unsigned recent, unsigned foreign) {
+    uint32_t age = age_of(recent_of(writer, block->thread), block->number);
     uint32_t step;
-    if (age < RECORDING_RECENT) {
+    if (age < RECORDING_RECENT && block->thread == writer->thread) {
         put_kind(writer, recent + age);
+    } else if (age < RECORDING_RECENT) {
+        put_kind(writer, foreign);
+        put_in_lane(writer, SORT_FROM, block->thread);
+        put_in_lane(writer, SORT_STEPS, age);
     } else if ((step = classes_step(&writer->classes, block->place)) <= CLASSES_STEP_MAX) {
         put_kind(writer, kind);
         put_in_lane(writer, SORT_FROM, writer->classes.groups[block->place].class);
@@ -242,22 +246,22 @@ static void on_allocated(struct recording_writer *writer, struct heap_block *blo
     struct recent *recent = recent_of(writer, writer->thread);
     put_kind(writer, RECORDING_ALLOCATED);
     uint32_t class = put_class(writer, SORT_CLASSES, block);
-    block->place = classes_enter(&writer->classes, class,
-                                 &(struct classes_blocks){.size = block->size,
-                                                          .capacity = heap_rounded(block->size),
-                                                          .time = writer->time,
-                                                          .thread = writer->thread});
+    block->place =
+        classes_enter(&writer->classes, class,
+                      &(struct classes_blocks){
+                          .size = block->size, .time = writer->time, .thread = writer->thread},
+                      false);
     recent->numbers[++recent->count % RECORDING_RECENT] = block->number;
 }
 
 static void on_resized(struct recording_writer *writer, const struct heap_block *before,
                        struct heap_block *block) {
     struct classes_blocks like = writer->classes.groups[before->place].like;
-    put_block(writer, before, RECORDING_RESIZED, RECORDING_RESIZED_RECENT);
+    put_block(writer, before, RECORDING_RESIZED, RECORDING_RESIZED_RECENT,
+              RECORDING_RESIZED_FOREIGN);
     uint32_t class = put_class(writer, SORT_TO, block);
     like.size = block->size;
-    like.capacity = heap_resized(like.capacity, block->size);
-    block->place = classes_enter(&writer->classes, class, &like);
+    block->place = classes_enter(&writer->classes, class, &like, true);
 }
 
 static void on_event(void *context, const struct heap_event *event) {
@@ -268,7 +272,8 @@ static void on_event(void *context, const struct heap_event *event) {
         on_allocated(writer, event->block);
         break;
     case HEAP_FREED:
-        put_block(writer, &event->before, RECORDING_FREED, RECORDING_FREED_RECENT);
+        put_block(writer, &event->before, RECORDING_FREED, RECORDING_FREED_RECENT,
+                  RECORDING_FREED_FOREIGN);
         break;
     case HEAP_RESIZED:
         on_resized(writer, &event->before, event->block);
