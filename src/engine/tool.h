@@ -244,6 +244,7 @@ struct tool {
     const char *exit_function; // of the C library: called before the process ends by exit
     void (*start)(void); // before the first instruction; options: tool_option
     void (*end)(void);   // the process is about to end, whatever the reason
+    int (*exit_status)(int status); // after `end`, not for signals: the status it ends with
 
     // While code is translated.
     void (*block)(struct tool_block *, uint64_t pc);
@@ -287,6 +288,10 @@ struct tool {
 
 // Hands a file over to the supervisor, which reads it when the process has ended.
 void tool_give_file(int fd);
+// For tools that find errors (wire/findings.h): the ledger, and messages in two parts.
+void tool_give_ledger(int fd);
+void tool_send(unsigned type, const void *first, size_t first_size, const void *second,
+               size_t second_size);
 // An option's value, or NULL.
 const char *tool_option(const char *name);
 // A line for the user, after ==PID==.

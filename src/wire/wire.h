@@ -14,13 +14,14 @@
 //   2  WIRE_HEAP and wire_heap.h: recorded processes
 //   3  WIRE_COUNTS
 //   4  WIRE_PRINT
+//   5  findings.h: WIRE_LEDGER to WIRE_FINDINGS_END
 #ifndef QUERN_WIRE_WIRE_H
 #define QUERN_WIRE_WIRE_H
 
 #include <stdint.h>
 
 #define WIRE_MAGIC       0x4e525551u // "QURN" in memory
-#define WIRE_VERSION     4
+#define WIRE_VERSION     5
 #define WIRE_MESSAGE_MAX 65536 // header and payload together
 
 enum wire_type {
@@ -36,6 +37,11 @@ enum wire_type {
     WIRE_HEAP = 10,        // struct wire_heap, with the descriptor of the area (wire_heap.h)
     WIRE_COUNTS = 11,      // no payload; a memory file of counts (call_counts.h) comes along
     WIRE_PRINT = 12,       // struct wire_print: what the program prints, shown after **PID**
+    WIRE_LEDGER = 13,      // no payload; the ledger of findings.h comes along
+    WIRE_FINDING = 14,     // struct wire_finding
+    WIRE_LEAKS = 15,       // struct wire_leaks
+    WIRE_LOSSES = 16,      // several struct wire_loss
+    WIRE_FINDINGS_END = 17, // struct wire_findings_end
 };
 
 struct wire_header {

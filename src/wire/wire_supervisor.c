@@ -15,6 +15,35 @@ static bool ends_with_string(const char *payload, size_t size, size_t fixed) {
     return size > fixed && memchr(payload + fixed, 0, size - fixed) == payload + size - 1;
 }
 
+// Whether the payload is a finding whose parts are as long as it says.
+static bool finding_sound(const char *payload, size_t size) {
+    const struct wire_finding *finding = (const struct wire_finding *)payload;
+    if (size < sizeof *finding || finding->place >= PLACES || finding->origin >= MADE_KINDS ||
+        (finding->kind >= FINDING_KINDS && finding->kind != FINDING_LIMIT) ||
+        finding->context >= LEDGER_CONTEXTS || finding->thread_name[THREAD_NAME - 1])
+        return false;
+    size_t at = sizeof *finding;
+    for (int i = 0; i < FINDING_STACKS; i++) {
+        if (finding->pc_counts[i] > FINDING_STACK_MAX)
+            return false;
+        at += finding->pc_counts[i] * sizeof finding->pcs[0];
+    }
+    const char *name = at < size ? memchr(payload + at, 0, size - at) : NULL;
+    return name && ends_with_string(payload, size, (size_t)(name + 1 - payload));
+}
+
+static bool losses_sound(const char *payload, size_t size) {
+    for (size_t at = 0; at < size;) {
+        const struct wire_loss *loss = (const struct wire_loss *)(payload + at);
+        if (size - at < sizeof *loss || loss->kind >= LOSS_KINDS || loss->holder >= LOSS_HOLDERS ||
+            loss->pc_count > FINDING_STACK_MAX ||
+            size - at - sizeof *loss < loss->pc_count * sizeof loss->pcs[0])
+            return false;
+        at += sizeof *loss + loss->pc_count * sizeof loss->pcs[0];
+    }
+    return true;
+}
+
 static bool payload_sound(enum wire_type type, const void *payload, size_t size) {
     const struct wire_fatal_signal *fatal = payload;
     const struct wire_module_map *map = payload;
@@ -37,7 +66,16 @@ static bool payload_sound(enum wire_type type, const void *payload, size_t size)
     case WIRE_MODULE_UNMAP:
         return size == sizeof *unmap && unmap->start < unmap->end;
     case WIRE_COUNTS:
+    case WIRE_LEDGER:
         return size == 0;
+    case WIRE_FINDING:
+        return finding_sound(payload, size);
+    case WIRE_LEAKS:
+        return size == sizeof(struct wire_leaks);
+    case WIRE_LOSSES:
+        return losses_sound(payload, size);
+    case WIRE_FINDINGS_END:
+        return size == sizeof(struct wire_findings_end);
     case WIRE_NOTICE:
     case WIRE_DEBUG:
         return ends_with_string(payload, size, sizeof(struct wire_text));
@@ -119,7 +157,7 @@ static int take_gift(struct msghdr *packet) {
 }
 
 static bool brings_file(enum wire_type type) {
-    return type == WIRE_HEAP || type == WIRE_COUNTS;
+    return type == WIRE_HEAP || type == WIRE_COUNTS || type == WIRE_LEDGER;
 }
 
 enum wire_result wire_receive(int fd, void *buffer, struct wire_message *message) {

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "wire/findings.h"
 #include "wire/wire.h"
 
 // A checked message. The pointers reach into the buffer that was decoded; strings are terminated,
@@ -16,7 +17,7 @@ struct wire_message {
     enum wire_type type;
     int pid; // the kernel's word where known, else the sender's
     int tid;
-    int fd;      // of WIRE_HEAP, for the receiver to close; else -1
+    int fd;      // of WIRE_HEAP, WIRE_COUNTS, WIRE_LEDGER, for the receiver to close; else -1
     size_t size; // of the payload
     union {
         const void *payload;
@@ -30,6 +31,10 @@ struct wire_message {
         const struct wire_text *text;
         const struct wire_heap *heap;
         const struct wire_print *print;
+        const struct wire_finding *finding;
+        const struct wire_leaks *leaks;
+        const struct wire_loss *losses; // as many as fill `size` bytes
+        const struct wire_findings_end *findings_end;
     };
 };
 

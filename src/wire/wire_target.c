@@ -146,6 +146,11 @@ void wire_send(enum wire_type type, const void *payload, size_t size) {
     send_parts(type, payload, size, NULL, 0);
 }
 
+void wire_send_parts(enum wire_type type, const void *first, size_t first_size, const void *second,
+                     size_t second_size) {
+    send_parts(type, first, first_size, second, second_size);
+}
+
 void wire_send_hello(int pid, int ppid, const char *path, char *const *argv) {
     struct wire_hello hello = {.pid = pid, .ppid = ppid};
     char words[HELLO_WORDS];
@@ -246,11 +251,11 @@ void wire_send_debug(const char *text) {
     send_with_string(WIRE_DEBUG, &debug, sizeof debug, text);
 }
 
-void wire_send_counts(int fd) {
+void wire_send_file(enum wire_type type, int fd) {
     struct wire_header header = {
         .magic = WIRE_MAGIC,
         .version = WIRE_VERSION,
-        .type = WIRE_COUNTS,
+        .type = (uint16_t)type,
         .pid = (int32_t)raw_call(SYS_getpid, 0, 0, 0, 0, 0, 0),
         .tid = (int32_t)raw_call(SYS_gettid, 0, 0, 0, 0, 0, 0),
     };

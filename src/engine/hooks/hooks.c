@@ -356,7 +356,16 @@ uint64_t *tool_thread_words(void) {
 }
 
 void tool_give_file(int fd) {
-    wire_send_counts(fd);
+    wire_send_file(WIRE_COUNTS, fd);
+}
+
+void tool_give_ledger(int fd) {
+    wire_send_file(WIRE_LEDGER, fd);
+}
+
+void tool_send(unsigned type, const void *first, size_t first_size, const void *second,
+               size_t second_size) {
+    wire_send_parts(type, first, first_size, second, second_size);
 }
 
 // ---- shadow memory -----------------------------------------------------------------------------

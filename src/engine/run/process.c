@@ -30,16 +30,20 @@ void process_fatal_signal(int number, const siginfo_t *info) {
     wire_send_fatal_signal(number, info->si_code, (uint64_t)info->si_addr, self->tid, pcs, count);
 }
 
-void process_ending(int status) {
-    if (!self->is_borrowed)
+int process_ending(int status) {
+    if (!self->is_borrowed) {
         hooks_end();
+        if (tool->exit_status)
+            status = tool->exit_status(status);
+    }
     if (wire_option_yes("stats"))
         print_stats();
     wire_send_exiting(status);
+    return status;
 }
 
 void process_exit(int status) {
-    process_ending(status);
+    status = process_ending(status);
     syscall(SYS_exit_group, status);
     __builtin_unreachable();
 }

@@ -26,7 +26,7 @@ void process_fatal_signal(int number, const siginfo_t *);
 // Ends the process as exit_group does.
 __attribute__((noreturn)) void process_exit(int status);
 // What is to be done and said before the process ends by exit.
-void process_ending(int status);
+int process_ending(int status); // the status that it ends with
 // Ends the thread as exit does.
 __attribute__((noreturn)) void thread_exit(int status);
 

@@ -182,7 +182,7 @@ void thread_exit(int status) {
     signal_block_all();
     task_become_idle();
     if (self->is_borrowed || task_is_last())
-        process_ending(status);
+        status = process_ending(status);
     if (!self->is_borrowed)
         hooks_thread_end();
     release_robust_futexes();

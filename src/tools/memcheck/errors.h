@@ -3,6 +3,10 @@
 // Every function takes the target's state from the thread that calls (stack, pc, thread number).
 // An origin says where an undefined value was made: the number of a stack (stacks.h) with
 // ORIGIN_STACK or ORIGIN_REQUEST added, 0 when unknown.
+//
+// Findings that are alike are one context (wire/findings.h): the first is described and sent, the
+// others are counted in the ledger, without a lock. Any thread may call at any time, with no lock
+// of its own held that heap_find takes.
 #ifndef QUERN_MEMCHECK_ERRORS_H
 #define QUERN_MEMCHECK_ERRORS_H
 
@@ -14,7 +18,10 @@ enum { ORIGIN_STACK = 1u << 30, ORIGIN_REQUEST = 2u << 30, ORIGIN_KIND = 3u << 3
 
 enum parameter_fault { PARAMETER_REGISTER, PARAMETER_UNADDRESSABLE, PARAMETER_UNDEFINED };
 
-void errors_start(void); // reads options
+void errors_start(void); // reads options; before any other thread
+void errors_forked(void);
+void errors_thread_started(void);
+void errors_thread_ended(void);
 void error_access(uint64_t address, size_t size, bool write);
 void error_condition(uint32_t origin);
 void error_value(unsigned size, uint32_t origin);
@@ -28,6 +35,22 @@ void error_fishy(const char *function, const char *argument, int64_t value);
 void error_pool(uint64_t address);
 void error_core_memory(const char *what, uint64_t address); // a signal frame that does not fit
 
+// Blocks that the target gave a name (VALGRIND_CREATE_BLOCK): whoever keeps them sets this. True if
+// one contains the address.
+struct error_block {
+    uint64_t start, size;
+    const char *description;
+    uint32_t made_at; // stacks.h
+};
+extern bool (*errors_named_block)(uint64_t address, struct error_block *);
+
+// ---- what the heap has done, where the supervisor sees it even if the process is killed ----
+
+struct ledger_heap; // wire/findings.h
+// The calling thread's own counters, to be added to without atomics. They last until
+// errors_thread_ended; never NULL.
+struct ledger_heap *errors_heap_counters(void);
+
 // ---- leaks (leaks.c finds them; the supervisor suppresses, prints and counts) ----
 
 enum leak_kind { LEAK_DEFINITE, LEAK_INDIRECT, LEAK_POSSIBLE, LEAK_REACHABLE };
@@ -38,7 +61,7 @@ struct loss_record {
     uint64_t blocks, bytes, indirect_bytes;
     uint64_t old_blocks, old_bytes, old_indirect_bytes; // of the search before
     bool passed_over; // a delta search does not show it: it has not grown, changed, or is not new
-    uint64_t cycle; // blocks of the largest lost cycle in it; 0: none
+    uint64_t cycle;   // blocks of the largest lost cycle in it; 0: none
     // Of reachable blocks, an example: the place that holds the first of them.
     enum holder_kind holder;
     int holder_thread;
@@ -54,9 +77,15 @@ struct leak_search {
         heuristic_bytes[4]; // stdstring length64 newarray multipleinheritance
     uint64_t bytes_searched;
 };
+// Allocates nothing and takes no lock of the C library: may be called while threads are stopped.
 void errors_leaks(const struct leak_search *);
+// What is left of the latest search when suppressions are applied: bytes and blocks for each
+// enum leak_kind, then those suppressed. Waits for the supervisor.
+void errors_leak_totals(uint64_t bytes[5], uint64_t blocks[5]);
+
 // The heap's totals are sent with errors_end; HEAP SUMMARY and LEAK SUMMARY come from both.
 void errors_end(void);
+int errors_exit_status(int status); // what --error-exitcode makes of it; after errors_end
 
 // For VALGRIND_COUNT_ERRORS and VALGRIND_DISABLE_ERROR_REPORTING (per thread).
 unsigned long errors_counted(void);

@@ -5,8 +5,6 @@
 
 #include "tools/memcheck/errors.h"
 #include "tools/memcheck/heap.h"
-#include "tools/memcheck/leaks.h"
-#include "tools/memcheck/requests.h"
 #include "tools/memcheck/shadow.h"
 #include "tools/memcheck/syscalls.h"
 #include "tools/memcheck/track.h"
@@ -26,18 +24,19 @@ static void start(void) {
     track_partial_loads = !is_option("partial-loads-ok", "no");
     if (frame)
         memcheck_max_frame = strtoul(frame, NULL, 0);
+    errors_start();
     track_start();
     heap_start();
-    leaks_start();
 }
 
-static void end(void) {
-    requests_end();
-    leaks_check_at_end();
+static void forked(void) {
+    heap_forked();
+    errors_forked();
 }
 
 // A thread's stack below its stack pointer is free to be used and undefined.
 static void thread_started(void) {
+    errors_thread_started();
     uint64_t first, last;
     if (tool_own_stack(&first, &last))
         shadow_make_undefined(first, tool_register(RSP) - RED_ZONE - first);
@@ -46,6 +45,7 @@ static void thread_started(void) {
 static void thread_ended(void) {
     memcheck_forget_signals();
     heap_thread_ended();
+    errors_thread_ended();
 }
 
 static struct tool_units units(const ZydisDecodedInstruction *z, const ZydisDecodedOperand *o) {
@@ -73,10 +73,11 @@ const struct tool tool_memcheck = {
     .symbols = heap_symbols,
     .exit_function = "__libc_freeres",
     .start = start,
-    .end = end,
+    .end = errors_end,
+    .exit_status = errors_exit_status,
     .forking = heap_forking,
     .fork_made = heap_fork_made,
-    .forked = heap_forked,
+    .forked = forked,
     .units = units,
     .prepare = prepare,
     .forget_prepared = track_forget_all,
@@ -90,5 +91,4 @@ const struct tool tool_memcheck = {
     .before_system_call = syscalls_before,
     .after_system_call = syscalls_after,
     .jumped_nowhere = error_jump,
-    .request = requests_answer,
 };

@@ -1,0 +1,33 @@
+// The ledger of wire/findings.h, on the target's side: what is to outlive the process, and the
+// supervisor's answers.
+//
+// Counting takes no lock. Waiting for an answer never lasts for ever: a supervisor that is gone, or
+// that does not answer for a minute, is taken for one that has nothing against going on.
+#ifndef QUERN_MEMCHECK_LEDGER_H
+#define QUERN_MEMCHECK_LEDGER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "wire/findings.h"
+
+void ledger_start(void);
+void ledger_forked(void); // a ledger of its own for the child, which begins as a copy
+void ledger_thread_ended(void);
+
+// The number of a new context plus 1; 0: there is no room. One thread at a time.
+uint32_t ledger_new_context(void);
+uint32_t ledger_contexts(void);
+void ledger_count(uint32_t context);
+uint64_t ledger_count_of(uint32_t context);
+uint64_t ledger_found(void);
+// Keeps the heap's totals for the case that the process is killed.
+void ledger_note_heap(void);
+
+uint32_t ledger_shown(void);
+bool ledger_is_closed(void);
+enum ledger_verdict ledger_wait_verdict(uint32_t context);
+bool ledger_wait_end(void);                                       // whether the process had errors
+const struct ledger_answers *ledger_wait_search(uint32_t search); // the number of a leak search
+
+#endif

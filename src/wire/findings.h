@@ -1,0 +1,168 @@
+// What a tool that looks for errors tells the supervisor: findings, losses, totals.
+//
+// Words
+//   finding    something wrong, told once, when it is first seen
+//   context    all findings that are alike: same kind and detail, same innermost callers. Contexts
+//              are numbered from 0 in each process; a forked child goes on with its parent's
+//   loss       heap blocks of one kind that nobody will free, made at one place
+//   ledger     a memory file that the process shares with the supervisor: how often each context
+//              was seen, what the heap holds. It survives the process, so that nothing is lost when
+//              that is killed. The other way, it carries the supervisor's answers
+//
+// A finding is one packet. Losses follow the WIRE_LEAKS that announces them, many in a packet. The
+// supervisor reads and writes the ledger as a file, never by mapping: the process could cut it
+// short.
+#ifndef QUERN_WIRE_FINDINGS_H
+#define QUERN_WIRE_FINDINGS_H
+
+#include <stdint.h>
+
+enum finding_kind {
+    FINDING_READ,
+    FINDING_WRITE,
+    FINDING_CONDITION,
+    FINDING_VALUE,
+    FINDING_JUMP,
+    FINDING_PARAMETER,
+    FINDING_CLIENT,
+    FINDING_FREE,
+    FINDING_MISMATCHED_FREE,
+    FINDING_OVERLAP,
+    FINDING_FISHY,
+    FINDING_POOL,
+    FINDING_CORE,
+    FINDING_KINDS,
+    FINDING_LIMIT = 255, // so many that no more are told
+};
+
+// Of FINDING_PARAMETER (all) and FINDING_CLIENT (the last two).
+enum finding_fault { FAULT_REGISTER, FAULT_UNADDRESSABLE, FAULT_UNDEFINED };
+
+enum finding_place {
+    PLACE_NONE,    // the finding is about no address
+    PLACE_UNKNOWN, // or one that the supervisor may know: data, code
+    PLACE_BLOCK,   // a heap block, or around it
+    PLACE_FREED,
+    PLACE_CLIENT, // a block that the target described itself; the second name is its description
+    PLACE_STACK,
+    PLACE_BRK,
+    PLACE_ANONYMOUS,
+    PLACE_FILE, // the second name is its path
+    PLACE_SHARED,
+    PLACES,
+};
+
+enum finding_origin { MADE_UNKNOWN, MADE_BY_HEAP, MADE_BY_STACK, MADE_BY_CLIENT, MADE_KINDS };
+
+enum { STACK_OF_FINDING, STACK_OF_MAKING, STACK_OF_FREEING, STACK_OF_ORIGIN, FINDING_STACKS };
+enum { FINDING_STACK_MAX = 500, THREAD_NAME = 16 };
+
+struct wire_finding {
+    uint32_t context;
+    uint8_t kind;
+    uint8_t fault;  // enum finding_fault; of FINDING_OVERLAP: whether the size is known
+    uint8_t place;  // enum finding_place, of the address
+    uint8_t origin; // enum finding_origin
+    int32_t thread; // from 1
+    uint32_t prot;  // of a mapping
+    char thread_name[THREAD_NAME]; // terminated; empty: it has none of its own
+    uint64_t address;
+    uint64_t size;
+    int64_t value;               // FINDING_FISHY: the argument; FINDING_OVERLAP: the source
+    uint64_t start, end;         // of the block, brk area or mapping
+    int32_t place_thread, frame; // PLACE_STACK; frame -1: not known
+    uint64_t frame_pc;
+    int64_t below; // bytes below the stack pointer; 0: not below
+    uint32_t pc_counts[FINDING_STACKS];
+    uint64_t pcs[]; // the stacks one after the other; then two terminated names
+};
+
+// ---- leaks ----
+
+enum loss_kind { LOSS_DEFINITE, LOSS_INDIRECT, LOSS_POSSIBLE, LOSS_REACHABLE, LOSS_KINDS };
+enum loss_holder {
+    HELD_BY_NONE,
+    HELD_BY_REGISTER,
+    HELD_BY_STACK,
+    HELD_BY_DATA,
+    HELD_BY_MAPPING,
+    LOSS_HOLDERS,
+};
+enum { LEAK_HEURISTICS = 4 }; // stdstring length64 newarray multipleinheritance
+
+struct wire_leaks {
+    uint64_t losses; // how many follow
+    uint8_t full;    // or else only totals are wanted
+    uint8_t at_end;
+    uint8_t is_delta;
+    uint8_t reserved[5];
+    uint64_t heuristic_blocks[LEAK_HEURISTICS], heuristic_bytes[LEAK_HEURISTICS];
+};
+
+// A multiple of 8 bytes, pcs included; a packet holds several.
+struct wire_loss {
+    uint8_t kind;     // enum loss_kind
+    uint8_t holder;   // enum loss_holder
+    uint8_t is_quiet; // a delta search: not to be shown
+    uint8_t reserved;
+    int32_t holder_thread;
+    uint64_t blocks, bytes, indirect_bytes;
+    uint64_t old_blocks, old_bytes, old_indirect_bytes;
+    uint64_t cycle;
+    uint64_t holder_address, holder_pc;
+    uint32_t holder_steps;
+    uint32_t pc_count;
+    uint64_t pcs[];
+};
+
+struct heap_sums {
+    uint64_t allocations, frees, bytes, live_blocks, live_bytes;
+};
+
+// The process is about to end and has said all.
+struct wire_findings_end {
+    struct heap_sums heap;
+};
+
+// ---- the ledger ----
+
+#define LEDGER_MAGIC 0x52474c51u // "QLGR" in memory
+
+enum { LEDGER_CONTEXTS = 1 << 16, LEDGER_THREADS = 1024 };
+
+enum ledger_verdict {
+    VERDICT_NONE,
+    VERDICT_SHOWN,
+    VERDICT_SUPPRESSED,
+    VERDICT_STOP, // shown, and the process is to end now
+};
+
+// What threads have done with the heap; live is what was made less what was freed, over all of
+// them.
+struct ledger_heap {
+    uint64_t allocations, frees, bytes, freed_bytes;
+    uint64_t reserved[4]; // a cache line for each thread
+};
+
+struct ledger_answers {
+    uint32_t shown;    // contexts that were shown
+    uint32_t closed;   // 1: no more findings are wanted
+    uint32_t searches; // leak searches that have been taken
+    uint32_t end;      // 0: not yet; 1: no errors; 2: errors
+    uint64_t leaked_bytes[LOSS_KINDS + 1], leaked_blocks[LOSS_KINDS + 1]; // and suppressed
+    uint8_t verdicts[LEDGER_CONTEXTS];
+};
+
+struct ledger {
+    uint32_t magic;
+    uint32_t contexts; // numbers given away
+    uint32_t full;     // 1: some contexts have found no number
+    uint32_t reserved;
+    uint64_t found;        // findings in all
+    struct heap_sums heap; // as of the latest finding or end; 0s when ledger_heap is kept
+    struct ledger_heap threads[LEDGER_THREADS];
+    uint64_t counts[LEDGER_CONTEXTS];
+    struct ledger_answers answers; // the supervisor writes this part only, the process never
+};
+
+#endif
