@@ -163,3 +163,26 @@ struct units *image_units(struct image *image) {
     }
     return image->units;
 }
+
+const char *image_section(struct image *image, uint64_t vaddr) {
+    static const struct {
+        const char *name, *word;
+    } kinds[] = {{".text", "Text"}, {".data", "Data"}, {".sdata", "Data"}, {".bss", "BSS"},
+                 {".sbss", "BSS"},  {".got", "GOT"},   {".plt", "PLT"},    {".got.plt", "GOTPLT"}};
+    GElf_Addr bias;
+    size_t names;
+    Elf *elf = dwfl_module_getelf(image->module, &bias);
+    if (!elf || elf_getshdrstrndx(elf, &names) != 0)
+        return NULL;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
+        GElf_Shdr header;
+        if (!gelf_getshdr(section, &header) || !(header.sh_flags & SHF_ALLOC) ||
+            vaddr < header.sh_addr || vaddr - header.sh_addr >= header.sh_size)
+            continue;
+        const char *name = elf_strptr(elf, names, header.sh_name);
+        for (size_t i = 0; name && i < sizeof kinds / sizeof *kinds; i++)
+            if (strcmp(name, kinds[i].name) == 0)
+                return kinds[i].word;
+    }
+    return NULL;
+}

@@ -36,6 +36,7 @@ struct image_segment {
 struct image_symbol {
     uint64_t low, size;
     const char *name;
+    bool is_indirect; /* STT_GNU_IFUNC: the code there chooses the function */
 };
 
 struct image_symbols {
@@ -76,6 +77,10 @@ size_t image_build_id(const struct image *image, const uint8_t **bytes);
 
 const struct image_symbol *image_function(struct image *image, uint64_t vaddr);
 const struct image_symbol *image_variable(struct image *image, uint64_t vaddr);
+
+/* What the section at vaddr holds, in Valgrind's words: Text, Data, BSS, GOT, GOTPLT, PLT. NULL: none
+ * of these. */
+const char *image_section(struct image *image, uint64_t vaddr);
 
 /* The compilation units, or NULL if there is no DWARF (units.h). */
 struct units *image_units(struct image *image);

@@ -133,6 +133,7 @@ struct question {
     struct symbol_frame *frames;
     size_t max, count;
     struct symbol_data *data;
+    const char *section;
     bool found;
 };
 
@@ -149,6 +150,10 @@ static void resolve(struct image *image, void *context) {
             units_find(units, vaddr, !symbols->options.no_inlined, symbols->found, MOST_INLINED);
     const struct image_symbol *symbol = image_function(image, vaddr);
     const char *object = question->frames[0].object;
+    /* Functions that a tool stands in for are found at their first instruction. Of an indirect one,
+     * that is the code that chooses, whose insides have nothing to do with the call. */
+    if (symbol && symbol->is_indirect && vaddr == symbol->low)
+        count = 0;
     if (!count) {
         name_frame(symbols, &question->frames[0], NULL, symbol, vaddr);
         return;
@@ -185,7 +190,6 @@ size_t symbols_resolve(struct symbols *symbols, pid_t pid, uint64_t address, boo
 
 /* ------------------------------------------------------------------ variables */
 
-/* bss lies behind the last mapping of its file, in memory that has no file. */
 static bool in_segment(const struct image *image, uint64_t vaddr) {
     for (size_t i = 0; i < image->segment_count; i++)
         if (vaddr >= image->segments[i].vaddr &&
@@ -211,12 +215,16 @@ static void resolve_data(struct image *image, void *context) {
     question->found = true;
 }
 
+/* bss may lie behind the last mapping of its file. */
+static struct mapping *data_mapping(struct process *process, uint64_t address) {
+    struct mapping *mapping = process_mapping(process, address);
+    return mapping ? mapping : process_mapping_below(process, address);
+}
+
 bool symbols_resolve_data(struct symbols *symbols, pid_t pid, uint64_t address,
                           struct symbol_data *data) {
     struct process *process = processes_find(symbols->processes, pid);
-    struct mapping *mapping = process ? process_mapping(process, address) : NULL;
-    if (!mapping && process)
-        mapping = process_mapping_below(process, address);
+    struct mapping *mapping = process ? data_mapping(process, address) : NULL;
     if (!mapping)
         return false;
     struct question question = {.symbols = symbols,
@@ -225,6 +233,25 @@ bool symbols_resolve_data(struct symbols *symbols, pid_t pid, uint64_t address,
                                 .address = address,
                                 .data = data};
     return files_use(symbols->files, mapping->file, resolve_data, &question) && question.found;
+}
+
+static void find_section(struct image *image, void *context) {
+    struct question *question = context;
+    if (process_bias(question->process, question->mapping, image))
+        question->section = image_section(image, question->address - question->mapping->bias);
+}
+
+const char *symbols_section(struct symbols *symbols, pid_t pid, uint64_t address,
+                            const char **object) {
+    struct process *process = processes_find(symbols->processes, pid);
+    struct mapping *mapping = process ? data_mapping(process, address) : NULL;
+    if (!mapping)
+        return NULL;
+    struct question question = {
+        .symbols = symbols, .process = process, .mapping = mapping, .address = address};
+    *object = mapping->file->path;
+    return files_use(symbols->files, mapping->file, find_section, &question) ? question.section
+                                                                            : NULL;
 }
 
 const char *symbols_keep(struct symbols *symbols, const char *text) {

@@ -119,6 +119,13 @@ size_t symbols_resolve(struct symbols *symbols, pid_t pid, uint64_t address, boo
 bool symbols_resolve_data(struct symbols *symbols, pid_t pid, uint64_t address,
                           struct symbol_data *data);
 
+/*
+ * What the section at address holds: Text, Data, BSS, GOT, GOTPLT or PLT, and of which object. NULL
+ * if it is in none of these.
+ */
+const char *symbols_section(struct symbols *symbols, pid_t pid, uint64_t address,
+                            const char **object);
+
 /* A copy that lives as long as the struct symbols; equal texts are one. */
 const char *symbols_keep(struct symbols *symbols, const char *text);
 

@@ -116,8 +116,10 @@ void symtab_read(struct image *image) {
             continue;
         int type = GELF_ST_TYPE(symbol.st_info);
         uint64_t room = segment->vaddr + segment->memory_size - address;
-        struct image_symbol item = {
-            .low = address, .size = symbol.st_size < room ? symbol.st_size : room, .name = name};
+        struct image_symbol item = {.low = address,
+                                    .size = symbol.st_size < room ? symbol.st_size : room,
+                                    .name = name,
+                                    .is_indirect = type == STT_GNU_IFUNC};
         if (type == STT_OBJECT || type == STT_COMMON) {
             if (item.size)
                 add(&image->variables, &variable_capacity, item);
