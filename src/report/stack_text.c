@@ -50,9 +50,8 @@ static bool is_below_main(const char *name) {
     return false;
 }
 
-/* The directory as the options want it, or "". */
-static const char *shown_directory(const struct symbol_frame *frame,
-                                   const struct stack_text_options *options) {
+const char *stack_text_directory(const struct symbol_frame *frame,
+                                 const struct stack_text_options *options) {
     if (!options->fullpath_after_count || !frame->directory)
         return "";
     const char *directory = frame->directory;
@@ -73,14 +72,14 @@ void stack_text_frame(FILE *out, const struct symbol_frame *frame,
         frame = &unknown;
     if (!frame->name)
         fputs(unknown_name, out);
-    else if (!options->show_below_main && !frame->inlined && is_below_main(frame->name))
+    else if (!options->show_below_main && stack_text_is_below_main(frame))
         fputs("(below main)", out);
     else
         stack_text_escaped(out, frame->name);
     if (options->symbol_offsets && frame->name && !frame->inlined && frame->offset)
         fprintf(out, "+%" PRIu64, frame->offset);
     if (frame->file && frame->line) {
-        const char *directory = shown_directory(frame, options);
+        const char *directory = stack_text_directory(frame, options);
         fputs(" (", out);
         stack_text_escaped(out, directory);
         if (directory[0])
@@ -100,9 +99,13 @@ bool stack_text_is_main(const struct symbol_frame *frame) {
     return frame->name && (!strcmp(frame->name, "main") || is_below_main(frame->name));
 }
 
-static void write_line(bool first, uint64_t address, const struct symbol_frame *frame,
-                       const struct stack_text_options *options,
-                       void (*line)(void *context, const char *text), void *context) {
+bool stack_text_is_below_main(const struct symbol_frame *frame) {
+    return frame->name && !frame->inlined && is_below_main(frame->name);
+}
+
+void stack_text_line(bool first, uint64_t address, const struct symbol_frame *frame,
+                     const struct stack_text_options *options,
+                     void (*line)(void *context, const char *text), void *context) {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
@@ -130,9 +133,9 @@ void stack_text(struct symbols *symbols, const struct stack *stack,
         size_t count =
             symbols_resolve(symbols, stack->pid, address, false, frames, MOST_FRAMES_AT_ADDRESS);
         if (!count)
-            write_line(i == 0, address, NULL, options, line, context);
+            stack_text_line(i == 0, address, NULL, options, line, context);
         for (size_t j = 0; j < count; j++)
-            write_line(i == 0 && j == 0, address, &frames[j], options, line, context);
+            stack_text_line(i == 0 && j == 0, address, &frames[j], options, line, context);
         if (count && !options->show_below_main && stack_text_is_main(&frames[count - 1]))
             return;
     }

@@ -49,12 +49,22 @@ void stack_text(struct symbols *symbols, const struct stack *stack,
                 const struct stack_text_options *options,
                 void (*line)(void *context, const char *text), void *context);
 
+/* One such line; the first of a stack says "at", the others "by". frame may be NULL. */
+void stack_text_line(bool first, uint64_t address, const struct symbol_frame *frame,
+                     const struct stack_text_options *options,
+                     void (*line)(void *context, const char *text), void *context);
+
 /* What stands behind the address: "FUNC (FILE:LINE)". frame may be NULL: "???". */
 void stack_text_frame(FILE *out, const struct symbol_frame *frame,
                       const struct stack_text_options *options);
 
 /* Whether the frame is main, or one of those that call it. */
 bool stack_text_is_main(const struct symbol_frame *frame);
+/* Whether it is one of those that call main, which go by the name (below main). */
+bool stack_text_is_below_main(const struct symbol_frame *frame);
+/* The directory as the options want it, or "". */
+const char *stack_text_directory(const struct symbol_frame *frame,
+                                 const struct stack_text_options *options);
 
 /* The length of the UTF-8 character at text; 0 if it is none, or one that steers terminals. */
 size_t stack_text_printable(const unsigned char *text);

@@ -1,0 +1,192 @@
+#include "report/finding.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct named_stack name_stack(const struct naming *naming, const uint64_t *pcs,
+                                     size_t count) {
+    struct stack stack = {.pid = naming->pid, .addresses = pcs, .count = count};
+    return named_stack_make(naming->symbols, naming->cache, &stack, naming->options);
+}
+
+static void name_frame(const struct naming *naming, uint64_t pc, struct symbol_frame *frame) {
+    struct symbol_frame frames[64];
+    size_t count = symbols_resolve(naming->symbols, naming->pid, pc, false, frames, 64);
+    // The frame on the stack belongs to the function that holds inlined ones.
+    if (count)
+        *frame = frames[count - 1];
+}
+
+static void name_place(const struct naming *naming, struct finding *finding) {
+    const struct wire_finding *facts = finding->facts;
+    switch (facts->place) {
+    case PLACE_STACK:
+        if (facts->frame >= 0 && facts->frame_pc)
+            name_frame(naming, facts->frame_pc, &finding->frame);
+        break;
+    case PLACE_UNKNOWN:
+    case PLACE_ANONYMOUS:
+    case PLACE_FILE:
+        finding->has_data =
+            symbols_resolve_data(naming->symbols, naming->pid, facts->address, &finding->data);
+        if (!finding->has_data)
+            finding->section =
+                symbols_section(naming->symbols, naming->pid, facts->address, &finding->object);
+        break;
+    default:
+        break;
+    }
+}
+
+struct finding *finding_make(const struct naming *naming, const struct wire_finding *message,
+                             size_t size) {
+    struct finding *finding = base_allocate(sizeof *finding);
+    finding->references = 1;
+    finding->facts = base_allocate(size);
+    memcpy(finding->facts, message, size);
+    const uint64_t *pcs = finding->facts->pcs;
+    for (unsigned i = 0; i < FINDING_STACKS; i++) {
+        finding->stacks[i] = name_stack(naming, pcs, message->pc_counts[i]);
+        pcs += message->pc_counts[i];
+    }
+    finding->names[0] = (const char *)pcs;
+    finding->names[1] = finding->names[0] + strlen(finding->names[0]) + 1;
+    name_place(naming, finding);
+    return finding;
+}
+
+struct finding *finding_share(struct finding *finding) {
+    finding->references++;
+    return finding;
+}
+
+void finding_drop(struct finding *finding) {
+    if (--finding->references)
+        return;
+    for (unsigned i = 0; i < FINDING_STACKS; i++)
+        named_stack_free(&finding->stacks[i]);
+    free(finding->facts);
+    free(finding);
+}
+
+void loss_make(struct loss *loss, const struct naming *naming, const struct wire_loss *message) {
+    *loss = (struct loss){.facts = *message};
+    loss->stack = name_stack(naming, message->pcs, message->pc_count);
+}
+
+void loss_name_holder(struct loss *loss, const struct naming *naming) {
+    if (loss->facts.holder == HELD_BY_DATA)
+        symbols_resolve_data(naming->symbols, naming->pid, loss->facts.holder_address,
+                             &loss->holder_data);
+    if (loss->facts.holder == HELD_BY_STACK && loss->facts.holder_pc)
+        name_frame(naming, loss->facts.holder_pc, &loss->holder_frame);
+}
+
+void loss_free(struct loss *loss) {
+    named_stack_free(&loss->stack);
+}
+
+// ---- words -------------------------------------------------------------------------------------
+
+void finding_suppression_kind(const struct finding *finding, struct text *text) {
+    static const char *const words[FINDING_KINDS] = {
+        [FINDING_CONDITION] = "Cond",  [FINDING_JUMP] = "Jump",
+        [FINDING_PARAMETER] = "Param", [FINDING_CLIENT] = "User",
+        [FINDING_FREE] = "Free",       [FINDING_MISMATCHED_FREE] = "Free",
+        [FINDING_OVERLAP] = "Overlap", [FINDING_FISHY] = "FishyValue",
+        [FINDING_POOL] = "Mempool",    [FINDING_CORE] = "CoreMem",
+    };
+    unsigned kind = finding->facts->kind;
+    if (kind == FINDING_VALUE)
+        text_format(text, "Value%lu", finding->facts->size);
+    else if (kind == FINDING_READ || kind == FINDING_WRITE)
+        text_format(text, "Addr%lu", finding->facts->size);
+    else
+        text_string(text, words[kind]);
+}
+
+const char *finding_xml_kind(const struct finding *finding) {
+    static const char *const words[FINDING_KINDS] = {
+        [FINDING_READ] = "InvalidRead",
+        [FINDING_WRITE] = "InvalidWrite",
+        [FINDING_CONDITION] = "UninitCondition",
+        [FINDING_VALUE] = "UninitValue",
+        [FINDING_JUMP] = "InvalidJump",
+        [FINDING_PARAMETER] = "SyscallParam",
+        [FINDING_CLIENT] = "ClientCheck",
+        [FINDING_FREE] = "InvalidFree",
+        [FINDING_MISMATCHED_FREE] = "MismatchedFree",
+        [FINDING_OVERLAP] = "Overlap",
+        [FINDING_FISHY] = "FishyValue",
+        [FINDING_POOL] = "InvalidMemPool",
+        [FINDING_CORE] = "CoreMemError",
+    };
+    return words[finding->facts->kind];
+}
+
+const char *loss_xml_kind(const struct loss *loss) {
+    static const char *const words[LOSS_KINDS] = {"Leak_DefinitelyLost", "Leak_IndirectlyLost",
+                                                  "Leak_PossiblyLost", "Leak_StillReachable"};
+    return words[loss->facts.kind];
+}
+
+const char *loss_word(enum loss_kind kind) {
+    static const char *const words[LOSS_KINDS] = {"definite", "indirect", "possible", "reachable"};
+    return words[kind];
+}
+
+bool finding_parameter(const struct finding *finding, struct text *text) {
+    if (finding->facts->kind == FINDING_PARAMETER)
+        text_string(text, finding->names[0]);
+    else if (finding->facts->kind == FINDING_FISHY)
+        text_format(text, "%s(%s)", finding->names[0], finding->names[1]);
+    else
+        return false;
+    return true;
+}
+
+// ---- generated suppressions --------------------------------------------------------------------
+
+// What a file could not hold, or a pattern would take for something else, is any character.
+static void add_pattern(struct text *text, const char *name) {
+    for (; *name; name++)
+        text_char(text, (unsigned char)*name < 0x20 || *name == 0x7f ? '?' : *name);
+}
+
+static void add_locations(struct text *text, const struct named_stack *stack) {
+    for (size_t i = 0; i < stack->shown; i++) {
+        const struct symbol_frame *frame = &stack->frames[i].symbol;
+        const char *name = frame->inlined || !frame->linkage ? frame->name : frame->linkage;
+        if (stack_text_is_below_main(frame))
+            name = "(below main)";
+        text_string(text, name ? "   fun:" : "   obj:");
+        add_pattern(text, name ? name : frame->object ? frame->object : "*");
+        text_char(text, '\n');
+    }
+}
+
+static void begin_suppression(struct text *text) {
+    text_string(text, "{\n   <insert_a_suppression_name_here>\n   Memcheck:");
+}
+
+void finding_suppression(const struct finding *finding, struct text *text) {
+    struct text parameter = {0};
+    begin_suppression(text);
+    finding_suppression_kind(finding, text);
+    text_char(text, '\n');
+    if (finding_parameter(finding, &parameter)) {
+        text_string(text, "   ");
+        add_pattern(text, parameter.bytes);
+        text_char(text, '\n');
+    }
+    add_locations(text, &finding->stacks[STACK_OF_FINDING]);
+    text_string(text, "}\n");
+    text_free(&parameter);
+}
+
+void loss_suppression(const struct loss *loss, struct text *text) {
+    begin_suppression(text);
+    text_format(text, "Leak\n   match-leak-kinds: %s\n", loss_word(loss->facts.kind));
+    add_locations(text, &loss->stack);
+    text_string(text, "}\n");
+}
