@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "supervisor/counts.h"
+#include "supervisor/findings.h"
 #include "supervisor/flame.h"
 #include "supervisor/heap.h"
 #include "supervisor/job.h"
@@ -58,6 +59,8 @@ static void forget(struct loop *loop, int pid) {
     struct followed *process = followed_find(pid);
     if (process && process->counts >= 0)
         counts_report(loop->request, loop->symbols, process);
+    if (process)
+        findings_finish(process);
     if (process && process->pidfd >= 0)
         epoll_ctl(loop->events, EPOLL_CTL_DEL, process->pidfd, NULL);
     followed_remove(pid);
@@ -85,6 +88,7 @@ static void greet(struct loop *loop, struct followed *process, const struct wire
     if (!count)
         return;
     heap_finish(process->pid);
+    findings_begin(process->pid);
     symbols_end(loop->symbols, process->pid);
     process->muted = false;
     // The first program's banner was printed before it started.
@@ -95,6 +99,7 @@ static void greet(struct loop *loop, struct followed *process, const struct wire
         text_format(&command, "%s%s", i ? " " : "", words[i]);
     free(process->command);
     process->command = text_take(&command);
+    followed_set_words(process, words, count);
     if (first)
         return;
     log_add_process(process->pid);
@@ -109,13 +114,24 @@ static void note_fork(struct loop *loop, const struct wire_message *message) {
         return;
     struct followed *child = known(loop, child_pid);
     symbols_fork(loop->symbols, message->forked->parent, child_pid);
+    findings_fork(message->forked->parent, child_pid);
     child->greeted = true;
     const struct followed *parent = followed_find(message->forked->parent);
     if (parent && parent->command)
         child->command = base_copy(parent->command);
     child->muted = loop->request->silent_after_fork;
-    if (!child->muted)
-        log_add_process(child_pid);
+    if (child->muted)
+        return;
+    log_add_process(child_pid);
+    // A document of its own needs a head; the log goes on.
+    if (loop->request->xml.wanted && parent && parent->words) {
+        size_t count = 0;
+        while (parent->words[count])
+            count++;
+        followed_set_words(child, (const char *const *)parent->words, count);
+        present_banner(loop->request, child_pid, parent->pid, (const char *const *)parent->words,
+                       count);
+    }
 }
 
 static void show_text(struct followed *process, const struct wire_message *message) {
@@ -149,12 +165,14 @@ static void take_message(struct loop *loop, const struct wire_message *message) 
         symbols_map(loop->symbols, process->pid, message->module_map->start,
                     message->module_map->end, message->module_map->offset,
                     message->module_map->path, NULL);
+        findings_mapped(process->pid);
         heap_map(process->pid, message->module_map->start, message->module_map->end,
                  message->module_map->offset, message->module_map->path);
         break;
     case WIRE_MODULE_UNMAP:
         symbols_unmap(loop->symbols, process->pid, message->module_unmap->start,
                       message->module_unmap->end);
+        findings_mapped(process->pid);
         break;
     case WIRE_NOTICE:
     case WIRE_DEBUG:
@@ -171,6 +189,13 @@ static void take_message(struct loop *loop, const struct wire_message *message) 
         if (process->counts >= 0)
             close(process->counts);
         process->counts = fd_move_high(message->fd);
+        break;
+    case WIRE_LEDGER:
+    case WIRE_FINDING:
+    case WIRE_LEAKS:
+    case WIRE_LOSSES:
+    case WIRE_FINDINGS_END:
+        findings_take(process, message);
         break;
     case WIRE_EXITING:
     case WIRE_FORKED:
@@ -326,6 +351,7 @@ int collect_until_end(const struct supervisor_request *request, const struct lau
     bool made;
     followed_add(loop.main_pid, &made);
     heap_prepare(request, loop.symbols, loop.main_pid);
+    findings_prepare(request, loop.symbols, loop.main_pid);
     stop_after(request->duration);
     wait_for_main(&loop);
     while (!loop.main_ended)

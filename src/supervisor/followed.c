@@ -32,6 +32,20 @@ struct followed *followed_add(int pid, bool *made) {
     return process;
 }
 
+static void free_words(struct followed *process) {
+    for (size_t i = 0; process->words && process->words[i]; i++)
+        free(process->words[i]);
+    free(process->words);
+    process->words = NULL;
+}
+
+void followed_set_words(struct followed *process, const char *const *words, size_t count) {
+    free_words(process);
+    process->words = base_allocate((count + 1) * sizeof *process->words);
+    for (size_t i = 0; i < count; i++)
+        process->words[i] = base_copy(words[i]);
+}
+
 void followed_remove(int pid) {
     for (size_t i = 0; i < table_count; i++) {
         if (table[i]->pid != pid)
@@ -41,6 +55,7 @@ void followed_remove(int pid) {
         if (table[i]->counts >= 0)
             close(table[i]->counts);
         free(table[i]->command);
+        free_words(table[i]);
         free(table[i]);
         table[i] = table[--table_count];
         if (!table_count) {

@@ -17,6 +17,7 @@ struct followed {
     bool greeted; // a banner has been printed for it
     int counts;   // its file of counts, -1: none
     char *command; // what it runs, where that is not the main process's first program
+    char **words;  // the same in words, NULL at the end; NULL: not known
 };
 
 // The entry of a process, NULL when unknown.
@@ -24,6 +25,8 @@ struct followed *followed_find(int pid);
 // The entry, made if necessary; *made says which. `pidfd` is opened but not watched.
 struct followed *followed_add(int pid, bool *made);
 void followed_remove(int pid);
+// Copies the words of its command.
+void followed_set_words(struct followed *process, const char *const *words, size_t count);
 size_t followed_count(void);
 struct followed *followed_at(size_t index);
 

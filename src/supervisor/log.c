@@ -64,8 +64,7 @@ static struct sink *open_file(int pid) {
     return add_sink(pid, fd, name);
 }
 
-// Connects to ADDRESS[:PORT] (numeric, as in Valgrind). -1 when that fails.
-static int connect_to(const char *place) {
+int log_connect(const char *place) {
     char host[64];
     const char *colon = strrchr(place, ':');
     size_t size = colon ? (size_t)(colon - place) : strlen(place);
@@ -91,7 +90,7 @@ bool log_open(const struct log_settings *wanted, int pid) {
     if (settings.kind == LOG_TO_FILE)
         return open_file(pid) != NULL;
     if (settings.kind == LOG_TO_SOCKET) {
-        int fd = connect_to(settings.place);
+        int fd = log_connect(settings.place);
         if (fd >= 0)
             return add_sink(pid, fd, base_copy(settings.place)) != NULL;
         log_complain("cannot reach a log listener at %s; the log goes to stderr", settings.place);
@@ -153,12 +152,16 @@ bool log_is_apart(void) {
     return settings.kind != LOG_TO_FD;
 }
 
+uint64_t log_milliseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000);
+}
+
 static void add_prefix(struct text *out, int pid, enum log_mark mark) {
     text_format(out, "%c%c", mark, mark);
     if (settings.time_stamp) {
-        struct timespec now;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        long ms = (now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000;
+        long ms = (long)log_milliseconds();
         long s = ms / 1000;
         text_format(out, "%02ld:%02ld:%02ld:%02ld.%03ld ", s / 86400, s / 3600 % 24, s / 60 % 60,
                     s % 60, ms % 1000);
@@ -185,6 +188,21 @@ void log_print(int pid, enum log_mark mark, const char *text) {
         text_char(&out, '\n');
         text = *end ? end + 1 : end;
     } while (*text);
+    put(sink_of(pid), &out);
+    text_free(&out);
+}
+
+void log_raw(int pid, const char *text) {
+    struct text out = {0};
+    text_string(&out, text);
+    put(sink_of(pid), &out);
+    text_free(&out);
+}
+
+void log_prompt(int pid, const char *text) {
+    struct text out = {0};
+    add_prefix(&out, pid, LOG_USER);
+    text_string(&out, text);
     put(sink_of(pid), &out);
     text_free(&out);
 }

@@ -8,6 +8,7 @@
 #define QUERN_SUPERVISOR_LOG_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "supervisor/supervisor.h"
 
@@ -29,6 +30,14 @@ bool log_is_apart(void);
 void log_print(int pid, enum log_mark mark, const char *text);
 void log_format(int pid, enum log_mark mark, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+// Prints text as it is, without a prefix.
+void log_raw(int pid, const char *text);
+// Prints the prefix and the text, and stays in the line.
+void log_prompt(int pid, const char *text);
+// Since log_open.
+uint64_t log_milliseconds(void);
+// Connects to ADDRESS[:PORT] (numeric, as in Valgrind). -1 when that fails.
+int log_connect(const char *place);
 // One line on stderr without prefix: `quern: ...`. For failures outside the log.
 void log_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -7,7 +7,10 @@
 #include "base/signal_name.h"
 #include "base/text.h"
 #include "config.h"
+#include "report/finding_xml.h"
+#include "supervisor/findings.h"
 #include "supervisor/log.h"
+#include "supervisor/xml_out.h"
 
 // No stack lies below this address.
 #define LOWEST_STACK 0x100000
@@ -29,18 +32,32 @@ void present_command(struct text *line, const char *const *words) {
     }
 }
 
+void present_preamble(const struct supervisor_request *request, struct text lines[4],
+                      const char *const *words, size_t count) {
+    text_format(&lines[0], "%s, %s", request->tool, request->tool_help);
+    text_string(&lines[1], "Copyright (C) 2026 the Quern authors, Apache License 2.0");
+    text_string(&lines[2], "Using Quern-" QUERN_VERSION "; run quern -h for help");
+    text_string(&lines[3], "Command:");
+    for (size_t i = 0; i < count; i++) {
+        text_char(&lines[3], ' ');
+        add_word(&lines[3], words[i]);
+    }
+}
+
 void present_banner(const struct supervisor_request *request, int pid, int parent,
                     const char *const *words, size_t count) {
+    if (request->xml.wanted) {
+        xml_greet(pid, parent, words, count);
+        return;
+    }
     if (!log_shows(0))
         return;
     struct text banner = {0};
-    text_format(&banner, "%s, %s\n", request->tool, request->tool_help);
-    text_string(&banner, "Copyright (C) 2026 the Quern authors, Apache License 2.0\n");
-    text_string(&banner, "Using Quern-" QUERN_VERSION "; run quern -h for help\n");
-    text_string(&banner, "Command:");
-    for (size_t i = 0; i < count; i++) {
-        text_char(&banner, ' ');
-        add_word(&banner, words[i]);
+    struct text lines[4] = {{0}};
+    present_preamble(request, lines, words, count);
+    for (size_t i = 0; i < 4; i++) {
+        text_format(&banner, "%s%s", i ? "\n" : "", lines[i].bytes);
+        text_free(&lines[i]);
     }
     if (log_is_apart())
         text_format(&banner, "\nParent PID: %d", parent);
@@ -83,8 +100,33 @@ static void add_stack_hint(struct text *out, const struct wire_fatal_signal *fat
                          "main thread's,\n and `ulimit -s unlimited` lifts it.");
 }
 
+static void write_xml_signal(const struct supervisor_request *request, struct symbols *symbols,
+                             int pid, const struct wire_fatal_signal *fatal) {
+    struct named_cache *cache = named_cache_new();
+    struct stack stack = {.pid = pid, .addresses = fatal->pcs, .count = fatal->pc_count};
+    struct named_stack named = named_stack_make(symbols, cache, &stack, &request->stacks);
+    struct text text = {0};
+    xml_signal(&text,
+               &(struct xml_signal){.thread = findings_thread(pid, fatal->tid),
+                                    .signal = fatal->signal,
+                                    .code = fatal->code,
+                                    .name = signal_name(fatal->signal),
+                                    .event = signal_cause(fatal->signal, fatal->code),
+                                    .address = fatal->address,
+                                    .stack = &named},
+               &request->stacks);
+    xml_put(pid, &text);
+    text_free(&text);
+    named_stack_free(&named);
+    named_cache_free(cache);
+}
+
 void present_fatal_signal(const struct supervisor_request *request, struct symbols *symbols,
                           int pid, const struct wire_fatal_signal *fatal) {
+    if (request->xml.wanted) {
+        write_xml_signal(request, symbols, pid, fatal);
+        return;
+    }
     // -q hides what somebody sent, not what the program did to itself.
     bool own_fault = dumps_core(fatal->signal) && fatal->code > 0;
     if (!log_shows(own_fault ? -1 : 0))

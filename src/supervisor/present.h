@@ -9,6 +9,9 @@
 
 // Adds the command as logs and output files show it. `words` ends with NULL.
 void present_command(struct text *line, const char *const *words);
+// The four lines of the banner.
+void present_preamble(const struct supervisor_request *request, struct text lines[4],
+                      const char *const *words, size_t count);
 // The banner of a process. `words` are the command's `count` words.
 void present_banner(const struct supervisor_request *request, int pid, int parent,
                     const char *const *words, size_t count);

@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include "supervisor/collect.h"
+#include "supervisor/findings.h"
 #include "supervisor/flame.h"
 #include "supervisor/job.h"
 #include "supervisor/launch.h"
 #include "supervisor/log.h"
 #include "supervisor/present.h"
 #include "supervisor/stop.h"
+#include "supervisor/xml_out.h"
 
 #define STATUS_FAILED 1
 
@@ -18,7 +20,8 @@ int supervisor_run(const struct supervisor_request *request) {
     launch_prepare();
     if (!launch_start(&launch, request))
         return STATUS_FAILED;
-    if (!flame_open(request, launch.pid) || !log_open(&request->log, launch.pid)) {
+    if (!flame_open(request, launch.pid) || !log_open(&request->log, launch.pid) ||
+        !xml_open(request, launch.pid)) {
         launch_abandon(&launch);
         return STATUS_FAILED;
     }
@@ -32,9 +35,13 @@ int supervisor_run(const struct supervisor_request *request) {
         return STATUS_FAILED;
     }
     int status = collect_until_end(request, &launch);
-    if (log_shows(0))
+    // Tools that find errors have said how it ended.
+    if (log_shows(0) && !request->findings.wanted)
         log_print(launch.pid, LOG_USER, "");
     log_close();
+    xml_close();
+    if (request->findings.error_status && findings_main_failed())
+        return request->findings.error_status;
     if (!WIFSIGNALED(status))
         return WEXITSTATUS(status);
     // Stopped as asked is a success, not a failure.

@@ -16,6 +16,7 @@
 #include "profile/massif.h"
 #include "report/heap_names.h"
 #include "report/stack_text.h"
+#include "report/suppressions.h"
 #include "symbols/symbols.h"
 
 enum log_kind { LOG_TO_FD, LOG_TO_FILE, LOG_TO_SOCKET };
@@ -60,6 +61,35 @@ struct counts_settings {
     bool compress_strings, compress_positions;
 };
 
+struct xml_settings {
+    bool wanted;
+    enum log_kind kind;
+    int fd;
+    const char *place;   // file template, or address:port
+    const char *comment; // copied as it is; NULL: none
+};
+
+enum leak_check { LEAK_CHECK_NO, LEAK_CHECK_SUMMARY, LEAK_CHECK_FULL };
+enum error_list { LIST_NO, LIST_YES, LIST_ALL };
+enum generate_suppressions { GENERATE_NO, GENERATE_ASK, GENERATE_ALL };
+
+// For tools that find errors (wire/findings.h).
+struct findings_settings {
+    bool wanted; // the tool finds errors
+    struct suppressions *suppressions;
+    enum leak_check leak_check;
+    unsigned show_kinds, error_kinds; // of leaks: bits 1 << enum loss_kind
+    bool track_origins;
+    bool limit;
+    bool exit_on_first;
+    int error_status; // 0: the target's own
+    enum error_list list;
+    enum generate_suppressions generate;
+    int input_fd;             // where answers are read from
+    const char *marker_begin; // NULL: none
+    const char *marker_end;
+};
+
 struct supervisor_request {
     const char *tool;
     const char *tool_help;      // what the banner says of it
@@ -74,6 +104,9 @@ struct supervisor_request {
     struct heap_settings heap;
     struct flame_settings flame;
     struct counts_settings counts;
+    struct findings_settings findings;
+    struct xml_settings xml;
+    const char *const *own_words; // the command line before the program; NULL at the end
     long duration;              // seconds after which the target is stopped; 0: never
     bool silent_after_fork;     // mute a forked child until it execs
     const char *const *remarks; // lines for -v: where options came from, what has no effect
