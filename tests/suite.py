@@ -111,6 +111,7 @@ def stage(folder, engine):
         os.makedirs(folder)
         shutil.copy(QUERN, os.path.join(folder, 'quern'))
         shutil.copy(engine, os.path.join(folder, 'quern-engine'))
+        shutil.copy(os.path.join(BUILD, 'default.supp'), folder)
     return os.path.join(folder, 'quern')
 
 

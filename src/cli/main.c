@@ -128,7 +128,7 @@ static int run(const struct command *command, const struct source_words *words) 
         options_free(&values);
         return fail(error);
     }
-    int status = verb_run(tool, &values, command->target);
+    int status = verb_run(tool, &values, command->options, command->target);
     options_free(&values);
     return status;
 }

@@ -54,6 +54,8 @@ const char *option_value_text(const struct option *option) {
         return "NUMBER";
     case OPTION_HEX:
         return "0xNUMBER";
+    case OPTION_BYTE:
+        return "HEX";
     case OPTION_DECIMAL:
         return "NUMBER.N";
     case OPTION_STRING:
@@ -177,6 +179,13 @@ static void check_number(const struct option *option, const char *text, struct t
     }
 }
 
+static void check_byte(const char *text, struct text *reason) {
+    char *end;
+    unsigned long number = strtoul(text, &end, 16);
+    if (!isxdigit((unsigned char)*text) || *end || number > 255)
+        text_format(reason, "'%s' is not a byte in hexadecimal, such as 0xa5", text);
+}
+
 static void check_decimal(const struct option *option, const char *text, struct text *reason) {
     char *end;
     double number = strtod(text, &end);
@@ -213,6 +222,9 @@ static void check_value(const struct option *option, const char *text, struct te
     case OPTION_NUMBER:
     case OPTION_HEX:
         check_number(option, text, reason);
+        break;
+    case OPTION_BYTE:
+        check_byte(text, reason);
         break;
     case OPTION_DECIMAL:
         check_decimal(option, text, reason);
@@ -304,6 +316,22 @@ static char *unknown(const struct word *word, const char *name, size_t size, con
     return failure(origin, &message);
 }
 
+// Why an option changes nothing in a run of this tool; NULL: it may.
+static const char *why_no_effect(const struct option *option, const struct tool *tool,
+                                 const char *value) {
+    if (option->state == OPTION_NO_EFFECT)
+        return option->why;
+    bool is_default = option->initial && strcmp(value, option->initial) == 0;
+    return option->topic == TOPIC_ERRORS && tool->topic != TOPIC_MEMCHECK && !is_default
+               ? "this tool finds no errors"
+               : NULL;
+}
+
+// Whether somebody may wait for what does not happen: a file that is not written.
+static bool is_missed(const struct option *option, const char *value) {
+    return strcmp(option->name, "xml") == 0 && strcmp(value, "yes") == 0;
+}
+
 static char *refuse(const struct word *word, const struct tool *tool, const char *origin) {
     struct text message = {0};
     const struct tool *owner = option_tool(word->option);
@@ -359,11 +387,12 @@ static char *apply_known(struct option_values *values, const struct tool *tool,
         remark(values, true, origin, word, "is not supported yet and is passed over");
         return NULL;
     }
-    if (option->state == OPTION_NO_EFFECT) {
-        struct text why = {0};
-        text_format(&why, "has no effect: %s", option->why);
-        remark(values, false, origin, word, why.bytes);
-        text_free(&why);
+    const char *why = why_no_effect(option, tool, value);
+    if (why) {
+        struct text text = {0};
+        text_format(&text, "has no effect: %s", why);
+        remark(values, is_missed(option, value), origin, word, text.bytes);
+        text_free(&text);
     }
     store(values, option, value);
     return NULL;

@@ -15,6 +15,7 @@ enum option_type {
     OPTION_BOOL,    // yes or no
     OPTION_NUMBER,  // decimal, within bounds
     OPTION_HEX,     // hexadecimal with 0x, or decimal
+    OPTION_BYTE,    // two hexadecimal digits, with 0x or without
     OPTION_DECIMAL, // a number with a fraction, within bounds
     OPTION_CHOICE,  // one of `choices`
     OPTION_SET,     // a comma-separated list of `choices`

@@ -14,6 +14,7 @@
 #define DECIMAL(n, i, lo, hi)                                                                      \
     .name = n, .type = OPTION_DECIMAL, .initial = i, .least = lo, .most = hi, V1
 #define HEX(n, i)         .name = n, .type = OPTION_HEX, .initial = i, .most = LONG_MAX, V1
+#define BYTE(n)           .name = n, .type = OPTION_BYTE, .value = "HEX", .most = 255, V1
 #define STRING(n, v, i)   .name = n, .type = OPTION_STRING, .value = v, .initial = i, V1
 #define NAMED(n, i)       .name = n, .type = OPTION_FILE, .initial = i, .value = "FILE", V1
 #define NOT_YET           .state = OPTION_NOT_YET
@@ -21,7 +22,6 @@
 #define LOCAL             .local = true
 #define ALL_MANY          .repeats = true
 
-#define NO_ERRORS      "the tools that work today report no errors"
 #define NO_GDBSERVER   "there is no gdbserver"
 #define PARALLEL       "threads run in parallel, the kernel schedules them"
 #define NATIVE_CPU     "the processor's own arithmetic is used"
@@ -78,11 +78,6 @@ const struct option option_table[] = {
      .help = "send the log to a TCP listener (port 1500 by default)"},
     {IN, BOOL("time-stamp", "no"), LOCAL,
      .help = "put the time since the start into every line's prefix"},
-    {IN, BOOL("xml", "no"), NOT_YET, .fine = "no", .help = "write errors as XML"},
-    {IN, NUMBER("xml-fd", NULL, 0, 1048576), NOT_YET, .help = "write XML to this file descriptor"},
-    {IN, NAMED("xml-file", NULL), NOT_YET, .help = "write XML to this file"},
-    {IN, STRING("xml-socket", "IP[:PORT]", NULL), NOT_YET, .help = "send XML to a TCP listener"},
-    {IN, STRING("xml-user-comment", "TEXT", NULL), NOT_YET, .help = "copy this into the XML"},
 #undef IN
 #define IN .topic = TOPIC_CHILDREN
     {IN, BOOL("trace-children", "no"), .help = "follow programs that the target executes"},
@@ -117,50 +112,51 @@ const struct option option_table[] = {
      .help = "collapse cycles of so many frames"},
 #undef IN
 #define IN .topic = TOPIC_ERRORS
-    {IN, NUMBER("error-exitcode", "0", 0, 255), NO_EFFECT(NO_ERRORS),
-     .help = "exit with this status when errors were found"},
-    {IN, BOOL("exit-on-first-error", "no"), NO_EFFECT(NO_ERRORS),
-     .help = "stop at the first error"},
-    {IN, BOOL("error-limit", "yes"), NO_EFFECT(NO_ERRORS),
-     .help = "stop showing errors when there are very many"},
-    {IN, STRING("error-markers", "BEGIN,END", NULL), NO_EFFECT(NO_ERRORS),
-     .help = "lines around every error"},
-    {IN, CHOICE("show-error-list", "no|yes|all", "no"), NO_EFFECT(NO_ERRORS),
-     .help = "list errors and used suppressions at the end"},
-    {IN, FLAG("s", 's'), NO_EFFECT(NO_ERRORS), .help = "same as --show-error-list=yes"},
-    {IN, STRING("suppressions", "FILE", NULL), ALL_MANY, NO_EFFECT(NO_ERRORS),
+    {IN, NUMBER("error-exitcode", "0", 0, 255),
+     .help = "exit with this status when errors were found, also when a signal ended the program"},
+    {IN, BOOL("exit-on-first-error", "no"), .help = "stop at the first error"},
+    {IN, BOOL("error-limit", "yes"),
+     .help = "stop showing errors after 1,000 different ones or 10,000,000 in all"},
+    {IN, STRING("error-markers", "BEGIN,END", NULL), LOCAL, .help = "lines around every error"},
+    {IN, CHOICE("show-error-list", "no|yes|all", "no"), LOCAL,
+     .help = "list errors and used suppressions at the end; all: suppressed errors too"},
+    {IN, FLAG("s", 's'), LOCAL, .help = "same as --show-error-list=yes"},
+    {IN, STRING("suppressions", "FILE", NULL), ALL_MANY, LOCAL,
      .help = "hide the errors this file describes"},
-    {IN, BOOL("default-suppressions", "yes"), NO_EFFECT(NO_ERRORS),
+    {IN, BOOL("default-suppressions", "yes"), LOCAL,
      .help = "hide known errors of system libraries"},
-    {IN, CHOICE("gen-suppressions", "no|yes|all", "no"), NO_EFFECT(NO_ERRORS),
-     .help = "print suppressions for errors"},
-    {IN, NUMBER("input-fd", "0", 0, 1048576), NO_EFFECT(NO_ERRORS),
-     .help = "where answers are read from"},
-    {IN, STRING("dump-error", "NUMBER", NULL), NO_EFFECT(NO_ERRORS),
+    {IN, CHOICE("gen-suppressions", "no|yes|all", "no"),
+     .help = "print suppressions for errors; yes: ask for each"},
+    {IN, NUMBER("input-fd", "0", 0, 1048576), LOCAL, .help = "where answers are read from"},
+    {IN, BOOL("xml", "no"), .help = "write errors as XML, with all details of leaks"},
+    {IN, NUMBER("xml-fd", NULL, 0, 1048576), LOCAL, .help = "write XML to this file descriptor"},
+    {IN, NAMED("xml-file", NULL), LOCAL, .help = "write XML to this file"},
+    {IN, STRING("xml-socket", "IP[:PORT]", NULL), LOCAL,
+     .help = "send XML to a TCP listener (port 1500 by default)"},
+    {IN, STRING("xml-user-comment", "TEXT", NULL), LOCAL,
+     .help = "copy this, which may be XML, into the XML"},
+    {IN, STRING("dump-error", "NUMBER", NULL), NO_EFFECT(OWN_TRANSLATOR),
      .help = "show the translation around an error"},
 #undef IN
 #define IN .topic = TOPIC_HEAP
-    {IN, NUMBER("alignment", "16", 16, 4096), NOT_YET, .fine = "16",
-     .help = "alignment of heap blocks"},
-    {IN, NUMBER("redzone-size", "16", 0, 4096), NOT_YET, .help = "bytes around heap blocks"},
+    {IN, NUMBER("alignment", "16", 16, 4096), .help = "alignment of heap blocks (memcheck)"},
+    {IN, NUMBER("redzone-size", "16", 0, 4096), .help = "bytes around heap blocks (memcheck)"},
     {IN, CHOICE("xtree-memory", "none|allocs|full", "none"), NOT_YET, .fine = "none",
      .help = "write a heap profile"},
     {IN, NAMED("xtree-memory-file", "xtmemory.kcg.%p"), NOT_YET,
      .help = "name of the heap profile"},
-    {IN, BOOL("realloc-zero-bytes-frees", "yes"), NOT_YET, .fine = "yes",
-     .help = "realloc to no bytes frees"},
-    {IN, STRING("soname-synonyms", "NAME=PATTERN,...", NULL), NOT_YET,
-     .help = "which object holds malloc"},
+    {IN, BOOL("realloc-zero-bytes-frees", "yes"), .help = "realloc to no bytes frees (memcheck)"},
+    {IN, STRING("soname-synonyms", "NAME=PATTERN,...", NULL),
+     .help = "which object holds malloc (memcheck)"},
     {IN, BOOL("trace-malloc", "no"), NOT_YET, .fine = "no", .help = "show every heap call"},
-    {IN, BOOL("run-libc-freeres", "yes"), NO_EFFECT("no working tool looks at the heap"),
-     .help = "let libc free its memory at the end"},
-    {IN, BOOL("run-cxx-freeres", "yes"), NO_EFFECT("no working tool looks at the heap"),
-     .help = "let libstdc++ free its memory at the end"},
+    {IN, BOOL("run-libc-freeres", "yes"), .help = "let libc free its memory at the end (memcheck)"},
+    {IN, BOOL("run-cxx-freeres", "yes"),
+     .help = "let libstdc++ free its memory at the end (memcheck)"},
 #undef IN
 #define IN .topic = TOPIC_UNCOMMON
     {IN, CHOICE("smc-check", "none|stack|all|all-non-file", "all"),
      NO_EFFECT("code that changes is always noticed"), .help = "where code may change"},
-    {IN, SIZE("max-stackframe", "2000000"), NO_EFFECT("no working tool watches the stack pointer"),
+    {IN, SIZE("max-stackframe", "2000000"),
      .help = "larger moves of the stack pointer are a change of stacks"},
     {IN, SIZE("main-stacksize", "0"),
      .help = "size of the main thread's stack in bytes; 0 means as ulimit -s says"},
@@ -252,26 +248,26 @@ const struct option option_table[] = {
     {IN, STRING("vex-guest-chase-thresh", "N", NULL), NO_EFFECT(OWN_TRANSLATOR),
      .help = "Valgrind's optimiser"},
 #undef IN
-#define IN .topic = TOPIC_MEMCHECK, NOT_YET
+#define IN .topic = TOPIC_MEMCHECK
     {IN, CHOICE("leak-check", "no|summary|yes|full", "summary"),
      .help = "look for leaks at the end"},
     {IN, CHOICE("leak-resolution", "low|med|high", "high"),
      .help = "how alike the stacks of merged leaks are"},
     {IN,
      SET("show-leak-kinds", "definite|indirect|possible|reachable|all|none", "definite,possible"),
-     .help = "kinds of leaks to show"},
+     LOCAL, .help = "kinds of leaks to show"},
     {IN,
      SET("errors-for-leak-kinds", "definite|indirect|possible|reachable|all|none",
          "definite,possible"),
-     .help = "kinds of leaks that are errors"},
+     LOCAL, .help = "kinds of leaks that are errors"},
     {IN,
      SET("leak-check-heuristics", "stdstring|length64|newarray|multipleinheritance|all|none",
          "all"),
      .help = "interior pointers that count"},
-    {IN, BOOL("show-reachable", "no"), .help = "old form of --show-leak-kinds"},
-    {IN, BOOL("show-possibly-lost", "yes"), .help = "old form of --show-leak-kinds"},
-    {IN, BOOL("xtree-leak", "no"), .help = "write leaks as a profile"},
-    {IN, NAMED("xtree-leak-file", "xtleak.kcg.%p"), .help = "name of that profile"},
+    {IN, BOOL("show-reachable", "no"), LOCAL, .help = "old form of --show-leak-kinds"},
+    {IN, BOOL("show-possibly-lost", "yes"), LOCAL, .help = "old form of --show-leak-kinds"},
+    {IN, BOOL("xtree-leak", "no"), NOT_YET, .fine = "no", .help = "write leaks as a profile"},
+    {IN, NAMED("xtree-leak-file", "xtleak.kcg.%p"), NOT_YET, .help = "name of that profile"},
     {IN, BOOL("undef-value-errors", "yes"), .help = "look for uninitialised values"},
     {IN, BOOL("track-origins", "no"), .help = "tell where uninitialised values come from"},
     {IN, BOOL("partial-loads-ok", "yes"), .help = "allow aligned loads that reach beyond a block"},
@@ -287,8 +283,8 @@ const struct option option_table[] = {
     {IN, STRING("ignore-range-below-sp", "NUMBER-NUMBER", NULL),
      .help = "allow accesses below the stack pointer"},
     {IN, STRING("ignore-ranges", "0xA-0xB,...", NULL), .help = "addresses not to check"},
-    {IN, HEX("malloc-fill", NULL), .help = "fill new blocks with this byte"},
-    {IN, HEX("free-fill", NULL), .help = "fill freed blocks with this byte"},
+    {IN, BYTE("malloc-fill"), .help = "fill new blocks with this byte"},
+    {IN, BYTE("free-fill"), .help = "fill freed blocks with this byte"},
     {IN, BOOL("show-mismatched-frees", "yes"), .help = "report free of new'd blocks and the like"},
     {IN, BOOL("show-realloc-size-zero", "yes"), .help = "report realloc to no bytes"},
 #undef IN

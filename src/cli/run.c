@@ -8,12 +8,14 @@
 
 #include "base/text.h"
 #include "cli/program.h"
+#include "cli/run_findings.h"
 #include "cli/verbs.h"
 #include "config.h"
 #include "supervisor/supervisor.h"
 
-// Engine and recorder lie beside quern in a build folder, or in libexec below the same prefix.
-static char *find_part(const char *name) {
+// Engine, recorder and suppressions lie beside quern in a build folder, or in libexec below the same
+// prefix.
+static char *find_part(const char *name, int mode) {
     char self[PATH_MAX];
     ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
     if (size <= 0)
@@ -26,7 +28,7 @@ static char *find_part(const char *name) {
         text_clear(&path);
         text_format(&path, "%s/%s/%s", self, places[i], name);
         char *real = realpath(path.bytes, NULL);
-        if (real && access(real, X_OK) == 0) {
+        if (real && access(real, mode) == 0) {
             text_free(&path);
             return real;
         }
@@ -34,7 +36,7 @@ static char *find_part(const char *name) {
     }
     text_clear(&path);
     text_format(&path, "%s/%s", QUERN_LIBEXEC, name);
-    if (access(path.bytes, X_OK) == 0)
+    if (access(path.bytes, mode) == 0)
         return text_take(&path);
     text_free(&path);
     return NULL;
@@ -53,8 +55,11 @@ static char **engine_options(const struct tool *tool, const struct option_values
     char **lines = NULL;
     *count = 0;
     text_format(&line, "tool=%s", tool->name);
-    lines = base_allocate(sizeof *lines);
+    lines = base_allocate(2 * sizeof *lines);
     lines[(*count)++] = text_take(&line);
+    // XML has all details of leaks. The first of several values is the one that holds.
+    if (tool->topic == TOPIC_MEMCHECK && option_yes(values, "xml"))
+        lines[(*count)++] = base_copy("leak-check=full");
     for (size_t i = 0; i < option_count; i++) {
         const struct option *option = &option_table[i];
         const struct tool *owner = option_tool(option);
@@ -201,7 +206,27 @@ static void choose_counts(const struct option_values *values, struct supervisor_
     };
 }
 
-int verb_run(const struct tool *tool, const struct option_values *values, char **argv) {
+static void free_findings(struct findings_settings *findings) {
+    suppressions_free(findings->suppressions);
+    free((char *)findings->marker_begin);
+}
+
+// What the user typed before the program, after the path of quern itself. Ends with NULL.
+static const char **own_words(char *const *words) {
+    static char self[PATH_MAX];
+    ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[size > 0 ? size : 0] = 0;
+    size_t count = 0;
+    while (words[count])
+        count++;
+    const char **list = base_allocate((count + 2) * sizeof *list);
+    list[0] = self;
+    memcpy(list + 1, words, count * sizeof *list);
+    return list;
+}
+
+int verb_run(const struct tool *tool, const struct option_values *values, char *const *words,
+             char **argv) {
     int status = 0;
     char *reason = NULL;
     char *program = program_find(argv[0], &status, &reason);
@@ -219,7 +244,7 @@ int verb_run(const struct tool *tool, const struct option_values *values, char *
         return 1;
     }
     const char *part = heap_tool ? "quern-recorder.so" : "quern-engine";
-    char *path = flame ? NULL : find_part(part);
+    char *path = flame ? NULL : find_part(part, X_OK);
     if (!path && !flame) {
         fprintf(stderr, "quern: %s is missing; reinstall or rebuild Quern\n", part);
         free(program);
@@ -254,8 +279,17 @@ int verb_run(const struct tool *tool, const struct option_values *values, char *
         choose_flame(values, &request.flame);
     if (tool->topic == TOPIC_CALLGRIND)
         choose_counts(values, &request);
+    request.own_words = own_words(words);
+    char *supp = find_part("default.supp", R_OK);
+    char *error = run_findings(tool, values, supp, &request);
+    if (error)
+        fprintf(stderr, "quern: %s\n", error);
     fflush(NULL);
-    status = supervisor_run(&request);
+    status = error ? 1 : supervisor_run(&request);
+    free(error);
+    free(supp);
+    free((void *)request.own_words);
+    free_findings(&request.findings);
     for (size_t i = 0; i < count; i++)
         free(options[i]);
     free(options);

@@ -1,0 +1,142 @@
+#include "cli/run_findings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "wire/findings.h"
+
+static bool is(const struct option_values *values, const char *name, const char *value) {
+    return strcmp(option_text(values, name), value) == 0;
+}
+
+// Bits 1 << enum loss_kind from "definite,possible".
+static unsigned leak_kinds(const char *list) {
+    static const char *const names[LOSS_KINDS] = {"definite", "indirect", "possible", "reachable"};
+    unsigned kinds = 0;
+    char *copy = base_copy(list);
+    for (char *rest = copy, *word; (word = strsep(&rest, ","));) {
+        if (strcmp(word, "all") == 0)
+            kinds = (1u << LOSS_KINDS) - 1;
+        for (unsigned i = 0; i < LOSS_KINDS; i++)
+            if (strcmp(word, names[i]) == 0)
+                kinds |= 1u << i;
+    }
+    free(copy);
+    return kinds;
+}
+
+static void choose_leaks(const struct option_values *values, struct findings_settings *findings,
+                         bool xml) {
+    findings->leak_check = is(values, "leak-check", "no")        ? LEAK_CHECK_NO
+                           : is(values, "leak-check", "summary") ? LEAK_CHECK_SUMMARY
+                                                                 : LEAK_CHECK_FULL;
+    if (xml)
+        findings->leak_check = LEAK_CHECK_FULL;
+    findings->show_kinds = leak_kinds(option_text(values, "show-leak-kinds"));
+    findings->error_kinds = leak_kinds(option_text(values, "errors-for-leak-kinds"));
+    if (option_given(values, "show-reachable")) {
+        if (option_yes(values, "show-reachable"))
+            findings->show_kinds = (1u << LOSS_KINDS) - 1;
+        else
+            findings->show_kinds &= ~(1u << LOSS_REACHABLE);
+    }
+    if (option_given(values, "show-possibly-lost")) {
+        findings->show_kinds &= ~(1u << LOSS_POSSIBLE);
+        if (option_yes(values, "show-possibly-lost"))
+            findings->show_kinds |= 1u << LOSS_POSSIBLE;
+    }
+}
+
+static char *choose_markers(const struct option_values *values,
+                            struct findings_settings *findings) {
+    const char *markers = option_text(values, "error-markers");
+    if (!markers)
+        return NULL;
+    const char *comma = strchr(markers, ',');
+    if (!comma)
+        return base_copy("bad option: --error-markers needs two texts with a comma between them");
+    struct text begin = {0};
+    text_add(&begin, markers, (size_t)(comma - markers));
+    if (begin.size)
+        findings->marker_begin = text_take(&begin);
+    text_free(&begin);
+    if (comma[1])
+        findings->marker_end = comma + 1;
+    return NULL;
+}
+
+static char *fatal(char *reason) {
+    struct text message = {0};
+    text_format(&message, "FATAL: %s", reason);
+    free(reason);
+    return text_take(&message);
+}
+
+static char *read_suppressions(const struct option_values *values, const char *default_file,
+                               struct suppressions *suppressions) {
+    const struct option_value *files = option_items(values, "suppressions");
+    char *error = NULL;
+    if (option_yes(values, "default-suppressions")) {
+        if (!default_file)
+            return base_copy("default.supp is missing; reinstall or rebuild Quern");
+        error = suppressions_read(suppressions, default_file);
+    }
+    for (size_t i = 0; i < files->count && !error; i++)
+        error = suppressions_read(suppressions, files->items[i]);
+    return error ? fatal(error) : NULL;
+}
+
+static char *choose_xml(const struct option_values *values, struct xml_settings *xml) {
+    if (!option_yes(values, "xml"))
+        return NULL;
+    xml->wanted = true;
+    xml->comment = option_text(values, "xml-user-comment");
+    if (is(values, "gen-suppressions", "yes"))
+        return base_copy("--gen-suppressions=yes asks questions, which does not go with "
+                         "--xml=yes; use --gen-suppressions=all");
+    if (option_given(values, "xml-file")) {
+        xml->kind = LOG_TO_FILE;
+        xml->place = option_text(values, "xml-file");
+    } else if (option_given(values, "xml-socket")) {
+        xml->kind = LOG_TO_SOCKET;
+        xml->place = option_text(values, "xml-socket");
+    } else if (option_given(values, "xml-fd")) {
+        xml->kind = LOG_TO_FD;
+        xml->fd = (int)option_number(values, "xml-fd");
+    } else {
+        return base_copy("--xml=yes needs a place to write to: --xml-file, --xml-fd or "
+                         "--xml-socket");
+    }
+    return NULL;
+}
+
+char *run_findings(const struct tool *tool, const struct option_values *values,
+                   const char *default_file, struct supervisor_request *request) {
+    struct findings_settings *findings = &request->findings;
+    if (tool->topic != TOPIC_MEMCHECK)
+        return NULL;
+    char *error = choose_xml(values, &request->xml);
+    if (error)
+        return error;
+    if (option_yes(values, "track-origins") && !option_yes(values, "undef-value-errors"))
+        return base_copy("--track-origins=yes needs --undef-value-errors=yes");
+    *findings = (struct findings_settings){
+        .wanted = true,
+        .suppressions = suppressions_new(),
+        .track_origins = option_yes(values, "track-origins"),
+        .limit = option_yes(values, "error-limit"),
+        .exit_on_first = option_yes(values, "exit-on-first-error"),
+        .error_status = (int)option_number(values, "error-exitcode"),
+        .list = is(values, "show-error-list", "all")                                ? LIST_ALL
+                : is(values, "show-error-list", "yes") || option_given(values, "s") ? LIST_YES
+                                                                                    : LIST_NO,
+        .generate = is(values, "gen-suppressions", "all")   ? GENERATE_ALL
+                    : is(values, "gen-suppressions", "yes") ? GENERATE_ASK
+                                                            : GENERATE_NO,
+        .input_fd = (int)option_number(values, "input-fd"),
+    };
+    choose_leaks(values, findings, request->xml.wanted);
+    error = choose_markers(values, findings);
+    return error ? error : read_suppressions(values, default_file, findings->suppressions);
+}

@@ -1,0 +1,13 @@
+// The settings of tools that find errors, from the options of a run.
+#ifndef QUERN_CLI_RUN_FINDINGS_H
+#define QUERN_CLI_RUN_FINDINGS_H
+
+#include "cli/options.h"
+#include "supervisor/supervisor.h"
+
+// Fills request->findings and request->xml. `default_file` is the suppressions that come with
+// Quern. NULL, or a message to be freed: the run cannot start.
+char *run_findings(const struct tool *tool, const struct option_values *values,
+                   const char *default_file, struct supervisor_request *request);
+
+#endif
