@@ -10,6 +10,9 @@
 //             innermost first, are told once, before or after the number is first used
 //   thread    a small number from 1 on; its system number is told when it starts
 //   event     an allocation, a release or a resize, in the order in which they happened
+//   region    memory that the program itself mapped, or got by brk: not what the allocator maps to
+//             serve the heap. Numbered from 1 on; it may go away piece by piece
+//   sample    what the kernel says of the process as a whole at a moment
 //
 // A source calls the functions of its sinks; a sink keeps what it needs. Supervisor context.
 #ifndef QUERN_PROFILE_HEAP_H
@@ -30,6 +33,7 @@ struct heap_block {
     uint32_t stack;
     uint32_t thread; // that allocated it
     uint32_t marks;  // a sink's own; kept over resizes
+    uint32_t place;  // the writer's of a recording; kept likewise
 };
 
 enum heap_kind { HEAP_ALLOCATED, HEAP_FREED, HEAP_RESIZED };
@@ -40,6 +44,26 @@ struct heap_event {
     uint64_t time;            // nanoseconds since recording began
     struct heap_block before; // of a release or resize
     struct heap_block *block; // of an allocation or resize: as it is now; marks may be changed
+};
+
+enum heap_region_kind { HEAP_REGION_ANONYMOUS, HEAP_REGION_FILE, HEAP_REGION_BREAK };
+#define HEAP_REGION_KINDS 3
+
+// A region comes, or a part of it goes.
+struct heap_region {
+    bool is_mapped; // false: goes
+    enum heap_region_kind kind;
+    uint64_t number;
+    uint64_t bytes;
+    uint64_t time;
+    uint32_t thread;
+    uint32_t stack; // where it was mapped
+};
+
+struct heap_sample {
+    uint64_t time;
+    uint64_t resident;                   // bytes in memory
+    uint64_t minor_faults, major_faults; // since the process began
 };
 
 // A part of a file in the target's memory. What tells the file from a later one at the same path is
@@ -57,13 +81,22 @@ struct heap_sink {
     void (*event)(void *context, const struct heap_event *event);
     void (*stack)(void *context, uint32_t id, const uint64_t *pcs, size_t count, bool truncated);
     void (*thread)(void *context, uint32_t thread, int tid);
+    // A thread has got a name, or another one.
+    void (*name)(void *context, uint32_t thread, const char *name);
     void (*mapping)(void *context, const struct heap_mapping *mapping);
+    void (*region)(void *context, const struct heap_region *region);
+    void (*sample)(void *context, const struct heap_sample *sample);
     // Nothing more will come; `time` as in events.
     void (*end)(void *context, uint64_t time);
 };
 
 static inline uint64_t heap_rounded(uint64_t size) {
     return (size + 15) & ~15ull;
+}
+
+// The capacity of a block after a resize.
+static inline uint64_t heap_resized(uint64_t capacity, uint64_t size) {
+    return size > capacity ? heap_rounded(size) : capacity;
 }
 
 #endif

@@ -4,6 +4,14 @@
 //   chunk    a compressed run of records that can be read by itself; what is written reaches the
 //            file a chunk at a time, at least once a second
 //   record   an event, or something that events refer to (a stack, a mapping, a thread)
+//   column   the numbers of one sort from all records of a chunk, one behind the other: what is
+//   alike
+//            stands together, which is why it packs well
+//
+// Of a block that is freed or resized only its group is written (classes.h), and the reader takes
+// the oldest one of that. But one of the latest blocks that a thread has allocated is always named:
+// so it is known whether a release came straight after the allocation. Both rules go together
+// because the oldest of a group is not among the latest unless the one that is meant is.
 //
 // The writer is a sink; the reader is a source, so that whatever reads a running target reads a
 // recording too. The reader streams: its memory is bounded by the live blocks and the stacks, not
@@ -15,11 +23,12 @@
 #include "profile/heap.h"
 
 #define RECORDING_MAGIC       "QUERNREC"
-#define RECORDING_VERSION     1
+#define RECORDING_VERSION     2
 #define RECORDING_CHUNK_MAGIC 0x4b4e4843u // "CHNK" in memory
 #define RECORDING_CHUNK_MAX   (4u << 20)  // bytes of records in a chunk
 #define RECORDING_STRING_MAX  65536
 #define RECORDING_TIME_UNIT   100000 // nanoseconds
+#define RECORDING_PAGE        4096   // bytes: what samples count in
 
 struct recording_header {
     char magic[8];
@@ -39,12 +48,51 @@ enum recording_kind {
     RECORDING_MAPPING = 2,
     RECORDING_STACK = 3,
     RECORDING_THREAD_STARTS = 4,
-    RECORDING_THREAD = 5,
-    RECORDING_TIME = 6,
-    RECORDING_ALLOCATED = 7,
-    RECORDING_FREED = 8,
+    RECORDING_TIME = 5,
+    RECORDING_ALLOCATED = 6,
+    RECORDING_FREED = 7,
+    RECORDING_FREED_GROUP = 8,
     RECORDING_RESIZED = 9,
-    RECORDING_END = 10,
+    RECORDING_RESIZED_GROUP = 10,
+    RECORDING_END = 11,
+    RECORDING_NAME = 12,
+    RECORDING_SAMPLE = 13,
+    RECORDING_MAPPED = 14,
+    RECORDING_UNMAPPED = 15,
+    // One of the thread's latest blocks: how many of its allocations ago is added to the kind.
+    RECORDING_FREED_RECENT = 16,
+    RECORDING_RESIZED_RECENT = 20,
+    // The same of another thread.
+    RECORDING_FREED_FOREIGN = 24,
+    RECORDING_RESIZED_FOREIGN = 25,
+};
+
+#define RECORDING_RECENT 4
+
+// Threads take turns in a recording. What a thread's records consist of is in the columns of its
+// lane, so that the patterns of one thread are not torn apart by those of others.
+#define RECORDING_LANES 8 // a power of two; threads share them by number
+
+// Columns of a lane.
+enum recording_sort {
+    SORT_KINDS,   // of the records, a byte each
+    SORT_CLASSES, // of allocated blocks
+    SORT_FROM,    // classes of blocks that are freed or resized
+    SORT_STEPS,   // to their groups, or the groups themselves
+    SORT_TO,      // classes that blocks are resized to
+    SORT_SIZES,   // of blocks that come to loose classes
+    SORT_COUNT,
+};
+
+// The other columns stand in front of those.
+enum recording_column {
+    COLUMN_TURNS,  // a thread and how many records it has before the next one's turn
+    COLUMN_NEW,    // stack and size of new classes
+    COLUMN_STACKS, // stacks, their pcs by number
+    COLUMN_PCS,    // pcs that are not known yet
+    COLUMN_REST,
+    COLUMN_LANES,
+    COLUMN_COUNT = COLUMN_LANES + RECORDING_LANES * SORT_COUNT,
 };
 
 // What a recording is of.

@@ -5,24 +5,10 @@
 #include <zstd.h>
 
 #include "base/text.h"
-#include "profile/blocks.h"
-#include "profile/recording.h"
+#include "profile/recording_reader.h"
 
 // A time or count that no run reaches: keeps sums from overflowing.
 #define NUMBER_MAX (1ull << 60)
-
-struct reader {
-    int fd;
-    uint64_t position; // in the file, for messages
-    const struct heap_sink *sinks;
-    size_t sink_count;
-    struct recording_info *info;
-    struct blocks blocks;
-    const uint8_t *at, *end; // records of the chunk in hand
-    const char *problem;     // what is wrong with them; NULL: nothing
-    uint64_t time;
-    uint32_t thread, threads, stacks;
-};
 
 // ---- bytes ----
 
@@ -41,55 +27,50 @@ static size_t read_bytes(struct reader *reader, void *bytes, size_t size) {
     return done;
 }
 
-static void wrong(struct reader *reader, const char *what) {
+void reader_wrong(struct reader *reader, const char *what) {
     if (!reader->problem)
         reader->problem = what;
-    reader->at = reader->end;
+    for (int i = 0; i < COLUMN_COUNT; i++)
+        reader->columns[i].at = reader->columns[i].end;
 }
 
-static uint64_t get_number(struct reader *reader) {
+uint64_t reader_long_number(struct reader *reader, int from) {
+    struct reader_column *column = &reader->columns[from];
     uint64_t number = 0;
-    for (unsigned shift = 0; reader->at < reader->end && shift < 64; shift += 7) {
-        uint8_t byte = *reader->at++;
+    for (unsigned shift = 0; column->at < column->end && shift < 64; shift += 7) {
+        uint8_t byte = *column->at++;
         number |= (uint64_t)(byte & 127) << shift;
         if (byte < 128)
             return number;
     }
-    wrong(reader, "a number does not end");
-    return 0;
-}
-
-static uint64_t get_bounded(struct reader *reader, uint64_t most, const char *what) {
-    uint64_t number = get_number(reader);
-    if (number <= most)
-        return number;
-    wrong(reader, what);
+    reader_wrong(reader, "a number does not end");
     return 0;
 }
 
 // A string to be freed; NULL when something is wrong with it.
 static char *get_string(struct reader *reader) {
-    size_t size = get_bounded(reader, RECORDING_STRING_MAX, "a string is too long");
-    if (size > (size_t)(reader->end - reader->at) || memchr(reader->at, 0, size))
-        wrong(reader, "a string is cut off");
+    size_t size = reader_bounded(reader, COLUMN_REST, RECORDING_STRING_MAX, "a string is too long");
+    struct reader_column *column = &reader->columns[COLUMN_REST];
+    if (size > (size_t)(column->end - column->at) || (size && memchr(column->at, 0, size)))
+        reader_wrong(reader, "a string is cut off");
     if (reader->problem)
         return NULL;
     char *string = base_allocate(size + 1);
-    memcpy(string, reader->at, size);
+    memcpy(string, column->at, size);
     string[size] = 0;
-    reader->at += size;
+    column->at += size;
     return string;
 }
 
-// ---- records ----
+// ---- what events refer to ----
 
 static void read_process(struct reader *reader) {
     struct recording_process *process = &reader->info->process;
-    process->pid = (int)get_bounded(reader, INT32_MAX, "the process has no number");
-    process->started = get_number(reader);
+    process->pid = (int)reader_bounded(reader, COLUMN_REST, INT32_MAX, "the process has no number");
+    process->started = reader_rest(reader);
     char *command = get_string(reader);
     if (command && process->command)
-        wrong(reader, "there are two processes");
+        reader_wrong(reader, "there are two processes");
     if (reader->problem) {
         free(command);
         return;
@@ -98,18 +79,18 @@ static void read_process(struct reader *reader) {
 }
 
 static void read_mapping(struct reader *reader) {
-    struct heap_mapping mapping = {.start = get_number(reader)};
-    uint64_t size = get_number(reader);
-    mapping.offset = get_number(reader);
-    mapping.device = get_number(reader);
-    mapping.inode = get_number(reader);
-    mapping.size = get_number(reader);
-    mapping.changed_seconds = get_number(reader);
+    struct heap_mapping mapping = {.start = reader_rest(reader)};
+    uint64_t size = reader_rest(reader);
+    mapping.offset = reader_rest(reader);
+    mapping.device = reader_rest(reader);
+    mapping.inode = reader_rest(reader);
+    mapping.size = reader_rest(reader);
+    mapping.changed_seconds = reader_rest(reader);
     mapping.changed_nanoseconds =
-        (uint32_t)get_bounded(reader, 999999999, "a file's time makes no sense");
+        (uint32_t)reader_bounded(reader, COLUMN_REST, 999999999, "a file's time makes no sense");
     char *path = get_string(reader);
     if (size == 0 || size > UINT64_MAX - mapping.start)
-        wrong(reader, "a mapping is empty or too large");
+        reader_wrong(reader, "a mapping is empty or too large");
     mapping.end = mapping.start + size;
     mapping.path = path;
     for (size_t i = 0; !reader->problem && i < reader->sink_count; i++)
@@ -119,35 +100,62 @@ static void read_mapping(struct reader *reader) {
 }
 
 // Stacks are numbered in the order in which they are first mentioned.
-static uint32_t get_stack(struct reader *reader) {
-    uint32_t stack =
-        (uint32_t)get_bounded(reader, reader->stacks + 1ull, "a stack's number is out of order");
+uint32_t reader_stack(struct reader *reader, int from) {
+    uint32_t stack = (uint32_t)reader_bounded(reader, from, reader->stacks + 1ull,
+                                              "a stack's number is out of order");
     if (stack > reader->stacks)
         reader->stacks = stack;
     return stack;
 }
 
+static uint64_t get_pc(struct reader *reader) {
+    uint64_t number =
+        reader_bounded(reader, COLUMN_STACKS, reader->pc_count, "a place in a stack is unknown");
+    if (number || reader->problem)
+        return number ? reader->pcs[number - 1] : 0;
+    if (reader->pc_count == reader->pc_room) {
+        reader->pc_room = reader->pc_room ? reader->pc_room * 2 : 1024;
+        reader->pcs = base_reallocate(reader->pcs, reader->pc_room * sizeof *reader->pcs);
+    }
+    uint64_t step = reader_number(reader, COLUMN_PCS);
+    uint64_t last = reader->pc_count ? reader->pcs[reader->pc_count - 1] : 0;
+    return reader->pcs[reader->pc_count++] = last + (step >> 1 ^ -(step & 1));
+}
+
 static void read_stack(struct reader *reader) {
     uint64_t pcs[HEAP_FRAMES_MAX];
-    uint32_t id = get_stack(reader);
-    uint64_t count = get_bounded(reader, HEAP_FRAMES_MAX << 1 | 1, "a stack is too deep");
-    uint64_t last = 0;
-    for (uint64_t i = 0; i < count >> 1 && !reader->problem; i++) {
-        uint64_t step = get_number(reader);
-        pcs[i] = last += step >> 1 ^ -(step & 1);
-    }
+    uint32_t id = reader_stack(reader, COLUMN_STACKS);
+    uint64_t count =
+        reader_bounded(reader, COLUMN_STACKS, HEAP_FRAMES_MAX << 1 | 1, "a stack is too deep");
+    bool truncated = count & 1;
+    count >>= 1;
+    uint64_t most = count < reader->last_count ? count : reader->last_count;
+    uint64_t shared =
+        reader_bounded(reader, COLUMN_STACKS, most, "a stack shares more than there is");
     if (!id)
-        wrong(reader, "a stack has no number");
-    for (size_t i = 0; !reader->problem && i < reader->sink_count; i++)
+        reader_wrong(reader, "a stack has no number");
+    if (reader->problem)
+        return;
+    if (shared)
+        memcpy(pcs + count - shared, reader->last_pcs + reader->last_count - shared,
+               shared * sizeof *pcs);
+    for (uint64_t i = count - shared; i-- > 0 && !reader->problem;)
+        pcs[i] = get_pc(reader);
+    if (reader->problem)
+        return;
+    if (count)
+        memcpy(reader->last_pcs, pcs, count * sizeof *pcs);
+    reader->last_count = count;
+    for (size_t i = 0; i < reader->sink_count; i++)
         if (reader->sinks[i].stack)
-            reader->sinks[i].stack(reader->sinks[i].context, id, pcs, count >> 1, count & 1);
+            reader->sinks[i].stack(reader->sinks[i].context, id, pcs, count, truncated);
 }
 
 static void read_thread_starts(struct reader *reader) {
-    uint32_t thread = (uint32_t)get_number(reader);
-    int tid = (int)get_bounded(reader, INT32_MAX, "a thread has no number");
+    uint32_t thread = (uint32_t)reader_rest(reader);
+    int tid = (int)reader_bounded(reader, COLUMN_REST, INT32_MAX, "a thread has no number");
     if (thread != reader->threads + 1)
-        wrong(reader, "threads are out of order");
+        reader_wrong(reader, "threads are out of order");
     if (reader->problem)
         return;
     reader->threads = thread;
@@ -156,136 +164,124 @@ static void read_thread_starts(struct reader *reader) {
             reader->sinks[i].thread(reader->sinks[i].context, thread, tid);
 }
 
-static void tell(struct reader *reader, const struct heap_event *event) {
-    for (size_t i = 0; i < reader->sink_count; i++)
-        if (reader->sinks[i].event)
-            reader->sinks[i].event(reader->sinks[i].context, event);
-}
-
-static void read_allocated(struct reader *reader) {
-    uint32_t stack = get_stack(reader);
-    uint64_t size = get_bounded(reader, HEAP_SIZE_MAX, "a block is too large");
-    if (reader->problem)
-        return;
-    uint64_t number = ++reader->info->allocated;
-    struct heap_event event = {
-        .kind = HEAP_ALLOCATED, .thread = reader->thread, .time = reader->time};
-    event.block = blocks_insert(&reader->blocks, number);
-    *event.block = (struct heap_block){
-        .number = number,
-        .size = size,
-        .capacity = heap_rounded(size),
-        .time = reader->time,
-        .stack = stack,
-        .thread = reader->thread,
-    };
-    tell(reader, &event);
-}
-
-// The number of the block so many allocations ago.
-static uint64_t get_block(struct reader *reader) {
-    uint64_t age = get_number(reader);
-    if (age >= reader->info->allocated) {
-        wrong(reader, "a block is used that was never allocated");
-        return 0;
-    }
-    return reader->info->allocated - age;
-}
-
-static void read_freed(struct reader *reader) {
-    struct heap_event event = {.kind = HEAP_FREED, .thread = reader->thread, .time = reader->time};
-    uint64_t number = get_block(reader);
-    if (!reader->problem && !blocks_remove(&reader->blocks, number, &event.before))
-        wrong(reader, "a block is freed twice");
-    if (reader->problem)
-        return;
-    reader->info->freed++;
-    tell(reader, &event);
-}
-
-static void read_resized(struct reader *reader) {
-    struct heap_event event = {
-        .kind = HEAP_RESIZED, .thread = reader->thread, .time = reader->time};
-    uint64_t number = get_block(reader);
-    uint32_t stack = get_stack(reader);
-    uint64_t size = get_bounded(reader, HEAP_SIZE_MAX, "a block is too large");
-    event.block = reader->problem ? NULL : blocks_find(&reader->blocks, number);
-    if (!reader->problem && !event.block)
-        wrong(reader, "a block is resized after its end");
-    if (reader->problem)
-        return;
-    event.before = *event.block;
-    event.block->size = size;
-    event.block->stack = stack;
-    if (size > event.block->capacity)
-        event.block->capacity = heap_rounded(size);
-    reader->info->resized++;
-    tell(reader, &event);
+static void read_name(struct reader *reader) {
+    uint32_t thread =
+        (uint32_t)reader_bounded(reader, COLUMN_REST, reader->threads, "a thread is unknown");
+    char *name = get_string(reader);
+    for (size_t i = 0; !reader->problem && i < reader->sink_count; i++)
+        if (reader->sinks[i].name)
+            reader->sinks[i].name(reader->sinks[i].context, thread, name);
+    free(name);
 }
 
 static void read_time(struct reader *reader) {
-    uint64_t units = get_bounded(reader, NUMBER_MAX / RECORDING_TIME_UNIT, "a time makes no sense");
+    uint64_t units = reader_bounded(reader, COLUMN_REST, NUMBER_MAX / RECORDING_TIME_UNIT,
+                                    "a time makes no sense");
     uint64_t time = reader->time + units * RECORDING_TIME_UNIT;
     if (time > NUMBER_MAX)
-        wrong(reader, "a time makes no sense");
+        reader_wrong(reader, "a time makes no sense");
     else
         reader->time = time;
     if (reader->info->end.time < reader->time)
         reader->info->end.time = reader->time;
 }
 
+static void read_sample(struct reader *reader) {
+    struct heap_sample *sample = &reader->sample;
+    uint64_t pages =
+        reader_bounded(reader, COLUMN_REST, NUMBER_MAX / RECORDING_PAGE, "a sample makes no sense");
+    sample->time = reader->time;
+    sample->resident = pages * RECORDING_PAGE;
+    sample->minor_faults += reader_rest(reader);
+    sample->major_faults += reader_rest(reader);
+    for (size_t i = 0; !reader->problem && i < reader->sink_count; i++)
+        if (reader->sinks[i].sample)
+            reader->sinks[i].sample(reader->sinks[i].context, sample);
+}
+
+// ---- all records ----
+
 static void read_end(struct reader *reader) {
     struct recording_end *end = &reader->info->end;
-    uint64_t time = get_bounded(reader, NUMBER_MAX, "a time makes no sense");
-    end->missed = get_number(reader);
-    end->unknown = get_number(reader);
-    if (reader->at != reader->end)
-        wrong(reader, "there is something after the end");
+    uint64_t time = reader_bounded(reader, COLUMN_REST, NUMBER_MAX, "a time makes no sense");
+    end->missed = reader_rest(reader);
+    end->unknown = reader_rest(reader);
+    if (reader->turn || reader->columns[COLUMN_TURNS].at != reader->columns[COLUMN_TURNS].end)
+        reader_wrong(reader, "there is something after the end");
     if (reader->problem)
         return;
     end->time = time;
     reader->info->is_complete = true;
 }
 
-static void read_records(struct reader *reader) {
-    reader->time = 0;
-    reader->thread = 0;
-    while (reader->at < reader->end) {
-        switch (*reader->at++) {
-        case RECORDING_PROCESS:
-            read_process(reader);
-            break;
-        case RECORDING_MAPPING:
-            read_mapping(reader);
-            break;
-        case RECORDING_STACK:
-            read_stack(reader);
-            break;
-        case RECORDING_THREAD_STARTS:
-            read_thread_starts(reader);
-            break;
-        case RECORDING_THREAD:
-            reader->thread = (uint32_t)get_bounded(reader, reader->threads, "a thread is unknown");
-            break;
-        case RECORDING_TIME:
-            read_time(reader);
-            break;
-        case RECORDING_ALLOCATED:
-            read_allocated(reader);
-            break;
-        case RECORDING_FREED:
-            read_freed(reader);
-            break;
-        case RECORDING_RESIZED:
-            read_resized(reader);
-            break;
-        case RECORDING_END:
-            read_end(reader);
-            break;
-        default:
-            wrong(reader, "there is a record of an unknown kind");
-        }
+static void read_record(struct reader *reader, uint8_t kind) {
+    switch (kind) {
+    case RECORDING_PROCESS:
+        return read_process(reader);
+    case RECORDING_MAPPING:
+        return read_mapping(reader);
+    case RECORDING_STACK:
+        return read_stack(reader);
+    case RECORDING_THREAD_STARTS:
+        return read_thread_starts(reader);
+    case RECORDING_NAME:
+        return read_name(reader);
+    case RECORDING_TIME:
+        return read_time(reader);
+    case RECORDING_SAMPLE:
+        return read_sample(reader);
+    case RECORDING_ALLOCATED:
+        return reader_allocated(reader);
+    case RECORDING_FREED:
+        return reader_freed(reader, READER_STEP, 0);
+    case RECORDING_FREED_GROUP:
+        return reader_freed(reader, READER_GROUP, 0);
+    case RECORDING_FREED_FOREIGN:
+        return reader_freed(reader, READER_FOREIGN, 0);
+    case RECORDING_RESIZED:
+        return reader_resized(reader, READER_STEP, 0);
+    case RECORDING_RESIZED_GROUP:
+        return reader_resized(reader, READER_GROUP, 0);
+    case RECORDING_RESIZED_FOREIGN:
+        return reader_resized(reader, READER_FOREIGN, 0);
+    case RECORDING_MAPPED:
+        return reader_mapped(reader);
+    case RECORDING_UNMAPPED:
+        return reader_unmapped(reader);
+    case RECORDING_END:
+        return read_end(reader);
     }
+    if (kind >= RECORDING_FREED_RECENT && kind < RECORDING_FREED_RECENT + RECORDING_RECENT)
+        reader_freed(reader, READER_RECENT, kind - RECORDING_FREED_RECENT);
+    else if (kind >= RECORDING_RESIZED_RECENT && kind < RECORDING_RESIZED_RECENT + RECORDING_RECENT)
+        reader_resized(reader, READER_RECENT, kind - RECORDING_RESIZED_RECENT);
+    else
+        reader_wrong(reader, "there is a record of an unknown kind");
+}
+
+// The records of a thread's turn.
+static void read_turn(struct reader *reader) {
+    reader->thread =
+        (uint32_t)reader_bounded(reader, COLUMN_TURNS, reader->threads, "a thread is unknown");
+    reader->turn = reader_number(reader, COLUMN_TURNS);
+    reader->lane = COLUMN_LANES + (int)(reader->thread % RECORDING_LANES) * SORT_COUNT;
+    struct reader_column *kinds = &reader->columns[reader->lane + SORT_KINDS];
+    if (reader->turn > (uint64_t)(kinds->end - kinds->at))
+        reader_wrong(reader, "a turn is longer than there are records");
+    while (reader->turn && kinds->at < kinds->end) {
+        reader->turn--;
+        read_record(reader, *kinds->at++);
+    }
+}
+
+static void read_records(struct reader *reader) {
+    const struct reader_column *turns = &reader->columns[COLUMN_TURNS];
+    reader->time = 0;
+    while (turns->at < turns->end)
+        read_turn(reader);
+    for (int i = 0; i < COLUMN_COUNT; i++)
+        if (reader->columns[i].at != reader->columns[i].end)
+            reader_wrong(reader, "records and numbers do not match");
 }
 
 // ---- chunks ----
@@ -295,6 +291,21 @@ struct buffers {
     ZSTD_DCtx *unpacker;
 };
 
+// The last column serves to read the lengths of all of them.
+static bool split_columns(struct reader *reader, const uint8_t *plain, size_t size) {
+    struct reader_column all = {plain, plain + size};
+    for (int i = 0; i < COLUMN_COUNT; i++) {
+        reader->columns[COLUMN_COUNT - 1] = all;
+        uint64_t length = reader_number(reader, COLUMN_COUNT - 1);
+        all.at = reader->columns[COLUMN_COUNT - 1].at;
+        if (reader->problem || length > (uint64_t)(all.end - all.at))
+            return false;
+        reader->columns[i] = (struct reader_column){all.at, all.at + length};
+        all.at += length;
+    }
+    return all.at == all.end;
+}
+
 // Reads the next chunk and its records. False at the end, also where the file was cut off.
 static bool read_chunk(struct reader *reader, struct buffers *buffers) {
     struct recording_chunk chunk;
@@ -303,7 +314,7 @@ static bool read_chunk(struct reader *reader, struct buffers *buffers) {
     if (reader->info->is_complete || chunk.magic != RECORDING_CHUNK_MAGIC ||
         chunk.plain > RECORDING_CHUNK_MAX ||
         chunk.packed > ZSTD_COMPRESSBOUND(RECORDING_CHUNK_MAX)) {
-        wrong(reader, "this is not a chunk");
+        reader_wrong(reader, "this is not a chunk");
         return false;
     }
     if (read_bytes(reader, buffers->packed, chunk.packed) < chunk.packed)
@@ -311,11 +322,13 @@ static bool read_chunk(struct reader *reader, struct buffers *buffers) {
     size_t plain = ZSTD_decompressDCtx(buffers->unpacker, buffers->plain, RECORDING_CHUNK_MAX,
                                        buffers->packed, chunk.packed);
     if (ZSTD_isError(plain) || plain != chunk.plain) {
-        wrong(reader, "a chunk cannot be unpacked");
+        reader_wrong(reader, "a chunk cannot be unpacked");
         return false;
     }
-    reader->at = buffers->plain;
-    reader->end = buffers->plain + plain;
+    if (!split_columns(reader, buffers->plain, plain)) {
+        reader_wrong(reader, "the columns of a chunk are larger than it");
+        return false;
+    }
     read_records(reader);
     return !reader->problem;
 }
@@ -361,7 +374,11 @@ bool recording_read(int fd, const struct heap_sink *sinks, size_t count,
     ZSTD_freeDCtx(buffers.unpacker);
     free(buffers.packed);
     free(buffers.plain);
-    blocks_free(&reader.blocks);
+    classes_free(&reader.classes);
+    free(reader.held);
+    free(reader.recent);
+    free(reader.pcs);
+    free(reader.held_regions);
     return true;
 }
 

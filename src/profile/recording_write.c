@@ -6,15 +6,19 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "profile/classes.h"
 #include "profile/recording.h"
 
 // Records collected before a chunk is written.
 #define CHUNK_SIZE (1u << 20)
-// Room for the largest record: a stack, or a string.
-#define RECORD_MAX (RECORDING_STRING_MAX + 256)
-#define LEVEL      1
-#define TIME_STEP  10 // time units: events closer together share a time
-#define WAIT       1000000000
+// Whether it is full is looked at after so many events, which take up so much at most.
+#define LOOK_EVERY  1024
+#define EVENT_MAX   64
+#define RECORD_MAX  (RECORDING_STRING_MAX + 256) // the largest record: a stack, or a string
+#define COLUMN_ROOM (CHUNK_SIZE + LOOK_EVERY * EVENT_MAX + 2 * RECORD_MAX)
+#define LEVEL       3
+#define TIME_STEP   10 // time units: events closer together share a time
+#define WAIT        1000000000
 
 struct recording_writer {
     int fd;
@@ -22,14 +26,73 @@ struct recording_writer {
     uint64_t size;
     ZSTD_CCtx *packer;
     uint8_t *plain;
-    size_t used;
+    struct column {
+        uint8_t *bytes;
+        size_t used;
+    } columns[COLUMN_COUNT];
     uint8_t *packed; // a chunk: its header, then the frame
     size_t packed_room;
     uint64_t waiting_since; // 0: unknown
     uint64_t time;          // as last written, in time units
-    uint32_t thread;
-    uint64_t blocks; // allocations so far
+    uint32_t thread;        // whose turn it is
+    uint64_t turn;          // records in it so far
+    int lane;               // its first column
+    uint64_t events;
+    uint64_t regions;
+    struct classes classes;
+    struct recent {
+        uint64_t count;                     // allocations of the thread
+        uint64_t numbers[RECORDING_RECENT]; // of the blocks, by count
+    } * recent;                             // by thread
+    uint32_t recent_count;
+    uint64_t *pcs; // known ones; numbers are from 1 on
+    uint32_t pc_count;
+    uint32_t *pc_slots; // a hash table of their numbers
+    uint32_t pc_slot_count;
+    uint64_t last_pcs[HEAP_FRAMES_MAX]; // of the stack told before
+    size_t last_count;
+    struct heap_sample last_sample;
 };
+
+// ---- numbers ----
+
+// Seven bits a byte, lowest first; the top bit says that more follow.
+static inline size_t write_number(uint8_t *to, uint64_t number) {
+    size_t size = 0;
+    for (; number >= 128; number >>= 7)
+        to[size++] = (uint8_t)(number | 128);
+    to[size++] = (uint8_t)number;
+    return size;
+}
+
+static inline void put_number(struct recording_writer *writer, int column, uint64_t number) {
+    struct column *to = &writer->columns[column];
+    to->used += write_number(to->bytes + to->used, number);
+}
+
+static inline void put_in_lane(struct recording_writer *writer, enum recording_sort sort,
+                               uint64_t number) {
+    put_number(writer, writer->lane + (int)sort, number);
+}
+
+static inline void put_kind(struct recording_writer *writer, unsigned kind) {
+    struct column *to = &writer->columns[writer->lane + SORT_KINDS];
+    to->bytes[to->used++] = (uint8_t)kind;
+    writer->turn++;
+}
+
+static void put_rest(struct recording_writer *writer, uint64_t number) {
+    put_number(writer, COLUMN_REST, number);
+}
+
+static void put_string(struct recording_writer *writer, const char *string) {
+    struct column *to = &writer->columns[COLUMN_REST];
+    size_t size = strlen(string);
+    size = size < RECORDING_STRING_MAX ? size : RECORDING_STRING_MAX;
+    put_rest(writer, size);
+    memcpy(to->bytes + to->used, string, size);
+    to->used += size;
+}
 
 // ---- chunks ----
 
@@ -40,13 +103,46 @@ static void write_bytes(struct recording_writer *writer, const void *bytes, size
     writer->size += size;
 }
 
-static void flush(struct recording_writer *writer) {
-    if (!writer->used)
+static void end_turn(struct recording_writer *writer) {
+    if (!writer->turn)
         return;
-    struct recording_chunk chunk = {.magic = RECORDING_CHUNK_MAGIC,
-                                    .plain = (uint32_t)writer->used};
+    put_number(writer, COLUMN_TURNS, writer->thread);
+    put_number(writer, COLUMN_TURNS, writer->turn);
+    writer->turn = 0;
+}
+
+// Puts the columns one behind the other and empties them; how many bytes that are.
+static size_t join_columns(struct recording_writer *writer) {
+    size_t size = 0;
+    for (int i = 0; i < COLUMN_COUNT; i++) {
+        struct column *column = &writer->columns[i];
+        size += write_number(writer->plain + size, column->used);
+        memcpy(writer->plain + size, column->bytes, column->used);
+        size += column->used;
+        column->used = 0;
+    }
+    return size;
+}
+
+static size_t used(const struct recording_writer *writer) {
+    size_t size = 0;
+    for (int i = 0; i < COLUMN_COUNT; i++)
+        size += writer->columns[i].used;
+    return size;
+}
+
+static bool is_empty(const struct recording_writer *writer) {
+    return !writer->turn && !writer->columns[COLUMN_TURNS].used;
+}
+
+static void flush(struct recording_writer *writer) {
+    if (is_empty(writer))
+        return;
+    end_turn(writer);
+    size_t plain = join_columns(writer);
+    struct recording_chunk chunk = {.magic = RECORDING_CHUNK_MAGIC, .plain = (uint32_t)plain};
     size_t packed = ZSTD_compress2(writer->packer, writer->packed + sizeof chunk,
-                                   writer->packed_room - sizeof chunk, writer->plain, writer->used);
+                                   writer->packed_room - sizeof chunk, writer->plain, plain);
     if (ZSTD_isError(packed)) {
         writer->error = writer->error ? writer->error : ENOMEM;
         return;
@@ -55,54 +151,117 @@ static void flush(struct recording_writer *writer) {
     memcpy(writer->packed, &chunk, sizeof chunk);
     // In one piece: a chunk is there or it is not, unless the machine dies in between.
     write_bytes(writer, writer->packed, sizeof chunk + packed);
-    writer->used = 0;
     writer->waiting_since = 0;
-    // A chunk can be read by itself: time and thread are told anew.
+    // Time is told anew in each chunk.
     writer->time = 0;
-    writer->thread = 0;
 }
 
 // ---- records ----
 
-static void put_byte(struct recording_writer *writer, uint8_t byte) {
-    writer->plain[writer->used++] = byte;
-}
-
-// Seven bits a byte, lowest first; the top bit says that more follow.
-static void put_number(struct recording_writer *writer, uint64_t number) {
-    for (; number >= 128; number >>= 7)
-        put_byte(writer, (uint8_t)(number | 128));
-    put_byte(writer, (uint8_t)number);
-}
-
-static void put_string(struct recording_writer *writer, const char *string) {
-    size_t size = strlen(string);
-    size = size < RECORDING_STRING_MAX ? size : RECORDING_STRING_MAX;
-    put_number(writer, size);
-    memcpy(writer->plain + writer->used, string, size);
-    writer->used += size;
-}
-
 static void begin(struct recording_writer *writer, enum recording_kind kind) {
-    if (writer->used > CHUNK_SIZE)
+    if (used(writer) > CHUNK_SIZE)
         flush(writer);
-    put_byte(writer, (uint8_t)kind);
+    put_kind(writer, kind);
 }
 
-static void place(struct recording_writer *writer, uint64_t time, uint32_t thread) {
-    if (writer->used > CHUNK_SIZE)
-        flush(writer);
+static inline void tell_time(struct recording_writer *writer, uint64_t time) {
     uint64_t units = time / RECORDING_TIME_UNIT;
     if (units >= writer->time + TIME_STEP || (!writer->time && units)) {
-        put_byte(writer, RECORDING_TIME);
-        put_number(writer, units - writer->time);
+        put_kind(writer, RECORDING_TIME);
+        put_rest(writer, units - writer->time);
         writer->time = units;
     }
+}
+
+// Goes to the time and thread of an event.
+static inline void place(struct recording_writer *writer, uint64_t time, uint32_t thread) {
+    if (++writer->events % LOOK_EVERY == 0 && used(writer) > CHUNK_SIZE)
+        flush(writer);
     if (thread != writer->thread) {
-        put_byte(writer, RECORDING_THREAD);
-        put_number(writer, thread);
+        end_turn(writer);
         writer->thread = thread;
+        writer->lane = COLUMN_LANES + (int)(thread % RECORDING_LANES) * SORT_COUNT;
     }
+    tell_time(writer, time);
+}
+
+// Writes the class of a block, 0 before a new one, and returns it.
+static inline uint32_t put_class(struct recording_writer *writer, enum recording_sort sort,
+                                 const struct heap_block *block) {
+    uint32_t class = classes_find(&writer->classes, block->stack, block->size);
+    put_in_lane(writer, sort, class);
+    if (class) {
+        if (classes_is_loose(&writer->classes, class))
+            put_in_lane(writer, SORT_SIZES, block->size);
+        return class;
+    }
+    put_number(writer, COLUMN_NEW, block->stack);
+    put_number(writer, COLUMN_NEW, block->size);
+    return classes_add(&writer->classes, block->stack, block->size);
+}
+
+static inline struct recent *recent_of(struct recording_writer *writer, uint32_t thread) {
+    if (thread >= writer->recent_count) {
+        uint32_t room = thread < 32 ? 64 : thread * 2;
+        writer->recent = base_reallocate(writer->recent, room * sizeof *writer->recent);
+        memset(writer->recent + writer->recent_count, 0,
+               (room - writer->recent_count) * sizeof *writer->recent);
+        writer->recent_count = room;
+    }
+    return &writer->recent[thread];
+}
+
+// How many allocations of the thread ago a block came; RECORDING_RECENT: longer, or elsewhere.
+static inline uint32_t age_of(const struct recent *recent, uint64_t number) {
+    uint32_t age = 0;
+    while (age < RECORDING_RECENT &&
+           recent->numbers[(recent->count - age) % RECORDING_RECENT] != number)
+        age++;
+    return age;
+}
+
+// Writes which block goes, and takes it out of its group. `kind` is followed by the one for groups.
+static inline void put_block(struct recording_writer *writer, const struct heap_block *block,
+                             unsigned kind, unsigned recent, unsigned foreign) {
+    uint32_t age = age_of(recent_of(writer, block->thread), block->number);
+    uint32_t step;
+    if (age < RECORDING_RECENT && block->thread == writer->thread) {
+        put_kind(writer, recent + age);
+    } else if (age < RECORDING_RECENT) {
+        put_kind(writer, foreign);
+        put_in_lane(writer, SORT_FROM, block->thread);
+        put_in_lane(writer, SORT_STEPS, age);
+    } else if ((step = classes_step(&writer->classes, block->place)) <= CLASSES_STEP_MAX) {
+        put_kind(writer, kind);
+        put_in_lane(writer, SORT_FROM, writer->classes.groups[block->place].class);
+        put_in_lane(writer, SORT_STEPS, step);
+    } else {
+        put_kind(writer, kind + 1);
+        put_in_lane(writer, SORT_STEPS, block->place);
+    }
+    classes_leave(&writer->classes, block->place);
+}
+
+static void on_allocated(struct recording_writer *writer, struct heap_block *block) {
+    struct recent *recent = recent_of(writer, writer->thread);
+    put_kind(writer, RECORDING_ALLOCATED);
+    uint32_t class = put_class(writer, SORT_CLASSES, block);
+    block->place =
+        classes_enter(&writer->classes, class,
+                      &(struct classes_blocks){
+                          .size = block->size, .time = writer->time, .thread = writer->thread},
+                      false);
+    recent->numbers[++recent->count % RECORDING_RECENT] = block->number;
+}
+
+static void on_resized(struct recording_writer *writer, const struct heap_block *before,
+                       struct heap_block *block) {
+    struct classes_blocks like = writer->classes.groups[before->place].like;
+    put_block(writer, before, RECORDING_RESIZED, RECORDING_RESIZED_RECENT,
+              RECORDING_RESIZED_FOREIGN);
+    uint32_t class = put_class(writer, SORT_TO, block);
+    like.size = block->size;
+    block->place = classes_enter(&writer->classes, class, &like, true);
 }
 
 static void on_event(void *context, const struct heap_event *event) {
@@ -110,79 +269,154 @@ static void on_event(void *context, const struct heap_event *event) {
     place(writer, event->time, event->thread);
     switch (event->kind) {
     case HEAP_ALLOCATED:
-        put_byte(writer, RECORDING_ALLOCATED);
-        put_number(writer, event->block->stack);
-        put_number(writer, event->block->size);
-        writer->blocks = event->block->number;
+        on_allocated(writer, event->block);
         break;
     case HEAP_FREED:
-        put_byte(writer, RECORDING_FREED);
-        put_number(writer, writer->blocks - event->before.number);
+        put_block(writer, &event->before, RECORDING_FREED, RECORDING_FREED_RECENT,
+                  RECORDING_FREED_FOREIGN);
         break;
     case HEAP_RESIZED:
-        put_byte(writer, RECORDING_RESIZED);
-        put_number(writer, writer->blocks - event->before.number);
-        put_number(writer, event->block->stack);
-        put_number(writer, event->block->size);
+        on_resized(writer, &event->before, event->block);
         break;
     }
 }
 
+// ---- stacks ----
+
+static uint32_t *pc_slot(const struct recording_writer *writer, uint64_t pc) {
+    for (uint64_t at = pc * 0x9e3779b97f4a7c15 >> 32;; at++) {
+        uint32_t *slot = &writer->pc_slots[at & (writer->pc_slot_count - 1)];
+        if (!*slot || writer->pcs[*slot - 1] == pc)
+            return slot;
+    }
+}
+
+static void grow_pcs(struct recording_writer *writer) {
+    writer->pc_slot_count = writer->pc_slot_count ? writer->pc_slot_count * 2 : 1024;
+    writer->pcs = base_reallocate(writer->pcs, writer->pc_slot_count / 2 * sizeof *writer->pcs);
+    free(writer->pc_slots);
+    writer->pc_slots = base_allocate(writer->pc_slot_count * sizeof *writer->pc_slots);
+    memset(writer->pc_slots, 0, writer->pc_slot_count * sizeof *writer->pc_slots);
+    for (uint32_t i = 0; i < writer->pc_count; i++)
+        *pc_slot(writer, writer->pcs[i]) = i + 1;
+}
+
+// The number of a pc; 0 for a new one, which is given as the way from the new one before.
+static void put_pc(struct recording_writer *writer, uint64_t pc) {
+    if (writer->pc_count == writer->pc_slot_count / 2)
+        grow_pcs(writer);
+    uint32_t *slot = pc_slot(writer, pc);
+    put_number(writer, COLUMN_STACKS, *slot);
+    if (*slot)
+        return;
+    int64_t step = (int64_t)(pc - (writer->pc_count ? writer->pcs[writer->pc_count - 1] : 0));
+    put_number(writer, COLUMN_PCS, (uint64_t)step << 1 ^ (uint64_t)(step >> 63));
+    writer->pcs[writer->pc_count++] = pc;
+    *slot = writer->pc_count;
+}
+
+// Most stacks share their outer frames with the one before.
 static void on_stack(void *context, uint32_t id, const uint64_t *pcs, size_t count,
                      bool truncated) {
     struct recording_writer *writer = context;
+    size_t shared = 0;
+    while (shared < count && shared < writer->last_count &&
+           pcs[count - 1 - shared] == writer->last_pcs[writer->last_count - 1 - shared])
+        shared++;
     begin(writer, RECORDING_STACK);
-    put_number(writer, id);
-    put_number(writer, count << 1 | truncated);
-    uint64_t last = 0;
-    for (size_t i = 0; i < count; i++) {
-        int64_t step = (int64_t)(pcs[i] - last);
-        put_number(writer, (uint64_t)step << 1 ^ (uint64_t)(step >> 63));
-        last = pcs[i];
-    }
+    put_number(writer, COLUMN_STACKS, id);
+    put_number(writer, COLUMN_STACKS, count << 1 | truncated);
+    put_number(writer, COLUMN_STACKS, shared);
+    for (size_t i = count - shared; i-- > 0;)
+        put_pc(writer, pcs[i]);
+    if (count)
+        memcpy(writer->last_pcs, pcs, count * sizeof *pcs);
+    writer->last_count = count;
 }
 
 static void on_thread(void *context, uint32_t thread, int tid) {
     struct recording_writer *writer = context;
     begin(writer, RECORDING_THREAD_STARTS);
-    put_number(writer, thread);
-    put_number(writer, (uint32_t)tid);
+    put_rest(writer, thread);
+    put_rest(writer, (uint32_t)tid);
+}
+
+static void on_name(void *context, uint32_t thread, const char *name) {
+    struct recording_writer *writer = context;
+    begin(writer, RECORDING_NAME);
+    put_rest(writer, thread);
+    put_string(writer, name);
 }
 
 static void on_mapping(void *context, const struct heap_mapping *mapping) {
     struct recording_writer *writer = context;
     begin(writer, RECORDING_MAPPING);
-    put_number(writer, mapping->start);
-    put_number(writer, mapping->end - mapping->start);
-    put_number(writer, mapping->offset);
-    put_number(writer, mapping->device);
-    put_number(writer, mapping->inode);
-    put_number(writer, mapping->size);
-    put_number(writer, mapping->changed_seconds);
-    put_number(writer, mapping->changed_nanoseconds);
+    put_rest(writer, mapping->start);
+    put_rest(writer, mapping->end - mapping->start);
+    put_rest(writer, mapping->offset);
+    put_rest(writer, mapping->device);
+    put_rest(writer, mapping->inode);
+    put_rest(writer, mapping->size);
+    put_rest(writer, mapping->changed_seconds);
+    put_rest(writer, mapping->changed_nanoseconds);
     put_string(writer, mapping->path);
+}
+
+static void on_region(void *context, const struct heap_region *region) {
+    struct recording_writer *writer = context;
+    place(writer, region->time, region->thread);
+    if (region->is_mapped) {
+        put_kind(writer, RECORDING_MAPPED);
+        put_rest(writer, region->kind);
+        put_rest(writer, region->stack);
+        writer->regions = region->number;
+    } else {
+        put_kind(writer, RECORDING_UNMAPPED);
+        put_rest(writer, writer->regions - region->number);
+    }
+    put_rest(writer, region->bytes);
+}
+
+static void on_sample(void *context, const struct heap_sample *sample) {
+    struct recording_writer *writer = context;
+    if (used(writer) > CHUNK_SIZE)
+        flush(writer);
+    tell_time(writer, sample->time);
+    put_kind(writer, RECORDING_SAMPLE);
+    put_rest(writer, sample->resident / RECORDING_PAGE);
+    put_rest(writer, sample->minor_faults - writer->last_sample.minor_faults);
+    put_rest(writer, sample->major_faults - writer->last_sample.major_faults);
+    writer->last_sample = *sample;
 }
 
 // ---- the whole ----
 
-struct recording_writer *recording_create(int fd, const struct recording_process *process) {
-    struct recording_writer *writer = base_allocate(sizeof *writer);
-    *writer = (struct recording_writer){.fd = fd, .packer = ZSTD_createCCtx()};
-    writer->plain = base_allocate(CHUNK_SIZE + 2 * RECORD_MAX);
-    writer->packed_room =
-        sizeof(struct recording_chunk) + ZSTD_compressBound(CHUNK_SIZE + 2 * RECORD_MAX);
+static void open_buffers(struct recording_writer *writer) {
+    size_t plain_room = COLUMN_ROOM + COLUMN_COUNT * 10;
+    // A column may take up the whole chunk; memory that is never touched costs nothing.
+    for (int i = 0; i < COLUMN_COUNT; i++)
+        writer->columns[i].bytes = base_allocate(COLUMN_ROOM);
+    writer->plain = base_allocate(plain_room);
+    writer->packed_room = sizeof(struct recording_chunk) + ZSTD_compressBound(plain_room);
     writer->packed = base_allocate(writer->packed_room);
+    writer->packer = ZSTD_createCCtx();
     if (!writer->packer) {
         writer->error = ENOMEM;
-    } else {
-        ZSTD_CCtx_setParameter(writer->packer, ZSTD_c_compressionLevel, LEVEL);
-        ZSTD_CCtx_setParameter(writer->packer, ZSTD_c_checksumFlag, 1);
+        return;
     }
+    ZSTD_CCtx_setParameter(writer->packer, ZSTD_c_compressionLevel, LEVEL);
+    ZSTD_CCtx_setParameter(writer->packer, ZSTD_c_checksumFlag, 1);
+}
+
+struct recording_writer *recording_create(int fd, const struct recording_process *process) {
+    struct recording_writer *writer = base_allocate(sizeof *writer);
+    *writer = (struct recording_writer){.fd = fd, .lane = COLUMN_LANES};
+    open_buffers(writer);
     struct recording_header header = {.magic = RECORDING_MAGIC, .version = RECORDING_VERSION};
     write_bytes(writer, &header, sizeof header);
     begin(writer, RECORDING_PROCESS);
-    put_number(writer, (uint32_t)process->pid);
-    put_number(writer, process->started);
+    put_rest(writer, (uint32_t)process->pid);
+    put_rest(writer, process->started);
     put_string(writer, process->command);
     if (!writer->error)
         flush(writer);
@@ -195,12 +429,15 @@ void recording_sink(struct recording_writer *writer, struct heap_sink *sink) {
         .event = on_event,
         .stack = on_stack,
         .thread = on_thread,
+        .name = on_name,
         .mapping = on_mapping,
+        .region = on_region,
+        .sample = on_sample,
     };
 }
 
 void recording_tick(struct recording_writer *writer, uint64_t now) {
-    if (!writer->used || writer->error)
+    if (is_empty(writer) || writer->error)
         return;
     if (!writer->waiting_since)
         writer->waiting_since = now;
@@ -210,15 +447,21 @@ void recording_tick(struct recording_writer *writer, uint64_t now) {
 
 int recording_close(struct recording_writer *writer, const struct recording_end *end) {
     begin(writer, RECORDING_END);
-    put_number(writer, end->time);
-    put_number(writer, end->missed);
-    put_number(writer, end->unknown);
+    put_rest(writer, end->time);
+    put_rest(writer, end->missed);
+    put_rest(writer, end->unknown);
     if (!writer->error)
         flush(writer);
     int error = writer->error;
     if (close(writer->fd) < 0 && !error)
         error = errno;
     ZSTD_freeCCtx(writer->packer);
+    for (int i = 0; i < COLUMN_COUNT; i++)
+        free(writer->columns[i].bytes);
+    classes_free(&writer->classes);
+    free(writer->recent);
+    free(writer->pcs);
+    free(writer->pc_slots);
     free(writer->plain);
     free(writer->packed);
     free(writer);

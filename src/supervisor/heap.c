@@ -21,7 +21,10 @@
 #include "supervisor/log.h"
 #include "supervisor/present.h"
 
-// How long to wait between looks at the rings: the less there was, the longer.
+// How long to wait between looks at the rings: so that about so many words are there at the next one
+// if the target goes on as it did. Fewer would mean to be woken for little, more to find nothing in
+// the processor's cache any more.
+#define GOOD_WORDS    4096
 #define SHORTEST_WAIT 200000
 #define LONGEST_WAIT  10000000
 // Words in a ring after which the next look is due at once.
@@ -225,7 +228,16 @@ static void complain_if_broken(struct process *process, bool was) {
                      process->pid);
 }
 
+// `words` were in the fullest ring, so many nanoseconds after the last look.
+static int64_t choose_wait(size_t words, uint64_t passed) {
+    if (words >= BUSY_WORDS)
+        return 0;
+    int64_t wait = words ? (int64_t)(passed * GOOD_WORDS / words) : 2 * next_wait;
+    return wait < SHORTEST_WAIT ? SHORTEST_WAIT : wait > LONGEST_WAIT ? LONGEST_WAIT : wait;
+}
+
 void heap_drain(void) {
+    static uint64_t last;
     size_t words = 0;
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
@@ -238,14 +250,8 @@ void heap_drain(void) {
         if (processes[i]->writer)
             recording_tick(processes[i]->writer, now);
     }
-    if (words >= BUSY_WORDS)
-        next_wait = 0;
-    else if (words)
-        next_wait = SHORTEST_WAIT;
-    else
-        next_wait = next_wait * 2 > LONGEST_WAIT ? LONGEST_WAIT : next_wait * 2;
-    if (!words && !next_wait)
-        next_wait = SHORTEST_WAIT;
+    next_wait = choose_wait(words, now - last);
+    last = now;
 }
 
 int64_t heap_timeout(void) {

@@ -243,8 +243,7 @@ static void on_resize_ended(struct heap_source *source, struct ring *ring, uint6
     if (!address)
         return;
     event.block->size = size;
-    if (size > event.block->capacity)
-        event.block->capacity = heap_rounded(size);
+    event.block->capacity = heap_resized(event.block->capacity, size);
     event.block->stack = stack_of(source, stack);
     source->counts.resized++;
     tell(source, &event);

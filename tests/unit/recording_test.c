@@ -7,6 +7,7 @@
 #include <zstd.h>
 
 #include "profile/blocks.h"
+#include "profile/classes.h"
 #include "profile/recording.h"
 #include "profile/summary.h"
 #include "unit.h"
@@ -71,6 +72,7 @@ static void one_event(struct history *history) {
         event.kind = HEAP_RESIZED;
         event.before = history->live[at];
         history->live[at].size = any(9000);
+        history->live[at].capacity = heap_resized(event.before.capacity, history->live[at].size);
         history->live[at].stack = some_stack(history);
         event.block = &history->live[at];
     }
@@ -185,6 +187,116 @@ TEST(what_is_written_is_read) {
     close(fd);
 }
 
+// A number for the life of a block that does not depend on which of its twins it is, summed up.
+static uint64_t lives;
+
+static void count_life(void *context, const struct heap_event *event) {
+    const struct heap_block *before = &event->before;
+    if (event->kind == HEAP_ALLOCATED)
+        return;
+    uint64_t parts[] = {before->stack, before->size,   before->capacity, before->time,
+                        event->time,   before->thread, event->thread,    event->kind};
+    uint64_t hash = 1;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        hash = (hash ^ parts[i]) * 0x9e3779b97f4a7c15;
+        hash ^= hash >> 29;
+    }
+    lives += hash;
+}
+
+// Few stacks and sizes, several threads, times of whole milliseconds, blocks that go in any order.
+static void live_and_die(struct heap_sink *sinks, size_t events) {
+    static struct heap_block live[2000];
+    size_t count = 0;
+    uint64_t number = 0, time = 0;
+    for (size_t i = 0; i < events; i++) {
+        struct heap_event event = {.time = time += any(30) ? 0 : 1000000 * any(40),
+                                   .thread = 1 + (uint32_t)any(11)};
+        size_t at = count ? (any(3) ? any(count) : count - 1) : 0;
+        uint64_t size = any(4) ? 16 * any(5) : any(300);
+        if (count < 2000 && (!count || any(100) < 51)) {
+            event.kind = HEAP_ALLOCATED;
+            event.block = &live[count++];
+            *event.block = (struct heap_block){.number = ++number,
+                                               .size = size,
+                                               .capacity = heap_rounded(size),
+                                               .time = time,
+                                               .stack = (uint32_t)any(4),
+                                               .thread = event.thread};
+        } else if (any(5)) {
+            event.kind = HEAP_FREED;
+            event.before = live[at];
+            live[at] = live[--count];
+        } else {
+            event.kind = HEAP_RESIZED;
+            event.before = live[at];
+            event.block = &live[at];
+            event.block->size = size;
+            event.block->capacity = heap_resized(event.before.capacity, size);
+        }
+        for (int j = 0; j < 2; j++)
+            sinks[j].event(sinks[j].context, &event);
+    }
+}
+
+TEST(blocks_live_as_long_as_they_did) {
+    int fd = memfd_create("lives", 0);
+    struct recording_process process = {.pid = 1, .command = "c"};
+    struct recording_writer *writer = recording_create(dup(fd), &process);
+    struct heap_sink sinks[2] = {{0}, {.event = count_life}};
+    recording_sink(writer, &sinks[0]);
+    for (uint32_t thread = 1; thread <= 11; thread++)
+        sinks[0].thread(writer, thread, 100 + (int)thread);
+    // The stacks: ids are given out in order.
+    for (uint32_t stack = 1; stack < 4; stack++)
+        sinks[0].stack(writer, stack, (uint64_t[]){stack}, 1, false);
+    lives = 0;
+    live_and_die(sinks, 400000);
+    uint64_t told = lives;
+    CHECK_EQ(recording_close(writer, &(struct recording_end){.time = 1}), 0);
+    struct recording_info info;
+    CHECK(lseek(fd, 0, SEEK_SET) == 0);
+    lives = 0;
+    CHECK(recording_read(fd, &sinks[1], 1, &info));
+    CHECK(!info.damage);
+    CHECK(info.is_complete);
+    CHECK(info.freed > 100000 && info.resized > 20000);
+    CHECK_EQ(lives, told);
+    recording_info_free(&info);
+    close(fd);
+}
+
+TEST(classes_keep_their_order) {
+    struct classes classes = {0};
+    static uint32_t groups[3000];
+    size_t count = 0;
+    for (int i = 0; i < 100000; i++) {
+        if (count < 3000 && (!count || any(2))) {
+            uint32_t stack = (uint32_t)any(5);
+            uint64_t size = any(90);
+            uint32_t class = classes_find(&classes, stack, size);
+            if (!class)
+                class = classes_add(&classes, stack, size);
+            CHECK(classes.list[class].size == size || classes_is_loose(&classes, class));
+            groups[count++] =
+                classes_enter(&classes, class,
+                              &(struct classes_blocks){.size = size, .time = i / 50}, any(4) == 0);
+        } else {
+            size_t at = any(count);
+            uint32_t step = classes_step(&classes, groups[at]);
+            if (step <= CLASSES_STEP_MAX)
+                CHECK_EQ(classes_at(&classes, classes.groups[groups[at]].class, step), groups[at]);
+            CHECK(classes_has(&classes, groups[at]));
+            classes_leave(&classes, groups[at]);
+            groups[at] = groups[--count];
+        }
+        if (i % 5000 == 0)
+            classes_check(&classes);
+    }
+    CHECK(classes.count <= 5 * (CLASSES_OF_STACK + 1));
+    classes_free(&classes);
+}
+
 TEST(a_cut_off_file_gives_what_it_holds) {
     struct summary written = {0};
     struct summary read;
@@ -224,7 +336,7 @@ TEST(other_files_are_refused) {
     struct recording_header header = {.magic = RECORDING_MAGIC, .version = 77};
     CHECK(pwrite(fd, &header, sizeof header, 0) == sizeof header);
     CHECK(!read_back(fd, &read, &info));
-    CHECK(strcmp(info.damage, "it is of version 77, and this Quern reads version 1") == 0);
+    CHECK(strcmp(info.damage, "it is of version 77, and this Quern reads version 2") == 0);
     recording_info_free(&info);
     close(fd);
 }
@@ -253,16 +365,19 @@ TEST(damaged_bytes_are_noticed) {
     close(fd);
 }
 
-// Records that pass the checksum but were never written by us.
+// Records that pass the checksum but were never written by us: what write_hostile_start begins.
 static void write_hostile(int fd, const uint8_t *plain, size_t size) {
     static uint8_t packed[2 << 20];
-    struct recording_header header = {.magic = RECORDING_MAGIC, .version = RECORDING_VERSION};
     struct recording_chunk chunk = {.magic = RECORDING_CHUNK_MAGIC, .plain = (uint32_t)size};
     chunk.packed = (uint32_t)ZSTD_compress(packed, sizeof packed, plain, size, 1);
-    CHECK(ftruncate(fd, 0) == 0 && lseek(fd, 0, SEEK_SET) == 0);
-    CHECK(write(fd, &header, sizeof header) == sizeof header);
     CHECK(write(fd, &chunk, sizeof chunk) == sizeof chunk);
     CHECK(write(fd, packed, chunk.packed) == (ssize_t)chunk.packed);
+}
+
+static void write_hostile_start(int fd) {
+    struct recording_header header = {.magic = RECORDING_MAGIC, .version = RECORDING_VERSION};
+    CHECK(ftruncate(fd, 0) == 0 && lseek(fd, 0, SEEK_SET) == 0);
+    CHECK(write(fd, &header, sizeof header) == sizeof header);
 }
 
 static bool read_chunk(int fd, struct recording_chunk *chunk, uint8_t *packed) {
@@ -270,24 +385,27 @@ static bool read_chunk(int fd, struct recording_chunk *chunk, uint8_t *packed) {
            read(fd, packed, chunk->packed) == (ssize_t)chunk->packed;
 }
 
+#define CHUNKS_MAX 8
+
 TEST(hostile_records_do_no_harm) {
     struct summary written = {0};
     struct summary read;
     struct recording_info info;
-    static uint8_t plain[1 << 20], bent[1 << 20];
+    static uint8_t plain[CHUNKS_MAX][1 << 18], bent[1 << 18];
     static uint8_t packed[1 << 20];
-    // The records of a real one, all in one chunk.
+    size_t sizes[CHUNKS_MAX], chunks = 0;
     state = 99;
-    int fd = record(900, &written, true);
-    size_t used = 0;
+    int fd = record(2900, &written, true);
     CHECK(lseek(fd, sizeof(struct recording_header), SEEK_SET) > 0);
-    for (struct recording_chunk chunk; read_chunk(fd, &chunk, packed);)
-        used += ZSTD_decompress(plain + used, sizeof plain - used, packed, chunk.packed);
-    CHECK(used > 3000);
+    for (struct recording_chunk chunk; chunks < CHUNKS_MAX && read_chunk(fd, &chunk, packed);)
+        sizes[chunks] = ZSTD_decompress(plain[chunks], sizeof plain[chunks], packed, chunk.packed),
+        chunks++;
+    CHECK(chunks > 3 && chunks < CHUNKS_MAX);
     int hostile = memfd_create("hostile", 0);
     int damaged = 0;
     for (int i = 0; i < 6000; i++) {
-        memcpy(bent, plain, used);
+        size_t which = any(chunks), used = sizes[which];
+        memcpy(bent, plain[which], used);
         size_t size = any(4) ? used : 1 + any(used);
         for (uint64_t times = 1 + any(4); times > 0; times--) {
             size_t at = any(size);
@@ -298,7 +416,9 @@ TEST(hostile_records_do_no_harm) {
             else
                 memset(bent + at, 0xff, 1 + any(size - at < 12 ? size - at : 12));
         }
-        write_hostile(hostile, bent, size);
+        write_hostile_start(hostile);
+        for (size_t j = 0; j < chunks; j++)
+            write_hostile(hostile, j == which ? bent : plain[j], j == which ? size : sizes[j]);
         CHECK(read_back(hostile, &read, &info));
         damaged += info.damage != NULL;
         recording_info_free(&info);

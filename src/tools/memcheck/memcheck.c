@@ -5,6 +5,8 @@
 
 #include "tools/memcheck/errors.h"
 #include "tools/memcheck/heap.h"
+#include "tools/memcheck/leaks.h"
+#include "tools/memcheck/requests.h"
 #include "tools/memcheck/shadow.h"
 #include "tools/memcheck/syscalls.h"
 #include "tools/memcheck/track.h"
@@ -27,6 +29,13 @@ static void start(void) {
     errors_start();
     track_start();
     heap_start();
+    leaks_start();
+}
+
+static void end(void) {
+    requests_end();
+    leaks_check_at_end();
+    errors_end();
 }
 
 static void forked(void) {
@@ -73,7 +82,7 @@ const struct tool tool_memcheck = {
     .symbols = heap_symbols,
     .exit_function = "__libc_freeres",
     .start = start,
-    .end = errors_end,
+    .end = end,
     .exit_status = errors_exit_status,
     .forking = heap_forking,
     .fork_made = heap_fork_made,
@@ -91,4 +100,5 @@ const struct tool tool_memcheck = {
     .before_system_call = syscalls_before,
     .after_system_call = syscalls_after,
     .jumped_nowhere = error_jump,
+    .request = requests_answer,
 };

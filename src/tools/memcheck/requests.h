@@ -3,8 +3,27 @@
 #define QUERN_MEMCHECK_REQUESTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+// The answer of the request; false: not one of memcheck's.
 bool requests_answer(const uint64_t words[6], uint64_t *result);
+void requests_forked(void); // in the child
+void requests_end(void);    // what was printed without an end of line is shown
+
+// What the target has said about an address, for descriptions: a block of CREATE_BLOCK, or a chunk
+// of a memory pool.
+struct request_block {
+    uint64_t start;
+    size_t size;
+    uint32_t made_at; // a stack
+    char name[64];    // as the target calls it
+};
+bool requests_describe(uint64_t address, struct request_block *);
+// Whether the target does not want to hear of bad accesses there.
+bool requests_ignore(uint64_t address);
+
+// The target's printf (requests_print.c): the number of characters.
+unsigned long requests_print(uint64_t format, uint64_t arguments, bool with_stack);
 
 #endif

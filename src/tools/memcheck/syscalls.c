@@ -60,54 +60,42 @@ static void report(const struct pass *pass, enum shadow_verdict verdict, uint64_
 
 // ---- memory ------------------------------------------------------------------------------------
 
-// Memory may not be there at all: then its shadow is not there either, and reading it faults.
-struct range_check {
-    uint64_t address, size, bad;
-    bool values;
-    enum shadow_verdict verdict;
-};
-
-static void run_check(void *argument) {
-    struct range_check *check = argument;
-    check->verdict = check->values
-                         ? shadow_check_defined(check->address, check->size, &check->bad)
-                         : shadow_check_addressable(check->address, check->size, &check->bad);
+// How much of a range is mapped, from its start on. What has no shadow is not known, and so not
+// doubted.
+static uint64_t mapped_part(uint64_t address, uint64_t size) {
+    struct tool_mapping mapping;
+    uint64_t at = address;
+    if (address >> 47)
+        return 0;
+    if (!tool_has_shadow(address, 1))
+        return size;
+    while (at - address < size) {
+        if (!tool_mapping_at(at, &mapping) || mapping.start > at || !mapping.prot)
+            return at - address;
+        at = mapping.end;
+    }
+    return size;
 }
 
 static enum shadow_verdict check_range(uint64_t address, uint64_t size, bool values,
                                        uint64_t *bad) {
-    struct range_check check = {address, size, address, values, SHADOW_FINE};
-    uint64_t fault;
-    if (!size)
-        return SHADOW_FINE;
-    *bad = address;
-    if (address >> 47)
-        return SHADOW_BAD_ADDRESS;
-    // No object is that large: an end is found before.
-    while (check.size > 1 && tool_has_shadow(address, 1) && !tool_has_shadow(address, check.size))
-        check.size /= 2;
-    if (!tool_try(run_check, &check, &fault)) {
-        *bad = fault - TOOL_SHADOW_DISTANCE;
-        return SHADOW_BAD_ADDRESS;
-    }
-    *bad = check.bad;
-    return check.verdict;
-}
-
-static void run_mark(void *argument) {
-    const struct range_check *check = argument;
-    uint64_t bad;
-    if (shadow_check_addressable(check->address, check->size, &bad) == SHADOW_FINE)
-        shadow_make_defined(check->address, check->size);
-    else
-        shadow_make_defined_if_addressable(check->address, check->size);
+    uint64_t mapped = mapped_part(address, size);
+    enum shadow_verdict verdict = SHADOW_FINE;
+    if (mapped)
+        verdict = values ? shadow_check_defined(address, mapped, bad)
+                         : shadow_check_addressable(address, mapped, bad);
+    if (verdict != SHADOW_FINE || mapped == size)
+        return verdict;
+    *bad = address + mapped;
+    return SHADOW_BAD_ADDRESS;
 }
 
 static void mark_defined(uint64_t address, uint64_t size) {
-    struct range_check check = {.address = address, .size = size};
-    uint64_t fault;
-    // Memory that another thread has taken away meanwhile needs no mark.
-    tool_try(run_mark, &check, &fault);
+    uint64_t bad;
+    if (shadow_check_addressable(address, size, &bad) == SHADOW_FINE)
+        shadow_make_defined(address, size);
+    else
+        shadow_make_defined_if_addressable(address, size);
 }
 
 void pass_in(const struct pass *pass, uint64_t address, uint64_t size, const char *name, ...) {

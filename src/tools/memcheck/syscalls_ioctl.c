@@ -323,19 +323,20 @@ static void visit_known(const struct pass *pass, const struct request *request, 
 
 // By what the number says of itself.
 static void visit_encoded(const struct pass *pass, uint32_t number, uint64_t address) {
-    const char *name = _IOC_TYPE(number) == 'E' ? "ioctl(EVIO*)" : "ioctl(generic)";
-    unsigned direction = _IOC_DIR(number), size = _IOC_SIZE(number);
+    unsigned direction = _IOC_DIR(number), size = _IOC_SIZE(number), order = _IOC_NR(number);
+    // Questions to an input device: how much may be answered is part of the number.
+    bool is_input = _IOC_TYPE(number) == 'E' && direction == _IOC_READ &&
+                    ((order >= 0x06 && order <= 0x0a) || (order >= 0x18 && order <= 0x3f));
     pass_register(pass, 2, 8, NULL);
     if (direction == _IOC_NONE || !size) {
         pass_unknown("ioctl", number);
         return;
     }
-    // The length of a name that is asked for is an upper bound; the result tells how much there is.
-    uint64_t written = _IOC_TYPE(number) == 'E' && pass->result > 0 ? (uint64_t)pass->result : size;
+    uint64_t written = is_input && pass->result > 0 ? (uint64_t)pass->result : size;
     if (direction & _IOC_WRITE)
         pass_in(pass, address, size, "ioctl(generic)");
     if (direction & _IOC_READ)
-        pass_out(pass, address, size, written, "%s", name);
+        pass_out(pass, address, size, written, "%s", is_input ? "ioctl(EVIO*)" : "ioctl(generic)");
 }
 
 void visit_ioctl(const struct pass *pass) {

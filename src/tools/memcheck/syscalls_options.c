@@ -53,9 +53,10 @@ static void pass_other_option(const struct pass *pass, unsigned option) {
     case PR_SET_SECCOMP:
         pass_register(pass, 1, 8, "mode");
         if (address == 2 /* a filter */) {
+            const char *name = "prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter)";
             pass_register(pass, 2, 8, "filter");
-            pass_filter(pass, pass->arguments[2],
-                        "prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter)");
+            pass_in(pass, pass->arguments[2], sizeof(uint16_t), "%s", name);
+            pass_filter(pass, pass->arguments[2], name);
         }
         return;
     case PR_GET_TSC:

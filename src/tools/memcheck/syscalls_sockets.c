@@ -219,13 +219,16 @@ void visit_recvmmsg(const struct pass *pass) {
 // ---- options -----------------------------------------------------------------------------------
 
 void visit_setsockopt(const struct pass *pass) {
+    enum { REUSEPORT_FILTER = 51 };
     const uint64_t *a = pass->arguments;
     if (!a[3])
         return;
-    pass_in(pass, a[3], (uint32_t)a[4], "socketcall.setsockopt(optval)");
-    if ((int)a[1] == SOL_SOCKET &&
-        ((int)a[2] == SO_ATTACH_FILTER || (int)a[2] == 51 /* reuseport */))
+    bool is_filter =
+        (int)a[1] == SOL_SOCKET && ((int)a[2] == SO_ATTACH_FILTER || (int)a[2] == REUSEPORT_FILTER);
+    if (is_filter)
         pass_filter(pass, a[3], "setsockopt(SOL_SOCKET, SO_ATTACH_FILTER, optval.filter)");
+    else
+        pass_in(pass, a[3], (uint32_t)a[4], "socketcall.setsockopt(optval)");
 }
 
 void visit_getsockopt(const struct pass *pass) {

@@ -1,0 +1,208 @@
+#include "profile/classes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+#define FIRST_ROOM  256
+#define FIRST_SLOTS 1024
+
+// ---- classes ----
+
+static uint32_t hash_of(uint32_t stack, uint64_t size) {
+    uint64_t hash = (size + stack * 0x9e3779b97f4a7c15) * 0xd6e8feb86659fd93;
+    return (uint32_t)((hash ^ hash >> 32) * 0xd6e8feb86659fd93 >> 32);
+}
+
+static inline struct classes_slot *slot_of(const struct classes *classes, uint32_t stack,
+                                           uint64_t size, uint32_t hash) {
+    for (uint32_t at = hash;; at++) {
+        struct classes_slot *slot = &classes->slots[at & (classes->slot_count - 1)];
+        if (!slot->class)
+            return slot;
+        const struct classes_class *class = &classes->list[slot->class];
+        if (slot->hash == hash && class->stack == stack && class->size == size)
+            return slot;
+    }
+}
+
+static void fill_slot(struct classes *classes, uint32_t number) {
+    const struct classes_class *class = &classes->list[number];
+    uint32_t hash = hash_of(class->stack, class->size);
+    *slot_of(classes, class->stack, class->size, hash) = (struct classes_slot){hash, number};
+}
+
+static void rebuild_slots(struct classes *classes, uint32_t slot_count) {
+    free(classes->slots);
+    classes->slot_count = slot_count;
+    classes->slots = base_allocate(slot_count * sizeof *classes->slots);
+    memset(classes->slots, 0, slot_count * sizeof *classes->slots);
+    for (uint32_t i = 1; i <= classes->count; i++)
+        fill_slot(classes, i);
+}
+
+uint32_t classes_find(const struct classes *classes, uint32_t stack, uint64_t size) {
+    if (stack >= classes->stack_count)
+        return 0;
+    uint32_t class = slot_of(classes, stack, size, hash_of(stack, size))->class;
+    return class ? class : classes->stacks[stack].loose;
+}
+
+static struct classes_stack *stack_of(struct classes *classes, uint32_t stack) {
+    if (stack >= classes->stack_count) {
+        uint32_t room = stack < FIRST_ROOM ? FIRST_ROOM : stack * 2;
+        classes->stacks = base_reallocate(classes->stacks, room * sizeof *classes->stacks);
+        memset(classes->stacks + classes->stack_count, 0,
+               (room - classes->stack_count) * sizeof *classes->stacks);
+        classes->stack_count = room;
+    }
+    return &classes->stacks[stack];
+}
+
+uint32_t classes_add(struct classes *classes, uint32_t stack, uint64_t size) {
+    if (classes->count + 1 >= classes->room) {
+        classes->room = classes->room ? classes->room * 2 : FIRST_ROOM;
+        classes->list = base_reallocate(classes->list, classes->room * sizeof *classes->list);
+    }
+    if (classes->count + 1 > classes->slot_count / 2)
+        rebuild_slots(classes, classes->slot_count ? classes->slot_count * 2 : FIRST_SLOTS);
+    struct classes_stack *of = stack_of(classes, stack);
+    uint32_t number = ++classes->count;
+    if (of->count == CLASSES_OF_STACK) {
+        size = CLASSES_LOOSE;
+        of->loose = number;
+    } else {
+        of->count++;
+    }
+    classes->list[number] = (struct classes_class){.stack = stack, .size = size};
+    fill_slot(classes, number);
+    return number;
+}
+
+// ---- groups ----
+
+static uint32_t new_group(struct classes *classes) {
+    uint32_t number = classes->unused;
+    if (number) {
+        classes->unused = classes->groups[number].newer;
+        return number;
+    }
+    if (classes->group_count + 1 >= classes->group_room) {
+        classes->group_room = classes->group_room ? classes->group_room * 2 : FIRST_ROOM;
+        classes->groups =
+            base_reallocate(classes->groups, classes->group_room * sizeof *classes->groups);
+    }
+    return ++classes->group_count;
+}
+
+uint32_t classes_enter(struct classes *classes, uint32_t number, const struct classes_blocks *like,
+                       bool alone) {
+    struct classes_class *class = &classes->list[number];
+    struct classes_group *newest = &classes->groups[class->newest];
+    if (class->newest && !alone && !newest->alone && newest->like.time == like->time &&
+        newest->like.thread == like->thread && newest->like.size == like->size) {
+        newest->count++;
+        return class->newest;
+    }
+    uint32_t added = new_group(classes);
+    struct classes_group *group = &classes->groups[added];
+    *group = (struct classes_group){
+        .like = *like, .alone = alone, .class = number, .older = added, .newer = added, .count = 1};
+    if (class->newest) {
+        newest = &classes->groups[class->newest];
+        group->older = class->newest;
+        group->newer = newest->newer;
+        classes->groups[newest->newer].older = added;
+        newest->newer = added;
+    } else {
+        class->cursor = added;
+    }
+    class->newest = added;
+    return added;
+}
+
+void classes_leave(struct classes *classes, uint32_t number) {
+    struct classes_group *group = &classes->groups[number];
+    struct classes_class *class = &classes->list[group->class];
+    class->cursor = number;
+    if (--group->count)
+        return;
+    if (group->older == number) {
+        class->cursor = class->newest = 0;
+    } else {
+        class->cursor = group->older;
+        if (class->newest == number)
+            class->newest = group->older;
+        classes->groups[group->older].newer = group->newer;
+        classes->groups[group->newer].older = group->older;
+    }
+    group->newer = classes->unused;
+    classes->unused = number;
+}
+
+uint32_t classes_step(const struct classes *classes, uint32_t group) {
+    const struct classes_group *groups = classes->groups;
+    uint32_t older = classes->list[groups[group].class].cursor, newer = older;
+    if (group == older)
+        return 0;
+    for (uint32_t step = 1; step < CLASSES_STEP_MAX; step += 2) {
+        older = groups[older].older;
+        if (group == older)
+            return step;
+        newer = groups[newer].newer;
+        if (group == newer)
+            return step + 1;
+    }
+    return CLASSES_STEP_MAX + 1;
+}
+
+uint32_t classes_at(const struct classes *classes, uint32_t class, uint32_t step) {
+    const struct classes_group *groups = classes->groups;
+    uint32_t group = classes->list[class].cursor;
+    for (uint32_t left = (step + 1) / 2; group && left; left--)
+        group = step % 2 ? groups[group].older : groups[group].newer;
+    return group;
+}
+
+bool classes_has(const struct classes *classes, uint64_t group) {
+    return group && group <= classes->group_count && classes->groups[group].count;
+}
+
+void classes_free(struct classes *classes) {
+    free(classes->list);
+    free(classes->slots);
+    free(classes->stacks);
+    free(classes->groups);
+    *classes = (struct classes){0};
+}
+
+void classes_check(const struct classes *classes) {
+    uint32_t in_use = 0, unused = 0, seen = 0;
+    for (uint32_t i = 1; i <= classes->group_count; i++)
+        in_use += classes->groups[i].count != 0;
+    for (uint32_t i = classes->unused; i; i = classes->groups[i].newer)
+        unused++;
+    for (uint32_t i = 1; i <= classes->count; i++) {
+        const struct classes_class *class = &classes->list[i];
+        if (slot_of(classes, class->stack, class->size, hash_of(class->stack, class->size))->class
+                != i ||
+            !class->newest != !class->cursor)
+            abort();
+        bool has_cursor = !class->newest;
+        for (uint32_t group = class->newest, first = 1; class->newest; first = 0) {
+            const struct classes_group *one = &classes->groups[group];
+            if ((group == class->newest && !first) || seen > classes->group_count)
+                break;
+            if (one->class != i || !one->count || classes->groups[one->older].newer != group)
+                abort();
+            has_cursor |= group == class->cursor;
+            seen++;
+            group = one->older;
+        }
+        if (!has_cursor)
+            abort();
+    }
+    if (seen != in_use || in_use + unused != classes->group_count)
+        abort();
+}

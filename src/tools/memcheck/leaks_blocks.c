@@ -1,0 +1,186 @@
+#include "tools/memcheck/leaks_search.h"
+
+#include <string.h>
+
+#include "tools/memcheck/heap.h"
+#include "tools/memcheck/pools.h"
+
+// An area is 64 MiB; a granule is small enough that few blocks start in it.
+enum { AREA_BITS = 26, GRANULE_BITS = 10, GRANULES = 1 << (AREA_BITS - GRANULE_BITS) };
+enum { BATCH = 512 };
+
+static uint64_t block_end(const struct leak_blocks *blocks, uint32_t i) {
+    uint64_t size = blocks->blocks[i].size;
+    return blocks->starts[i] + (size ? size : 1);
+}
+
+// ---- collecting --------------------------------------------------------------------------------
+
+static bool make_room(struct leak_blocks *blocks, size_t room) {
+    if (room >= NO_BLOCK)
+        return false;
+    blocks->room = room;
+    blocks->starts = search_map(room * sizeof *blocks->starts);
+    blocks->blocks = search_map(room * sizeof *blocks->blocks);
+    return blocks->starts && blocks->blocks;
+}
+
+bool blocks_add(struct leak_blocks *blocks, uint64_t start, uint64_t size, uint32_t stack,
+                bool declared) {
+    if (blocks->count == blocks->room)
+        return false;
+    blocks->starts[blocks->count] = start;
+    blocks->blocks[blocks->count++] =
+        (struct leak_block){.size = size, .stack = stack, .declared = declared};
+    return true;
+}
+
+bool blocks_collect(struct leak_blocks *blocks) {
+    size_t heap = heap_live_count(), chunks = pools_chunk_count();
+    if (!make_room(blocks, heap + chunks))
+        return false;
+    struct heap_block batch[BATCH];
+    uint64_t from = 0;
+    size_t count;
+    while ((count = heap_list_live(from, batch, BATCH)) != 0) {
+        for (size_t i = 0; i < count; i++)
+            blocks_add(blocks, batch[i].start, batch[i].size, batch[i].made_at,
+                       batch[i].maker == HEAP_CLIENT);
+        from = batch[count - 1].start + 1;
+    }
+    pools_add_chunks(blocks);
+    return true;
+}
+
+void blocks_free(struct leak_blocks *blocks) {
+    search_unmap(blocks->starts, blocks->room * sizeof *blocks->starts);
+    search_unmap(blocks->blocks, blocks->room * sizeof *blocks->blocks);
+    for (size_t i = 0; i < blocks->area_count; i++)
+        search_unmap(blocks->areas[i], (GRANULES + 1) * sizeof *blocks->areas[i]);
+    search_unmap(blocks->areas, blocks->area_count * sizeof *blocks->areas);
+}
+
+// ---- order -------------------------------------------------------------------------------------
+
+static void swap(struct leak_blocks *blocks, size_t a, size_t b) {
+    uint64_t start = blocks->starts[a];
+    blocks->starts[a] = blocks->starts[b];
+    blocks->starts[b] = start;
+    struct leak_block block = blocks->blocks[a];
+    blocks->blocks[a] = blocks->blocks[b];
+    blocks->blocks[b] = block;
+}
+
+// Of two that start together, the larger first: it may contain the other.
+static bool is_before(const struct leak_blocks *blocks, size_t a, size_t b) {
+    if (blocks->starts[a] != blocks->starts[b])
+        return blocks->starts[a] < blocks->starts[b];
+    if (blocks->blocks[a].size != blocks->blocks[b].size)
+        return blocks->blocks[a].size > blocks->blocks[b].size;
+    return blocks->blocks[b].declared && !blocks->blocks[a].declared;
+}
+
+static void sift_down(struct leak_blocks *blocks, size_t at, size_t count) {
+    for (size_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && is_before(blocks, child, child + 1))
+            child++;
+        if (!is_before(blocks, at, child))
+            return;
+        swap(blocks, at, child);
+    }
+}
+
+// The heap's blocks come in order; only pools put others behind them.
+static void sort(struct leak_blocks *blocks) {
+    size_t count = blocks->count;
+    bool in_order = true;
+    for (size_t i = 1; in_order && i < count; i++)
+        in_order = !is_before(blocks, i, i - 1);
+    if (in_order)
+        return;
+    for (size_t i = count / 2; i-- > 0;)
+        sift_down(blocks, i, count);
+    for (size_t end = count; end-- > 1;) {
+        swap(blocks, 0, end);
+        sift_down(blocks, 0, end);
+    }
+}
+
+// A block that others are carved from does not count: they do. What else overlaps is the target's
+// mistake, and the later one loses.
+static void drop_overlaps(struct leak_blocks *blocks) {
+    size_t kept = 0;
+    for (size_t i = 0; i < blocks->count; i++) {
+        if (kept && block_end(blocks, kept - 1) > blocks->starts[i]) {
+            if (!blocks->blocks[i].declared)
+                continue;
+            if (block_end(blocks, kept - 1) >= block_end(blocks, i))
+                kept--;
+            else
+                continue;
+        }
+        swap(blocks, kept++, i);
+    }
+    blocks->count = kept;
+}
+
+// ---- index -------------------------------------------------------------------------------------
+
+bool blocks_index(struct leak_blocks *blocks) {
+    sort(blocks);
+    drop_overlaps(blocks);
+    if (!blocks->count)
+        return true;
+    uint64_t mask = ~((1ul << AREA_BITS) - 1);
+    blocks->lowest = blocks->starts[0] & mask;
+    blocks->span = block_end(blocks, blocks->count - 1) - blocks->lowest;
+    blocks->area_count = (blocks->span >> AREA_BITS) + 1;
+    blocks->areas = search_map(blocks->area_count * sizeof *blocks->areas);
+    if (!blocks->areas)
+        return false;
+    uint32_t next = 0;
+    while (next < blocks->count) {
+        size_t number = (blocks->starts[next] - blocks->lowest) >> AREA_BITS;
+        uint32_t *area = search_map((GRANULES + 1) * sizeof *area);
+        if (!area)
+            return false;
+        uint64_t start = blocks->lowest + (number << AREA_BITS);
+        for (unsigned i = 0; i <= GRANULES; i++) {
+            uint64_t granule = start + ((uint64_t)i << GRANULE_BITS);
+            while (next < blocks->count && blocks->starts[next] < granule)
+                next++;
+            area[i] = next;
+        }
+        blocks->areas[number] = area;
+    }
+    return true;
+}
+
+// The number of the last block that starts at the address or before, among [low, high).
+static uint32_t last_before(const struct leak_blocks *blocks, uint64_t address, uint32_t low,
+                            uint32_t high) {
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (blocks->starts[middle] <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low - 1; // NO_BLOCK before the first
+}
+
+uint32_t blocks_find_slow(const struct leak_blocks *blocks, uint64_t address) {
+    uint64_t distance = address - blocks->lowest;
+    const uint32_t *area = blocks->areas[distance >> AREA_BITS];
+    uint32_t low = 0, high = blocks->count;
+    if (area) {
+        size_t granule = (distance >> GRANULE_BITS) % GRANULES;
+        low = area[granule];
+        high = area[granule + 1];
+    }
+    // Where none starts in the granule at or below the address, the last one before may reach in.
+    uint32_t found = last_before(blocks, address, low, high);
+    if (found == NO_BLOCK || address >= block_end(blocks, found))
+        return NO_BLOCK;
+    return found;
+}
