@@ -39,6 +39,7 @@ void track_forget_all(void) {
         munmap(chunks, CHUNK_SIZE);
         chunks = next;
     }
+    stub_forget_all();
 }
 
 // ---- whatever is not known better ----
@@ -80,6 +81,9 @@ static void fallback_write(struct context *c, const struct track *t, unsigned op
             x87_set(c, i, any ? ~0ul : 0, any ? ~0ul : 0);
         return;
     }
+    // Where a mask leaves memory as it is, so are its bits.
+    if (o->kind == OPERAND_MEMORY && t->mask && !any)
+        return;
     if (o->kind == OPERAND_MEMORY && o->size > sizeof bits) {
         uint64_t address = operand_address(c, t, operand), fill = any ? ~0ul : 0;
         for (unsigned i = 0; i < o->size; i += 8)
@@ -254,6 +258,9 @@ bool track_is_inert(ZydisMnemonic mnemonic) {
     case ZYDIS_MNEMONIC_UD2:
     case ZYDIS_MNEMONIC_INT3:
     case ZYDIS_MNEMONIC_HLT:
+    case ZYDIS_MNEMONIC_BNDMOV:
+    case ZYDIS_MNEMONIC_RDSSPD:
+    case ZYDIS_MNEMONIC_RDSSPQ:
         return true;
     default:
         return false;

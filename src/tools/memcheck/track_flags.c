@@ -183,3 +183,36 @@ void flags_of_result(struct flags *flags, unsigned width, struct item result) {
     if (result.bits & 0xff)
         flags->bits |= FLAG_P;
 }
+
+bool track_condition_holds(unsigned condition, bool is_negated) {
+    uint64_t flags = tool_flags();
+    bool less = !(flags & FLAG_S) != !(flags & FLAG_O);
+    bool holds = false;
+    switch (condition) {
+    case COND_O:
+        holds = flags & FLAG_O;
+        break;
+    case COND_B:
+        holds = flags & FLAG_C;
+        break;
+    case COND_Z:
+        holds = flags & FLAG_Z;
+        break;
+    case COND_BE:
+        holds = flags & (FLAG_C | FLAG_Z);
+        break;
+    case COND_S:
+        holds = flags & FLAG_S;
+        break;
+    case COND_P:
+        holds = flags & FLAG_P;
+        break;
+    case COND_L:
+        holds = less;
+        break;
+    case COND_LE:
+        holds = less || (flags & FLAG_Z);
+        break;
+    }
+    return holds != is_negated;
+}

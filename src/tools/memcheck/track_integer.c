@@ -62,6 +62,28 @@ static void run_lea(struct context *c, const struct track *t) {
     operand_set_bits(c, t, 0, access->narrow ? (uint32_t)bits : bits);
 }
 
+// al becomes the byte at rbx + al.
+static void run_translate(struct context *c, const struct track *t) {
+    struct tool_access access = {.base = 3, .index = -1, .displacement = c->values[0] & 0xff};
+    for (unsigned i = 0; i < t->operand_count; i++)
+        if (t->operands[i].kind == OPERAND_MEMORY) {
+            access.narrow = t->operands[i].access.narrow;
+            access.segment = t->operands[i].access.segment;
+        }
+    uint64_t rax = general_bits(c, 0);
+    if ((rax & 0xff) | general_bits(c, 3))
+        report_value(c, 8);
+    uint64_t bits = memory_load_word(c, tool_access_address(&access), 1);
+    set_general_bits(c, 0, (rax & ~0xfful) | bits);
+}
+
+static void run_clear_line(struct context *c, const struct track *t) {
+    static const uint64_t zeros[8];
+    if (general_bits(c, 0))
+        report_value(c, 8);
+    memory_store(c, c->values[0] & ~63ul, 64, zeros);
+}
+
 // ---- arithmetic ----
 
 enum { ADD, SUBTRACT, COMPARE };
@@ -348,39 +370,6 @@ static bool condition_unsure(struct context *c, const struct track *t) {
     return condition_bits(c) >> t->condition & 1;
 }
 
-static bool condition_holds(unsigned condition, bool is_negated) {
-    uint64_t flags = tool_flags();
-    bool less = !(flags & FLAG_S) != !(flags & FLAG_O);
-    bool holds = false;
-    switch (condition) {
-    case COND_O:
-        holds = flags & FLAG_O;
-        break;
-    case COND_B:
-        holds = flags & FLAG_C;
-        break;
-    case COND_Z:
-        holds = flags & FLAG_Z;
-        break;
-    case COND_BE:
-        holds = flags & (FLAG_C | FLAG_Z);
-        break;
-    case COND_S:
-        holds = flags & FLAG_S;
-        break;
-    case COND_P:
-        holds = flags & FLAG_P;
-        break;
-    case COND_L:
-        holds = less;
-        break;
-    case COND_LE:
-        holds = less || (flags & FLAG_Z);
-        break;
-    }
-    return holds != is_negated;
-}
-
 static void run_conditional_jump(struct context *c, const struct track *t) {
     if (condition_unsure(c, t))
         report_condition(c);
@@ -398,7 +387,7 @@ static void run_conditional_move(struct context *c, const struct track *t) {
         struct item a = {operand_value(c, t, 0), old}, b = {operand_value(c, t, 1), new};
         bits = either(a, b);
     } else {
-        bits = condition_holds(t->condition, t->is_negated) ? new : old;
+        bits = track_condition_holds(t->condition, t->is_negated) ? new : old;
     }
     operand_set_bits(c, t, 0, bits);
 }
@@ -662,6 +651,10 @@ track_function *track_integer(struct track *t, const ZydisDecodedInstruction *z)
         return run_exchange;
     case ZYDIS_MNEMONIC_LEA:
         return run_lea;
+    case ZYDIS_MNEMONIC_XLAT:
+        return run_translate;
+    case ZYDIS_MNEMONIC_CLZERO:
+        return run_clear_line;
     case ZYDIS_MNEMONIC_ADD:
     case ZYDIS_MNEMONIC_ADC:
         return set_variant(t, ADD, run_add);

@@ -210,7 +210,7 @@ void vector_run_lanes(struct context *c, const struct track *t) {
 void vector_run_classify(struct context *c, const struct track *t) {
     wide all;
     gather_sources(c, t, all);
-    unsigned count = t->operands[1].size == t->in_lane / 8 ? 1 : lane_count(t);
+    unsigned count = t->variant ? 1 : lane_count(t);
     vector_set_mask_result(c, t, lane_mask_of(all, t->in_lane, count));
 }
 
@@ -239,7 +239,7 @@ void vector_run_scalar(struct context *c, const struct track *t) {
         vector_set_mask_result(c, t, any != 0);
         return;
     }
-    wide_bits(c, t, first_source(t), result);
+    wide_bits(c, t, t->keeps_upper ? 0 : first_source(t), result);
     result[0] = (result[0] & ~mask) | (any ? mask : 0);
     vector_set_result(c, t, result);
 }
@@ -250,12 +250,14 @@ void vector_run_convert(struct context *c, const struct track *t) {
     wide bits, result;
     vector_source_bits(c, t, 1, bits);
     wide_clear(result);
-    if (wide_any(bits)) {
-        unsigned wider = t->in_lane > t->out_lane ? t->in_lane : t->out_lane;
-        for (unsigned i = 0; i < t->vector_size * 8u / wider; i++)
-            if (lane_get(bits, t->in_lane, i))
-                lane_set(result, t->out_lane, i, ~0ul);
-    }
+    if (t->mnemonic == ZYDIS_MNEMONIC_CVTPI2PS)
+        wide_bits(c, t, 0, result); // keeps the upper half
+    unsigned wider = t->in_lane > t->out_lane ? t->in_lane : t->out_lane;
+    unsigned size = t->vector_size > t->operands[1].size ? t->vector_size : t->operands[1].size;
+    if (t->mnemonic == ZYDIS_MNEMONIC_CVTPI2PS)
+        size = 8;
+    for (unsigned i = 0; i < size * 8 / wider; i++)
+        lane_set(result, t->out_lane, i, lane_get(bits, t->in_lane, i) ? ~0ul : 0);
     vector_set_result(c, t, result);
 }
 

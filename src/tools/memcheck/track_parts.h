@@ -79,6 +79,9 @@ struct track {
     uint8_t mask_lane;         // bits of an element that the writemask selects
     uint8_t memory_lane;       // bytes of an element that it selects in memory; 0: all is loaded
     bool is_unary;             // of scalars: the first source lends its upper bits only
+    bool is_scalar;            // of EVEX: the writemask selects the lowest element only
+    bool is_dense;             // memory holds only the elements that the writemask selects
+    bool keeps_upper;          // of scalars: the destination keeps its upper bits
     bool keeps_only;           // the destination is no source, whatever the mask keeps of it
     uint8_t variant;           // of the class
     bool repeats, repeats_while_equal;
@@ -185,6 +188,8 @@ uint64_t mmx_bits(struct context *, unsigned number);
 void set_mmx_bits(struct context *, unsigned number, uint64_t bits);
 // By physical number.
 void x87_set(struct context *, unsigned number, uint64_t low, uint64_t high);
+void x87_set_status(struct context *, uint16_t bits);
+uint16_t x87_status_bits(struct context *);
 void set_mask_bits(struct context *, unsigned number, uint64_t bits);
 static inline bool wide_any(const wide bits) {
     uint64_t any = 0;
@@ -216,6 +221,7 @@ enum {
     FLAGS_ALL = FLAG_C | FLAG_P | FLAG_A | FLAG_Z | FLAG_S | FLAG_O,
 };
 struct flags flags_now(struct context *);
+bool track_condition_holds(unsigned condition, bool is_negated); // COND_*
 uint16_t flags_conditions(struct flags);
 // Z, S and P of a result.
 void flags_of_result(struct flags *, unsigned width, struct item result);

@@ -6,7 +6,7 @@ enum { POOL_SIZE = 4 << 20, KNOWN_MAX = 8192, INSTRUCTION_MAX = 24 };
 
 enum vector_reach { REACH_XMM, REACH_YMM, REACH_ZMM };
 
-static uint8_t *pool, *pool_at;
+static uint8_t *pool, *pool_at, *stubs_start;
 static enum vector_reach reach;
 static bool has_wide_masks;
 static void (*read_vector[32])(void *);
@@ -109,6 +109,7 @@ void stub_start(void) {
                                               : REACH_XMM;
     has_wide_masks = __builtin_cpu_supports("avx512bw");
     make_readers();
+    stubs_start = pool_at;
 }
 
 void stub_read_vector(unsigned number, wide value) {
@@ -305,6 +306,16 @@ static bool is_possible(const struct track *t) {
             return false;
     }
     return true;
+}
+
+// Stubs are few and soon made again: they are given up only when there are many.
+void stub_forget_all(void) {
+    if (known_count < KNOWN_MAX / 4)
+        return;
+    for (unsigned i = 0; i < KNOWN_MAX; i++)
+        known[i].stub = NULL;
+    known_count = 0;
+    pool_at = stubs_start;
 }
 
 void (*stub_make(const struct track *t, const uint8_t *bytes, const ZydisDecodedInstruction *z,

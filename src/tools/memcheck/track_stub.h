@@ -32,6 +32,8 @@ enum stub_mask { STUB_UNMASKED, STUB_MASKED };
 void (*stub_make(const struct track *, const uint8_t *bytes, const ZydisDecodedInstruction *,
                  enum stub_mask))(struct stub_frame *);
 
+void stub_forget_all(void);
+
 // Values of the registers that are in the processor.
 void stub_start(void); // once, before anything else
 void stub_read_vector(unsigned number, wide value);

@@ -8,85 +8,86 @@ struct row {
     const char *names; // without the leading v
 };
 
-#define MOVE(lane, control)                                                                        \
-    { CLASS_MOVE, lane, lane, control, false, false }
-#define LANES(lane)                                                                                \
-    { CLASS_LANES, lane, lane, 0, false, false }
+#define RULE(kind, in, out)                                                                        \
+    { .class = CLASS_##kind, .in_lane = in, .out_lane = out }
+#define MOVE(lane, steered)                                                                        \
+    { .class = CLASS_MOVE, .in_lane = lane, .out_lane = lane, .control = CONTROL_##steered }
+#define LANES(lane) RULE(LANES, lane, lane)
+#define SUMS(lane)                                                                                 \
+    { .class = CLASS_LANES, .in_lane = lane, .out_lane = lane, .accumulates = true }
 
 static const struct row rows[] = {
-    {MOVE(0, CONTROL_NONE),
+    {MOVE(0, NONE),
      "movapd movaps movd movddup movdqa movdqa32 movdqa64 movdqu movdqu8 movdqu16 movdqu32 "
      "movdqu64 "
      "movhlps movhpd movhps movlhps movlpd movlps movmskpd movmskps movntdq movntdqa movntpd "
      "movntps movntsd movntss movntq movq movsd movsh movshdup movsldup movss movupd movups movw "
      "lddqu pmovmskb movq2dq movdq2q"},
-    {MOVE(0, CONTROL_NONE),
+    {MOVE(0, NONE),
      "broadcastf128 broadcastf32x2 broadcastf32x4 broadcastf32x8 broadcastf64x2 broadcastf64x4 "
      "broadcasti128 broadcasti32x2 broadcasti32x4 broadcasti32x8 broadcasti64x2 broadcasti64x4 "
      "broadcastsd broadcastss pbroadcastb pbroadcastd pbroadcastq pbroadcastw pbroadcastmb2q "
      "pbroadcastmw2d"},
-    {MOVE(0, CONTROL_NONE),
+    {MOVE(0, NONE),
      "extractf128 extractf32x4 extractf32x8 extractf64x2 extractf64x4 extracti128 extracti32x4 "
      "extracti32x8 extracti64x2 extracti64x4 extractps pextrb pextrd pextrq pextrw insertf128 "
      "insertf32x4 insertf32x8 insertf64x2 insertf64x4 inserti128 inserti32x4 inserti32x8 "
      "inserti64x2 inserti64x4 insertps pinsrb pinsrd pinsrq pinsrw"},
-    {MOVE(0, CONTROL_NONE),
+    {MOVE(0, NONE),
      "alignd alignq palignr blendpd blendps pblendd pblendw perm2f128 perm2i128 pshufd pshufhw "
      "pshuflw pshufw pslldq psrldq shufpd shufps shuff32x4 shuff64x2 shufi32x4 shufi64x2 "
      "punpckhbw punpckhdq punpckhqdq punpckhwd punpcklbw punpckldq punpcklqdq punpcklwd "
      "unpckhpd unpckhps unpcklpd unpcklps prold prolq prord prorq pshldd pshldq pshldw pshrdd "
      "pshrdq pshrdw"},
-    {MOVE(0, CONTROL_NONE),
+    {MOVE(0, NONE),
      "pmovsxbd pmovsxbq pmovsxbw pmovsxdq pmovsxwd pmovsxwq pmovzxbd pmovzxbq pmovzxbw pmovzxdq "
      "pmovzxwd pmovzxwq pmovdb pmovdw pmovqb pmovqd pmovqw pmovwb pmovb2m pmovd2m pmovq2m "
      "pmovw2m pmovm2b pmovm2d pmovm2q pmovm2w"},
-    {MOVE(8, CONTROL_LAST), "pshufb pshufbitqmb"},
-    {MOVE(32, CONTROL_LAST), "permilps psllvd psrlvd psravd prolvd prorvd pshldvd pshrdvd"},
-    {MOVE(64, CONTROL_LAST), "permilpd psllvq psrlvq psravq prolvq prorvq pshldvq pshrdvq"},
-    {MOVE(16, CONTROL_LAST), "psllvw psrlvw psravw pshldvw pshrdvw"},
-    {MOVE(8, CONTROL_SIGN), "pblendvb"},
-    {MOVE(32, CONTROL_SIGN), "blendvps"},
-    {MOVE(64, CONTROL_SIGN), "blendvpd"},
-    {MOVE(0, CONTROL_COUNT), "pslld psllq psllw psrad psraq psraw psrld psrlq psrlw"},
-    {MOVE(8, CONTROL_FIRST), "permb permt2b pmultishiftqb"},
-    {MOVE(16, CONTROL_FIRST), "permw permt2w"},
-    {MOVE(32, CONTROL_FIRST), "permd permps permt2d permt2ps"},
-    {MOVE(64, CONTROL_FIRST), "permq permpd permt2q permt2pd"},
-    {MOVE(8, CONTROL_OWN), "permi2b"},
-    {MOVE(16, CONTROL_OWN), "permi2w"},
-    {MOVE(32, CONTROL_OWN), "permi2d permi2ps"},
-    {MOVE(64, CONTROL_OWN), "permi2q permi2pd"},
-    {{CLASS_MOVE_MASKED, 8, 8, 0, false, false}, "pexpandb pcompressb pblendmb"},
-    {{CLASS_MOVE_MASKED, 16, 16, 0, false, false}, "pexpandw pcompressw pblendmw"},
-    {{CLASS_MOVE_MASKED, 32, 32, 0, false, false},
-     "pexpandd pcompressd pblendmd expandps compressps blendmps"},
-    {{CLASS_MOVE_MASKED, 64, 64, 0, false, false},
-     "pexpandq pcompressq pblendmq expandpd compresspd blendmpd"},
-    {{CLASS_AND, 0, 0, 0, false, false}, "pand pandd pandq andps andpd"},
-    {{CLASS_AND_NOT, 0, 0, 0, false, false}, "pandn pandnd pandnq andnps andnpd"},
-    {{CLASS_OR, 0, 0, 0, false, false}, "por pord porq orps orpd"},
-    {{CLASS_XOR, 0, 0, 0, false, false}, "pxor pxord pxorq xorps xorpd"},
-    {{CLASS_TERNARY, 0, 0, 0, false, true}, "pternlogd pternlogq"},
-    {{CLASS_ADD, 8, 8, 0, false, false}, "paddb"},
-    {{CLASS_ADD, 16, 16, 0, false, false}, "paddw"},
-    {{CLASS_ADD, 32, 32, 0, false, false}, "paddd"},
-    {{CLASS_ADD, 64, 64, 0, false, false}, "paddq"},
-    {{CLASS_SUBTRACT, 8, 8, 0, false, false}, "psubb"},
-    {{CLASS_SUBTRACT, 16, 16, 0, false, false}, "psubw"},
-    {{CLASS_SUBTRACT, 32, 32, 0, false, false}, "psubd"},
-    {{CLASS_SUBTRACT, 64, 64, 0, false, false}, "psubq"},
-    {{CLASS_EQUAL, 8, 8, 0, false, false}, "pcmpeqb"},
-    {{CLASS_EQUAL, 16, 16, 0, false, false}, "pcmpeqw"},
-    {{CLASS_EQUAL, 32, 32, 0, false, false}, "pcmpeqd"},
-    {{CLASS_EQUAL, 64, 64, 0, false, false}, "pcmpeqq"},
-    {{CLASS_GREATER, 8, 8, 0, false, false}, "pcmpgtb"},
-    {{CLASS_GREATER, 16, 16, 0, false, false}, "pcmpgtw"},
-    {{CLASS_GREATER, 32, 32, 0, false, false}, "pcmpgtd"},
-    {{CLASS_GREATER, 64, 64, 0, false, false}, "pcmpgtq"},
-    {{CLASS_COMPARE, 8, 8, 0, false, false}, "pcmpb pcmpub"},
-    {{CLASS_COMPARE, 16, 16, 0, false, false}, "pcmpw pcmpuw"},
-    {{CLASS_COMPARE, 32, 32, 0, false, false}, "pcmpd pcmpud"},
-    {{CLASS_COMPARE, 64, 64, 0, false, false}, "pcmpq pcmpuq"},
+    {MOVE(8, LAST), "pshufb pshufbitqmb"},
+    {MOVE(32, LAST), "permilps psllvd psrlvd psravd prolvd prorvd pshldvd pshrdvd"},
+    {MOVE(64, LAST), "permilpd psllvq psrlvq psravq prolvq prorvq pshldvq pshrdvq"},
+    {MOVE(16, LAST), "psllvw psrlvw psravw pshldvw pshrdvw"},
+    {MOVE(8, SIGN), "pblendvb"},
+    {MOVE(32, SIGN), "blendvps"},
+    {MOVE(64, SIGN), "blendvpd"},
+    {MOVE(0, COUNT), "pslld psllq psllw psrad psraq psraw psrld psrlq psrlw"},
+    {MOVE(8, FIRST), "permb permt2b pmultishiftqb"},
+    {MOVE(16, FIRST), "permw permt2w"},
+    {MOVE(32, FIRST), "permd permps permt2d permt2ps"},
+    {MOVE(64, FIRST), "permq permpd permt2q permt2pd"},
+    {MOVE(8, OWN), "permi2b"},
+    {MOVE(16, OWN), "permi2w"},
+    {MOVE(32, OWN), "permi2d permi2ps"},
+    {MOVE(64, OWN), "permi2q permi2pd"},
+    {RULE(MOVE_MASKED, 8, 8), "pexpandb pcompressb pblendmb"},
+    {RULE(MOVE_MASKED, 16, 16), "pexpandw pcompressw pblendmw"},
+    {RULE(MOVE_MASKED, 32, 32), "pexpandd pcompressd pblendmd expandps compressps blendmps"},
+    {RULE(MOVE_MASKED, 64, 64), "pexpandq pcompressq pblendmq expandpd compresspd blendmpd"},
+    {RULE(AND, 0, 0), "pand pandd pandq andps andpd"},
+    {RULE(AND_NOT, 0, 0), "pandn pandnd pandnq andnps andnpd"},
+    {RULE(OR, 0, 0), "por pord porq orps orpd"},
+    {RULE(XOR, 0, 0), "pxor pxord pxorq xorps xorpd"},
+    {{.class = CLASS_TERNARY, .accumulates = true}, "pternlogd pternlogq"},
+    {RULE(ADD, 8, 8), "paddb"},
+    {RULE(ADD, 16, 16), "paddw"},
+    {RULE(ADD, 32, 32), "paddd"},
+    {RULE(ADD, 64, 64), "paddq"},
+    {RULE(SUBTRACT, 8, 8), "psubb"},
+    {RULE(SUBTRACT, 16, 16), "psubw"},
+    {RULE(SUBTRACT, 32, 32), "psubd"},
+    {RULE(SUBTRACT, 64, 64), "psubq"},
+    {RULE(EQUAL, 8, 8), "pcmpeqb"},
+    {RULE(EQUAL, 16, 16), "pcmpeqw"},
+    {RULE(EQUAL, 32, 32), "pcmpeqd"},
+    {RULE(EQUAL, 64, 64), "pcmpeqq"},
+    {RULE(GREATER, 8, 8), "pcmpgtb"},
+    {RULE(GREATER, 16, 16), "pcmpgtw"},
+    {RULE(GREATER, 32, 32), "pcmpgtd"},
+    {RULE(GREATER, 64, 64), "pcmpgtq"},
+    {RULE(COMPARE, 8, 8), "pcmpb pcmpub"},
+    {RULE(COMPARE, 16, 16), "pcmpw pcmpuw"},
+    {RULE(COMPARE, 32, 32), "pcmpd pcmpud"},
+    {RULE(COMPARE, 64, 64), "pcmpq pcmpuq"},
     {LANES(8),
      "pabsb paddsb paddusb psubsb psubusb pavgb pavgusb pmaxsb pmaxub pminsb pminub psignb "
      "gf2p8mulb popcntb"},
@@ -97,57 +98,56 @@ static const struct row rows[] = {
                 "gf2p8affineinvqb"},
     {LANES(128), "aesdec aesdeclast aesenc aesenclast aesimc aeskeygenassist pclmulqdq dpps dppd "
                  "mpsadbw dbpsadbw sha1msg1 sha1msg2 sha1nexte sha1rnds4 sha256msg1 sha256msg2 "
-                 "sha256rnds2 phminposuw"},
-    {{CLASS_LANES, 32, 32, 0, false, true}, "pdpbusd pdpbusds pdpwssd pdpwssds dpbf16ps"},
-    {{CLASS_LANES, 64, 64, 0, false, true}, "pmadd52huq pmadd52luq"},
-    {{CLASS_LOW_HALF, 64, 64, 0, false, false}, "pmuldq pmuludq"},
-    {{CLASS_HORIZONTAL, 16, 16, 0, false, false}, "phaddw phaddsw phsubw phsubsw"},
-    {{CLASS_HORIZONTAL, 32, 32, 0, false, false}, "phaddd phsubd haddps hsubps"},
-    {{CLASS_HORIZONTAL, 64, 64, 0, false, false}, "haddpd hsubpd"},
-    {{CLASS_PACK_SIGNED, 16, 8, 0, false, false}, "packsswb"},
-    {{CLASS_PACK_SIGNED, 32, 16, 0, false, false}, "packssdw"},
-    {{CLASS_PACK_UNSIGNED, 16, 8, 0, false, false}, "packuswb"},
-    {{CLASS_PACK_UNSIGNED, 32, 16, 0, false, false}, "packusdw"},
-    {{CLASS_CONVERT, 16, 8, 0, false, false}, "pmovswb pmovuswb"},
-    {{CLASS_CONVERT, 32, 8, 0, false, false}, "pmovsdb pmovusdb"},
-    {{CLASS_CONVERT, 32, 16, 0, false, false}, "pmovsdw pmovusdw"},
-    {{CLASS_CONVERT, 64, 8, 0, false, false}, "pmovsqb pmovusqb"},
-    {{CLASS_CONVERT, 64, 16, 0, false, false}, "pmovsqw pmovusqw"},
-    {{CLASS_CONVERT, 64, 32, 0, false, false}, "pmovsqd pmovusqd"},
-    {{CLASS_WHOLE, 0, 0, 0, false, false}, "pconflictd pconflictq"},
-    {{CLASS_TEST, 0, 0, 0, false, false}, "ptest"},
-    {{CLASS_TEST_SIGNS, 32, 32, 0, false, false}, "testps"},
-    {{CLASS_TEST_SIGNS, 64, 64, 0, false, false}, "testpd"},
-    {{CLASS_TEST_MASK, 8, 8, 0, false, false}, "ptestmb ptestnmb"},
-    {{CLASS_TEST_MASK, 16, 16, 0, false, false}, "ptestmw ptestnmw"},
-    {{CLASS_TEST_MASK, 32, 32, 0, false, false}, "ptestmd ptestnmd"},
-    {{CLASS_TEST_MASK, 64, 64, 0, false, false}, "ptestmq ptestnmq"},
-    {{CLASS_COMPARE_FLAGS, 16, 0, 0, false, false}, "comish ucomish"},
-    {{CLASS_COMPARE_FLAGS, 32, 0, 0, false, false}, "comiss ucomiss"},
-    {{CLASS_COMPARE_FLAGS, 64, 0, 0, false, false}, "comisd ucomisd"},
-    {{CLASS_STRING, 0, 0, 0, false, false}, "pcmpestri pcmpestrm pcmpistri pcmpistrm"},
-    {{CLASS_GATHER, 32, 32, 0, false, false}, "pgatherdd gatherdps"},
-    {{CLASS_GATHER, 32, 64, 0, false, false}, "pgatherdq gatherdpd"},
-    {{CLASS_GATHER, 64, 32, 0, false, false}, "pgatherqd gatherqps"},
-    {{CLASS_GATHER, 64, 64, 0, false, false}, "pgatherqq gatherqpd"},
-    {{CLASS_SCATTER, 32, 32, 0, false, false}, "pscatterdd scatterdps"},
-    {{CLASS_SCATTER, 32, 64, 0, false, false}, "pscatterdq scatterdpd"},
-    {{CLASS_SCATTER, 64, 32, 0, false, false}, "pscatterqd scatterqps"},
-    {{CLASS_SCATTER, 64, 64, 0, false, false}, "pscatterqq scatterqpd"},
-    {{CLASS_MASKED_MOVE, 32, 32, 0, false, false}, "pmaskmovd maskmovps"},
-    {{CLASS_MASKED_MOVE, 64, 64, 0, false, false}, "pmaskmovq maskmovpd"},
-    {{CLASS_MASKED_BYTES, 8, 8, 0, false, false}, "maskmovdqu maskmovq"},
-    {{CLASS_ZERO_UPPER, 0, 0, 0, false, false}, "zeroupper zeroall"},
-    {{CLASS_MASK_LOGIC, 0, 0, 0, false, false},
+                 "sha256rnds2 phminposuw extrq insertq"},
+    {SUMS(32), "pdpbusd pdpbusds pdpwssd pdpwssds dpbf16ps"},
+    {SUMS(64), "pmadd52huq pmadd52luq"},
+    {RULE(LOW_HALF, 64, 64), "pmuldq pmuludq"},
+    {RULE(HORIZONTAL, 16, 16), "phaddw phaddsw phsubw phsubsw"},
+    {RULE(HORIZONTAL, 32, 32), "phaddd phsubd haddps hsubps"},
+    {RULE(HORIZONTAL, 64, 64), "haddpd hsubpd"},
+    {RULE(PACK_SIGNED, 16, 8), "packsswb"},
+    {RULE(PACK_SIGNED, 32, 16), "packssdw"},
+    {RULE(PACK_UNSIGNED, 16, 8), "packuswb"},
+    {RULE(PACK_UNSIGNED, 32, 16), "packusdw"},
+    {RULE(CONVERT, 16, 8), "pmovswb pmovuswb"},
+    {RULE(CONVERT, 32, 8), "pmovsdb pmovusdb"},
+    {RULE(CONVERT, 32, 16), "pmovsdw pmovusdw"},
+    {RULE(CONVERT, 64, 8), "pmovsqb pmovusqb"},
+    {RULE(CONVERT, 64, 16), "pmovsqw pmovusqw"},
+    {RULE(CONVERT, 64, 32), "pmovsqd pmovusqd"},
+    {RULE(WHOLE, 0, 0), "pconflictd pconflictq"},
+    {RULE(TEST, 0, 0), "ptest"},
+    {RULE(TEST_SIGNS, 32, 32), "testps"},
+    {RULE(TEST_SIGNS, 64, 64), "testpd"},
+    {RULE(TEST_MASK, 8, 8), "ptestmb ptestnmb"},
+    {RULE(TEST_MASK, 16, 16), "ptestmw ptestnmw"},
+    {RULE(TEST_MASK, 32, 32), "ptestmd ptestnmd"},
+    {RULE(TEST_MASK, 64, 64), "ptestmq ptestnmq"},
+    {RULE(COMPARE_FLAGS, 16, 0), "comish ucomish"},
+    {RULE(COMPARE_FLAGS, 32, 0), "comiss ucomiss"},
+    {RULE(COMPARE_FLAGS, 64, 0), "comisd ucomisd"},
+    {RULE(STRING, 0, 0), "pcmpestri pcmpestrm pcmpistri pcmpistrm"},
+    {RULE(GATHER, 32, 32), "pgatherdd gatherdps"},
+    {RULE(GATHER, 32, 64), "pgatherdq gatherdpd"},
+    {RULE(GATHER, 64, 32), "pgatherqd gatherqps"},
+    {RULE(GATHER, 64, 64), "pgatherqq gatherqpd"},
+    {RULE(SCATTER, 32, 32), "pscatterdd scatterdps"},
+    {RULE(SCATTER, 32, 64), "pscatterdq scatterdpd"},
+    {RULE(SCATTER, 64, 32), "pscatterqd scatterqps"},
+    {RULE(SCATTER, 64, 64), "pscatterqq scatterqpd"},
+    {RULE(MASKED_MOVE, 32, 32), "pmaskmovd maskmovps"},
+    {RULE(MASKED_MOVE, 64, 64), "pmaskmovq maskmovpd"},
+    {RULE(MASKED_BYTES, 8, 8), "maskmovdqu maskmovq"},
+    {RULE(ZERO_UPPER, 0, 0), "zeroupper zeroall"},
+    {RULE(MASK_LOGIC, 0, 0),
      "kandb kandd kandq kandw kandnb kandnd kandnq kandnw korb kord korq korw kxorb kxord kxorq "
      "kxorw kxnorb kxnord kxnorq kxnorw knotb knotd knotq knotw"},
-    {{CLASS_MASK_SHIFT, 0, 0, 0, false, false},
+    {RULE(MASK_SHIFT, 0, 0),
      "kshiftlb kshiftld kshiftlq kshiftlw kshiftrb kshiftrd kshiftrq kshiftrw"},
-    {{CLASS_MASK_UNPACK, 0, 0, 0, false, false}, "kunpckbw kunpckdq kunpckwd"},
-    {{CLASS_MASK_ADD, 0, 0, 0, false, false}, "kaddb kaddd kaddq kaddw"},
-    {{CLASS_MASK_TEST, 0, 0, 0, false, false},
-     "kortestb kortestd kortestq kortestw ktestb ktestd ktestq ktestw"},
-    {{CLASS_MASK_MOVE, 0, 0, 0, false, false}, "kmovb kmovd kmovq kmovw"},
+    {RULE(MASK_UNPACK, 0, 0), "kunpckbw kunpckdq kunpckwd"},
+    {RULE(MASK_ADD, 0, 0), "kaddb kaddd kaddq kaddw"},
+    {RULE(MASK_TEST, 0, 0), "kortestb kortestd kortestq kortestw ktestb ktestd ktestq ktestw"},
+    {RULE(MASK_MOVE, 0, 0), "kmovb kmovd kmovq kmovw"},
 };
 
 // Floating-point arithmetic: these and a suffix that says which numbers, how many of them.
@@ -226,7 +226,8 @@ static struct vector_rule arithmetic_rule(const char *name) {
             rule.in_lane = rule.out_lane = suffixes[i].lane;
         }
     bool is_fused = !strncmp(name, "fm", 2) || !strncmp(name, "fnm", 3);
-    rule.accumulates = (is_fused && strpbrk(name, "123")) || !strncmp(name, "fixup", 5);
+    rule.keeps_upper = is_fused && strpbrk(name, "123");
+    rule.accumulates = rule.keeps_upper || !strncmp(name, "fixup", 5);
     rule.unary = stem_is_unary(name, length - 2);
     if (!strncmp(name, "fpclass", 7))
         rule.class = CLASS_CLASSIFY;

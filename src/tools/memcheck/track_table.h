@@ -63,6 +63,7 @@ struct vector_rule {
     uint8_t in_lane, out_lane; // bits
     uint8_t control;
     bool unary;       // of scalars: the first source lends its upper bits only
+    bool keeps_upper; // of scalars: the destination keeps its upper bits
     bool accumulates; // the destination is a source as well (of instructions that name three)
 };
 

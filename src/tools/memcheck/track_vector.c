@@ -12,9 +12,12 @@ bool vector_is_source(const struct track *t, unsigned operand) {
     return o->reads && !(operand == 0 && t->keeps_only);
 }
 
-// Elements that the writemask may select.
+// Elements of memory that the writemask may select; expansion takes them from the lowest on.
 static uint64_t selected(struct context *c, const struct track *t) {
-    return t->mask ? mask_value(t->mask) | mask_bits(c, t->mask) : ~0ul;
+    uint64_t mask = mask_value(t->mask) | mask_bits(c, t->mask);
+    if (!t->is_dense)
+        return mask;
+    return width_mask(count_ones(mask & width_mask(t->vector_size * 8 / t->in_lane)));
 }
 
 void vector_source_bits(struct context *c, const struct track *t, unsigned operand, wide bits) {
@@ -50,8 +53,8 @@ void vector_source_value(struct context *c, const struct track *t, unsigned oper
 // Elements that the mask leaves out are kept or cleared; where it is undefined, so are they.
 static void apply_mask(struct context *c, const struct track *t, wide result, const wide old) {
     uint64_t mask = mask_value(t->mask), unsure = mask_bits(c, t->mask);
-    unsigned lane = t->mask_lane;
-    for (unsigned i = 0; i * lane < 512; i++) {
+    unsigned lane = t->mask_lane, count = t->is_scalar ? 1 : 512 / lane;
+    for (unsigned i = 0; i < count; i++) {
         if (unsure >> i & 1)
             lane_set(result, lane, i, ~0ul);
         else if (!(mask >> i & 1))
@@ -154,10 +157,14 @@ static void take_source(struct context *c, const struct track *t, unsigned opera
 
 // Stores pieces of a compressed vector: as many as the mask selects.
 static void store_compressed(struct context *c, const struct track *t, const wide bits) {
-    uint64_t mask = mask_value(t->mask) & width_mask(t->vector_size * 8 / t->in_lane);
-    unsigned size = count_ones(mask) * (t->in_lane / 8);
+    uint64_t mask = mask_value(t->mask), unsure = mask_bits(c, t->mask);
+    uint64_t all = width_mask(t->vector_size * 8 / t->in_lane);
+    unsigned size = count_ones((mask | unsure) & all) * (t->in_lane / 8);
+    wide unknown;
+    for (unsigned i = 0; i < WIDE_WORDS; i++)
+        unknown[i] = ~0ul;
     if (size)
-        memory_store(c, operand_address(c, t, 0), size, bits);
+        memory_store(c, operand_address(c, t, 0), size, unsure & all ? unknown : bits);
 }
 
 static void set_moved(struct context *c, const struct track *t, struct stub_frame *frame,
@@ -304,25 +311,45 @@ static unsigned control_operand(const struct track *t, const struct vector_rule 
     }
 }
 
-// Of EVEX instructions the decoder knows the elements: those of the destination count for the
-// writemask, and memory is loaded by those if it has as many.
-static void describe_elements(struct track *t, const ZydisDecodedInstruction *z,
-                              const ZydisDecodedOperand *operands) {
-    unsigned count = 0;
-    for (unsigned i = 0; i < z->operand_count; i++) {
-        const ZydisDecodedOperand *o = &operands[i];
-        if (i == 0) {
-            t->mask_lane = o->element_size;
-            count = o->element_count;
-        } else if (o->type == ZYDIS_OPERAND_TYPE_MEMORY && o->element_count == count &&
-                   !t->is_broadcast) {
-            t->memory_lane = o->element_size / 8;
-        }
+// Does a masked load leave out what the mask excludes?
+static bool loads_by_element(const ZydisDecodedInstruction *z) {
+    switch (z->meta.exception_class) {
+    case ZYDIS_EXCEPTION_CLASS_E1NF:
+    case ZYDIS_EXCEPTION_CLASS_E2NF:
+    case ZYDIS_EXCEPTION_CLASS_E3NF:
+    case ZYDIS_EXCEPTION_CLASS_E4NF:
+    case ZYDIS_EXCEPTION_CLASS_E5NF:
+    case ZYDIS_EXCEPTION_CLASS_E6NF:
+    case ZYDIS_EXCEPTION_CLASS_E9NF:
+    case ZYDIS_EXCEPTION_CLASS_E10NF:
+        return false;
+    default:
+        return true;
     }
-    if (t->operands[0].kind == OPERAND_MASK)
-        for (unsigned i = 0; i < t->operand_count; i++)
-            if (t->operands[i].kind == OPERAND_MEMORY && !t->is_broadcast)
-                t->memory_lane = t->in_lane / 8;
+}
+
+static bool name_is(const char *name, const char *start) {
+    return !strncmp(name, start, strlen(start));
+}
+
+// Of EVEX instructions the decoder knows the elements.
+static void describe_elements(struct track *t, const char *name, const ZydisDecodedInstruction *z,
+                              const ZydisDecodedOperand *operands) {
+    t->mask_lane = operands[0].element_size;
+    t->is_scalar = t->class == CLASS_SCALAR || t->class == CLASS_CONVERT_SCALAR ||
+                   !strcmp(name, "vmovss") || !strcmp(name, "vmovsd") || !strcmp(name, "vmovsh");
+    t->is_dense = name_is(name, "vpexpand") || name_is(name, "vexpand");
+    if (!t->mask || t->is_broadcast || !loads_by_element(z))
+        return;
+    for (unsigned i = 1; i < z->operand_count; i++) {
+        const ZydisDecodedOperand *o = &operands[i];
+        if (o->type != ZYDIS_OPERAND_TYPE_MEMORY)
+            continue;
+        if (t->operands[0].kind == OPERAND_MASK || t->is_dense)
+            t->memory_lane = t->in_lane / 8;
+        else if (t->is_scalar || o->element_count == operands[0].element_count)
+            t->memory_lane = o->element_size / 8;
+    }
 }
 
 // What else the name says.
@@ -348,6 +375,9 @@ static void describe_variant(struct track *t, const char *name) {
         break;
     case CLASS_MASK_SHIFT:
         t->variant = name[6] == 'r';
+        break;
+    case CLASS_CLASSIFY:
+        t->variant = name[length - 2] == 's';
         break;
     default:
         break;
@@ -379,10 +409,13 @@ track_function *track_vector(struct track *t, const uint8_t *bytes,
     t->control = control_operand(t, &rule);
     t->vector_size = vector_size(t, z);
     t->is_unary = rule.unary;
+    t->keeps_upper = rule.keeps_upper;
+    if (z->mnemonic == ZYDIS_MNEMONIC_EXTRQ || z->mnemonic == ZYDIS_MNEMONIC_INSERTQ)
+        t->operands[0].reads = true;
     describe_variant(t, name);
     t->keeps_only = z->encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX && !rule.accumulates;
     if (z->encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX)
-        describe_elements(t, z, operands);
+        describe_elements(t, name, z, operands);
     bool masked = rule.class == CLASS_MOVE_MASKED;
     if (run == vector_run_move) {
         t->stub = stub_make(t, bytes, z, masked ? STUB_MASKED : STUB_UNMASKED);

@@ -31,6 +31,15 @@ void wide_bits(struct context *c, const struct track *t, unsigned operand, wide 
     }
 }
 
+// Of what a mask leaves out, not all may be there.
+static void read_value(uint64_t address, unsigned size, wide value) {
+    if (!tool_read(value, address, size))
+        return;
+    for (unsigned i = 0; i < size; i++)
+        if (tool_read((uint8_t *)value + i, address + i, 1))
+            ((uint8_t *)value)[i] = 0;
+}
+
 void wide_value(struct context *c, const struct track *t, unsigned operand, wide value) {
     const struct track_operand *o = &t->operands[operand];
     clear(value);
@@ -39,8 +48,7 @@ void wide_value(struct context *c, const struct track *t, unsigned operand, wide
         stub_read_vector(o->number, value);
         return;
     case OPERAND_MEMORY:
-        if (tool_read(value, operand_address(c, t, operand), o->size))
-            clear(value);
+        read_value(operand_address(c, t, operand), o->size, value);
         return;
     case OPERAND_MMX:
         value[0] = stub_read_mmx(o->number);
@@ -90,36 +98,59 @@ void set_mask_bits(struct context *c, unsigned number, uint64_t bits) {
     set_unit(c, TOOL_UNIT_MASK + number, bits != 0);
 }
 
-// mmx registers are the lower halves of the x87 registers, by physical number.
+// ---- x87, all of it one unit ----
+
 static bool any_x87(const struct shadow_registers *shadow) {
-    uint64_t any = 0;
+    uint64_t any = shadow->x87_status;
     for (unsigned i = 0; i < 8; i++)
         any |= shadow->x87[i][0] | shadow->x87[i][1];
     return any != 0;
 }
 
+// Makes what is kept valid before something is set undefined.
+static void open_x87(struct shadow_registers *shadow) {
+    if (shadow->undefined[TOOL_UNIT_X87])
+        return;
+    for (unsigned i = 0; i < 8; i++)
+        shadow->x87[i][0] = shadow->x87[i][1] = 0;
+    shadow->x87_status = 0;
+}
+
+static void close_x87(struct context *c) {
+    if (any_x87(c->shadow))
+        set_unit(c, TOOL_UNIT_X87, true);
+    else
+        c->shadow->undefined[TOOL_UNIT_X87] = 0;
+}
+
+void x87_set(struct context *c, unsigned number, uint64_t low, uint64_t high) {
+    open_x87(c->shadow);
+    c->shadow->x87[number][0] = low;
+    c->shadow->x87[number][1] = high & 0xffff;
+    close_x87(c);
+}
+
+void x87_set_status(struct context *c, uint16_t bits) {
+    open_x87(c->shadow);
+    c->shadow->x87_status = bits;
+    close_x87(c);
+}
+
+uint16_t x87_status_bits(struct context *c) {
+    if (!c->shadow->undefined[TOOL_UNIT_X87])
+        return 0;
+    if (!c->origin)
+        c->origin = c->shadow->origin[TOOL_UNIT_X87];
+    return c->shadow->x87_status;
+}
+
+// mmx registers are the lower halves of the x87 registers, by physical number.
 uint64_t mmx_bits(struct context *c, unsigned number) {
     if (!c->shadow->undefined[TOOL_UNIT_X87])
         return 0;
     if (!c->origin)
         c->origin = c->shadow->origin[TOOL_UNIT_X87];
     return c->shadow->x87[number][0];
-}
-
-void x87_set(struct context *c, unsigned number, uint64_t low, uint64_t high) {
-    struct shadow_registers *shadow = c->shadow;
-    if (!shadow->undefined[TOOL_UNIT_X87]) {
-        if (!(low | high))
-            return;
-        for (unsigned i = 0; i < 8; i++)
-            shadow->x87[i][0] = shadow->x87[i][1] = 0;
-    }
-    shadow->x87[number][0] = low;
-    shadow->x87[number][1] = high & 0xffff;
-    if (any_x87(shadow))
-        set_unit(c, TOOL_UNIT_X87, true);
-    else
-        shadow->undefined[TOOL_UNIT_X87] = 0;
 }
 
 // The exponent of an mmx register that is written is all ones.

@@ -1,0 +1,31 @@
+// What track needs of the engine and of shadow memory, for a program that runs single instructions.
+//
+// The target's registers are the state at CONTEXT_IN; shadow memory is a byte array for each of the
+// two areas of the differential test's layout. Built for general registers only, as the real ones.
+#ifndef DEFINEDNESS_ENGINE_H
+#define DEFINEDNESS_ENGINE_H
+
+#include <stdint.h>
+#include "tools/memcheck/registers.h"
+#include "tools/memcheck/track.h"
+
+extern struct shadow_registers engine_shadow;
+// What was complained about since it was last cleared.
+extern struct engine_complaints {
+    unsigned values, conditions, reads, writes;
+    unsigned size;    // of the last value or access
+    uint64_t address; // of the last access
+    uint32_t origin;
+} engine_complaints;
+
+// The shadow byte of an address; NULL outside the areas.
+uint8_t *engine_shadow_byte(uint64_t address);
+bool engine_is_writable(uint64_t address);
+// Whether the byte may be accessed; all may be at first.
+void engine_set_addressable(uint64_t address, bool);
+
+// Loads the vector registers of CONTEXT_IN, calls track_run, stores them at CONTEXT_OUT: they must
+// not have changed.
+void engine_run(const struct track *);
+
+#endif
