@@ -6,20 +6,16 @@
 #include <unistd.h>
 
 #include "engine/tool.h"
-#include "tools/memcheck/errors.h"
 #include "tools/memcheck/heap.h"
 
-bool (*errors_named_block)(uint64_t address, struct error_block *);
-
 static bool in_named_block(struct description *d) {
-    struct error_block block;
-    if (!errors_named_block || !errors_named_block(d->finding.address, &block))
+    if (!requests_describe(d->finding.address, &d->named))
         return false;
     d->finding.place = PLACE_CLIENT;
-    d->finding.start = block.start;
-    d->finding.end = block.start + block.size;
-    d->names[1] = block.description;
-    d->made_at = block.made_at;
+    d->finding.start = d->named.start;
+    d->finding.end = d->named.start + d->named.size;
+    d->names[1] = d->named.name;
+    d->made_at = d->named.made_at;
     return true;
 }
 

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "tools/memcheck/requests.h"
 #include "wire/findings.h"
 
 enum { DESCRIPTION_NAME = 4096 };
@@ -12,6 +13,7 @@ struct description {
     struct wire_finding finding;
     const char *names[2];
     uint32_t made_at, freed_at, origin; // stacks.h
+    struct request_block named;         // by the target
     char path[DESCRIPTION_NAME];        // of a mapped file
     char variable[FINDING_STACKS * FINDING_STACK_MAX * sizeof(uint64_t) + 2 * DESCRIPTION_NAME];
 };

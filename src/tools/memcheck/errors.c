@@ -11,6 +11,7 @@
 #include "tools/memcheck/contexts.h"
 #include "tools/memcheck/describe.h"
 #include "tools/memcheck/heap.h"
+#include "tools/memcheck/ignored.h"
 #include "tools/memcheck/ledger.h"
 #include "tools/memcheck/stacks.h"
 #include "wire/wire.h"
@@ -40,6 +41,7 @@ void errors_start(void) {
     waits = option_is("exit-on-first-error", "yes") || option_is("gen-suppressions", "yes");
     const char *status = tool_option("error-exitcode");
     error_status = status ? atoi(status) : 0;
+    ignored_start();
     ledger_start();
     contexts_start();
 }
@@ -173,6 +175,8 @@ static void set_origin(struct description *d, uint32_t origin) {
     d.made_at = d.freed_at = d.origin = 0
 
 void error_access(uint64_t address, size_t size, bool write) {
+    if (ignored_access(address))
+        return;
     DESCRIPTION(d, .kind = write ? FINDING_WRITE : FINDING_READ, .place = PLACE_UNKNOWN,
                 .address = address, .size = size);
     raise_finding(&d, size);

@@ -35,15 +35,6 @@ void error_fishy(const char *function, const char *argument, int64_t value);
 void error_pool(uint64_t address);
 void error_core_memory(const char *what, uint64_t address); // a signal frame that does not fit
 
-// Blocks that the target gave a name (VALGRIND_CREATE_BLOCK): whoever keeps them sets this. True if
-// one contains the address.
-struct error_block {
-    uint64_t start, size;
-    const char *description;
-    uint32_t made_at; // stacks.h
-};
-extern bool (*errors_named_block)(uint64_t address, struct error_block *);
-
 // ---- what the heap has done, where the supervisor sees it even if the process is killed ----
 
 struct ledger_heap; // wire/findings.h

@@ -400,7 +400,7 @@ static bool answer_memory(const uint64_t w[6], uint64_t *result) {
 }
 
 static bool answer_others(const uint64_t w[6], uint64_t *result) {
-    struct leak_totals totals = leaks_last();
+    struct leak_totals totals = {0};
     static const char nowhere[64];
     *result = 0;
     switch (w[0]) {
@@ -445,9 +445,11 @@ static bool answer_others(const uint64_t w[6], uint64_t *result) {
         *result = do_leak_check(w[1], w[2]);
         return true;
     case COUNT_LEAKS:
+        errors_leak_totals(totals.bytes, totals.blocks);
         *result = count_leaks(w + 1, totals.bytes);
         return true;
     case COUNT_LEAK_BLOCKS:
+        errors_leak_totals(totals.bytes, totals.blocks);
         *result = count_leaks(w + 1, totals.blocks);
         return true;
     default:

@@ -1,0 +1,12 @@
+// Bad accesses that the user does not want to hear of: --ignore-ranges, --ignore-range-below-sp,
+// --workaround-gcc296-bugs, and what the target asks for itself (requests.h).
+#ifndef QUERN_MEMCHECK_IGNORED_H
+#define QUERN_MEMCHECK_IGNORED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+void ignored_start(void); // reads options
+bool ignored_access(uint64_t address);
+
+#endif
