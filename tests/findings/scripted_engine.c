@@ -4,22 +4,32 @@
 // The words after the target's name are the script:
 //
 //     map START END OFFSET PATH        unmap START END
-//     stack PC...                      the call stack from now on (to the next word that is no
-//     number) keep NUMBER PC...                a stack that others name by its number block START
-//     SIZE live|freed MADE FREED          what the heap knows named START SIZE TEXT MADE       a
-//     block that the target described onstack START END THREAD FRAME PC BELOW mapping START END
-//     PROT anonymous|file|shared|brk|module thread NUMBER                    times COUNT (of the
-//     next word) read ADDRESS SIZE    write ADDRESS SIZE    condition ORIGIN    value SIZE ORIGIN
-//     jump ADDRESS         parameter NAME FAULT ADDRESS ORIGIN       client ADDRESS UNADDRESSABLE
-//     free ADDRESS         mismatched ADDRESS    overlap NAME TO FROM SIZE HAS_SIZE
-//     fishy FUNCTION ARGUMENT VALUE              pool ADDRESS        core WHAT
-//     heap ALLOCATIONS FREES BYTES LIVE_BLOCKS LIVE_BYTES            count ALLOCATIONS FREES BYTES
-//     FREED loss KIND STACK BLOCKS BYTES INDIRECT OLD_BLOCKS OLD_BYTES CYCLE HOLDER THREAD ADDRESS
-//     PC STEPS leaks FULL AT_END DELTA          sends the losses given so far counted tells
-//     errors_counted()        totals (of the search) disable BY      many COUNT (different reads)
-//     together THREADS COUNT (the same, at once) fork (the child goes on; its parent after the next
-//     `joined`, when it has ended) exec PATH       away             finish          exit STATUS
-//     kill SIGNAL fatal SIGNAL    sleep MS
+//     stack PC...                      the call stack from now on
+//     keep NUMBER PC...                a stack that others name by its number
+//     block START SIZE live|freed MADE FREED           what the heap knows
+//     named START SIZE TEXT MADE                       what the target said of a block
+//     onstack START END THREAD FRAME PC BELOW
+//     mapping START END PROT anonymous|file|shared|brk|module
+//     rsp ADDRESS                      (accesses to 0xdead0... are ignored at the target's wish)
+//     thread NUMBER                    times COUNT (of the next word)
+//     read ADDRESS SIZE                write ADDRESS SIZE
+//     condition ORIGIN                 value SIZE ORIGIN
+//     jump ADDRESS                     parameter NAME FAULT ADDRESS ORIGIN
+//     client ADDRESS UNADDRESSABLE     free ADDRESS       mismatched ADDRESS
+//     overlap NAME TO FROM SIZE HAS_SIZE
+//     fishy FUNCTION ARGUMENT VALUE    pool ADDRESS       core WHAT
+//     heap ALLOCATIONS FREES BYTES LIVE_BLOCKS LIVE_BYTES
+//     count ALLOCATIONS FREES BYTES FREED              the ledger's counters
+//     loss KIND STACK BLOCKS BYTES INDIRECT OLD_BLOCKS OLD_BYTES CYCLE
+//          HOLDER THREAD ADDRESS PC STEPS
+//     leaks FULL AT_END DELTA          sends the losses given so far
+//     counted                          tells errors_counted()
+//     totals                           tells errors_leak_totals()
+//     disable BY                       many COUNT (different reads)
+//     together THREADS COUNT           (the same, at once)
+//     fork                             the child goes on, its parent after the next `joined`
+//     exec PATH       away             finish             exit STATUS
+//     kill SIGNAL     fatal SIGNAL     sleep MS
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -32,6 +42,7 @@
 #include "engine/tool.h"
 #include "tools/memcheck/errors.h"
 #include "tools/memcheck/heap.h"
+#include "tools/memcheck/requests.h"
 #include "tools/memcheck/stacks.h"
 #include "wire/findings.h"
 #include "wire/wire_start.h"
@@ -48,7 +59,8 @@ static char **next_word;
 static struct pcs current, kept[MOST];
 static struct heap_block blocks[MOST];
 static size_t block_count;
-static struct error_block named;
+static struct request_block named;
+static uint64_t stack_pointer;
 static struct {
     uint64_t start, end;
     struct tool_frame frame;
@@ -139,7 +151,15 @@ size_t stack_pcs(uint32_t stack, const uint64_t **pcs) {
     return kept[stack].count;
 }
 
-static bool find_named(uint64_t address, struct error_block *block) {
+uint64_t tool_register(unsigned unused) {
+    return stack_pointer;
+}
+
+bool requests_ignore(uint64_t address) {
+    return address >= 0xdead0000 && address < 0xdead1000;
+}
+
+bool requests_describe(uint64_t address, struct request_block *block) {
     *block = named;
     return address >= named.start && address < named.start + named.size;
 }
@@ -172,9 +192,10 @@ static bool play_facts(const char *verb) {
     } else if (is(verb, "named")) {
         named.start = number();
         named.size = number();
-        named.description = word();
+        snprintf(named.name, sizeof named.name, "%s", word());
         named.made_at = (uint32_t)number();
-        errors_named_block = find_named;
+    } else if (is(verb, "rsp")) {
+        stack_pointer = number();
     } else if (is(verb, "onstack")) {
         stack_area.start = number();
         stack_area.end = number();

@@ -10,9 +10,7 @@
 // How far below the stack pointer old compilers wrote.
 enum { RSP = 4, OLD_COMPILER_BYTES = 1024, MOST_RANGES = 32 };
 
-static struct {
-    uint64_t start, end;
-} ranges[MOST_RANGES];
+static struct { uint64_t start, end; } ranges[MOST_RANGES];
 static size_t range_count;
 static uint64_t nearest, farthest; // below the stack pointer; 0: nothing is ignored there
 
