@@ -79,10 +79,11 @@ static void print_option(const struct option *option) {
     text_free(&right);
 }
 
-static void print_topic(enum option_topic topic) {
+static void print_topic(enum option_topic topic, const char *tool) {
     printf("\n  %s:\n", topic_title(topic));
     for (size_t i = 0; i < option_count; i++)
-        if (option_table[i].topic == topic)
+        if (option_table[i].topic == topic ||
+            (tool && option_table[i].also && strcmp(option_table[i].also, tool) == 0))
             print_option(&option_table[i]);
 }
 
@@ -105,11 +106,11 @@ int verb_help(const struct tool *tool, bool debugging) {
         print_wrapped(verb_table[i].help, column);
     }
     for (enum option_topic topic = 0; topic < TOPIC_DEBUGGING; topic++)
-        print_topic(topic);
+        print_topic(topic, NULL);
     if (debugging)
-        print_topic(TOPIC_DEBUGGING);
+        print_topic(TOPIC_DEBUGGING, NULL);
     if (tool && tool->topic < TOPIC_COUNT)
-        print_topic(tool->topic);
+        print_topic(tool->topic, tool->name);
     printf(
         "\n  quern TOOL --help shows a tool's own options, quern --help-debug the debugging "
         "ones.\n  Options are also read from ~/.quernrc, $QUERN_OPTS and ./.quernrc, and before "

@@ -39,6 +39,12 @@ const struct tool *option_tool(const struct option *option) {
     return NULL;
 }
 
+bool option_serves(const struct option *option, const struct tool *tool) {
+    const struct tool *owner = option_tool(option);
+    return !owner || owner == tool ||
+           (option->also && tool && strcmp(option->also, tool->name) == 0);
+}
+
 const char *option_value_text(const struct option *option) {
     if (option->value)
         return option->value;
@@ -303,6 +309,8 @@ static const struct option *find_long(const char *name, size_t size) {
     const struct option *option = option_find(name, size);
     if (!option && size > 12 && memcmp(name, "separate-recs", 13) == 0)
         option = option_find("separate-recs", 13);
+    if (!option && size == 14 && memcmp(name, "simulate-cache", 14) == 0)
+        option = option_find("cache-sim", 9);
     return option;
 }
 
@@ -335,7 +343,7 @@ static bool is_missed(const struct option *option, const char *value) {
 static char *refuse(const struct word *word, const struct tool *tool, const char *origin) {
     struct text message = {0};
     const struct tool *owner = option_tool(word->option);
-    if (owner && owner != tool)
+    if (!option_serves(word->option, tool))
         text_format(&message, "%s is an option of tool '%s'%s", word->text, owner->name,
                     owner->works ? "" : ", which is not supported yet");
     else
@@ -367,11 +375,12 @@ static char *apply_known(struct option_values *values, const struct tool *tool,
     if (reason.size)
         return failure(origin, &reason);
     const struct tool *owner = option_tool(option);
-    if (owner && owner != tool && source != SOURCE_COMMAND_LINE) {
+    bool other = !option_serves(option, tool);
+    if (other && source != SOURCE_COMMAND_LINE) {
         remark(values, false, origin, word, "is for another tool and is passed over");
         return NULL;
     }
-    if (owner && owner != tool && owner->works)
+    if (other && owner->works)
         return refuse(word, tool, origin);
     const char *value = word->value ? word->value : "";
     check_value(option, value, &reason);

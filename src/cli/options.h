@@ -65,6 +65,7 @@ struct option {
     const char *value; // how help calls the value; NULL: derived from the type
     const char *help;
     const char *why; // OPTION_NO_EFFECT: the reason
+    const char *also; // another tool that takes it
 };
 
 struct tool {
@@ -85,6 +86,8 @@ const struct option *option_find(const char *name, size_t size);
 const struct option *option_find_letter(char letter);
 // The tool an option belongs to, NULL for core options.
 const struct tool *option_tool(const struct option *option);
+// Whether the tool takes the option.
+bool option_serves(const struct option *option, const struct tool *tool);
 
 // Where an option came from. Later ones win.
 enum option_source {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "cli/caches.h"
 #include "cli/program.h"
 #include "cli/run_findings.h"
 #include "cli/verbs.h"
@@ -48,6 +49,48 @@ static enum heap_tool heap_tool_of(const struct tool *tool) {
     return strcmp(tool->name, "heap") == 0 ? HEAP_TOOL_RECORD : HEAP_TOOL_NONE;
 }
 
+static void add_line(char ***lines, size_t *count, struct text *line) {
+    *lines = base_reallocate(*lines, (*count + 1) * sizeof **lines);
+    (*lines)[(*count)++] = text_take(line);
+}
+
+// Whether caches are simulated, and which; false after a message about what is wrong.
+static bool add_simulation(const struct tool *tool, const struct option_values *values,
+                           int verbosity, char ***lines, size_t *count) {
+    static const char *const names[CACHE_KINDS] = {"I1", "D1", "LL"};
+    struct cache_shape shapes[CACHE_KINDS];
+    struct text line = {0}, remarks = {0}, reason = {0};
+    bool given = false;
+    for (unsigned i = 0; i < CACHE_KINDS; i++)
+        given |= option_given(values, names[i]);
+    bool on = option_given(values, "cache-sim") && !given
+                  ? option_yes(values, "cache-sim")
+                  : given || tool->topic == TOPIC_CACHEGRIND;
+    text_format(&line, "simulate-branches=%s", option_yes(values, "branch-sim") ? "yes" : "no");
+    add_line(lines, count, &line);
+    if (!on)
+        return true;
+    caches_detect(shapes, &remarks);
+    for (unsigned i = 0; i < CACHE_KINDS && !reason.size; i++) {
+        const char *text = option_text(values, names[i]);
+        if (text)
+            cache_parse(text, &shapes[i], &reason);
+        if (reason.size)
+            fprintf(stderr, "quern: bad option: --%s=%s: %s\n", names[i], text, reason.bytes);
+        text_format(&line, "cache-%s=%llu,%u,%u", names[i], (unsigned long long)shapes[i].size,
+                    shapes[i].assoc, shapes[i].line);
+        add_line(lines, count, &line);
+    }
+    if (remarks.size && verbosity >= 0 && !option_given(values, "LL"))
+        fprintf(stderr, "%s", remarks.bytes);
+    text_string(&line, "simulate-caches=yes");
+    add_line(lines, count, &line);
+    bool sound = !reason.size;
+    text_free(&remarks);
+    text_free(&reason);
+    return sound;
+}
+
 // The effective values, as the engine reads them.
 static char **engine_options(const struct tool *tool, const struct option_values *values,
                              int verbosity, size_t *count) {
@@ -62,8 +105,7 @@ static char **engine_options(const struct tool *tool, const struct option_values
         lines[(*count)++] = base_copy("leak-check=full");
     for (size_t i = 0; i < option_count; i++) {
         const struct option *option = &option_table[i];
-        const struct tool *owner = option_tool(option);
-        if (option->local || option->state != OPTION_WORKS || (owner && owner != tool))
+        if (option->local || option->state != OPTION_WORKS || !option_serves(option, tool))
             continue;
         const struct option_value *value = &values->values[i];
         size_t items = value->count ? value->count : option->initial != NULL;
@@ -194,11 +236,14 @@ static const char *unserved_option(const struct option_values *values) {
 }
 
 // Costs go to the function that a symbol names, as Valgrind's callgrind has it.
-static void choose_counts(const struct option_values *values, struct supervisor_request *request) {
+static void choose_counts(const struct tool *tool, const struct option_values *values,
+                          struct supervisor_request *request) {
     request->symbols.no_inlined = true;
     request->symbols.keep_unmapped = true;
     request->counts = (struct counts_settings){
-        .file = option_text(values, "callgrind-out-file"),
+        .cachegrind = tool->topic == TOPIC_CACHEGRIND,
+        .file = option_text(values, tool->topic == TOPIC_CACHEGRIND ? "cachegrind-out-file"
+                                                                    : "callgrind-out-file"),
         .lines = option_yes(values, "dump-line"),
         .instructions = option_yes(values, "dump-instr"),
         .compress_strings = option_yes(values, "compress-strings"),
@@ -256,6 +301,9 @@ int verb_run(const struct tool *tool, const struct option_values *values, char *
 
     size_t count;
     char **options = engine_options(tool, values, verbosity, &count);
+    bool counts = tool->topic == TOPIC_CALLGRIND || tool->topic == TOPIC_CACHEGRIND;
+    if (counts && !add_simulation(tool, values, verbosity, &options, &count))
+        return 1;
     struct supervisor_request request = {
         .tool = tool->name,
         .tool_help = tool->help,
@@ -277,8 +325,8 @@ int verb_run(const struct tool *tool, const struct option_values *values, char *
         choose_heap(tool, values, &request);
     if (flame)
         choose_flame(values, &request.flame);
-    if (tool->topic == TOPIC_CALLGRIND)
-        choose_counts(values, &request);
+    if (counts)
+        choose_counts(tool, values, &request);
     request.own_words = own_words(words);
     char *supp = find_part("default.supp", R_OK);
     char *error = run_findings(tool, values, supp, &request);

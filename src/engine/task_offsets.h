@@ -19,12 +19,12 @@
 #define TASK_TOOL        336
 #define TASK_SYSCALL     344
 #define TASK_TOOL_WORDS  352
-#define TASK_STEPPING    368
-#define TASK_OLD_RSP      384
-#define TASK_EXIT_VERSION 392
-#define TASK_RAISED       396
+#define TASK_STEPPING     384
+#define TASK_OLD_RSP      400
+#define TASK_EXIT_VERSION 408
+#define TASK_RAISED       412
 #define TASK_TOOL_MEMORY  448
-#define TASK_GUARD       376
+#define TASK_GUARD        392
 
 // Why the cache was left.
 #define EXIT_LINK     0 // through an exit of a block; exit_link tells which

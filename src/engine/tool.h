@@ -70,7 +70,7 @@ void tool_insert_add(struct tool_block *, size_t offset, int32_t amount);
 // Each thread has words, which inserted code reaches with one operand, and counters, 64 bits each,
 // whose place tool_set_counters chooses (at thread_started, and whenever it likes).
 
-enum { TOOL_WORDS = 2 };
+enum { TOOL_WORDS = 4 };
 uint64_t *tool_thread_words(void);
 void tool_set_counters(void *counters);
 
@@ -82,6 +82,8 @@ struct tool_count {
 };
 // Adds 1 to a counter and an amount to a word.
 void tool_insert_count(struct tool_block *, struct tool_count *, unsigned word);
+// Adds an amount to a word; tool_fill_count with any index.
+void tool_insert_word_count(struct tool_block *, struct tool_count *, unsigned word);
 // Adds an amount to a word and to the counter at a distance from the one that the other word names.
 void tool_insert_count_at(struct tool_block *, struct tool_count *, unsigned word,
                           unsigned index_word, uint32_t distance);
@@ -98,11 +100,33 @@ void tool_insert_set(struct tool_block *, unsigned word, uint32_t value);
 typedef void tool_fast_function(uint32_t argument, uint64_t rsp, void *thread_state);
 enum tool_condition {
     TOOL_ALWAYS,
-    TOOL_IF_TAKEN, // before a TOOL_BRANCH
+    TOOL_IF_TAKEN, // before a TOOL_BRANCH; not before loop and jrcxz: nothing is inserted
+    TOOL_IF_NOT_TAKEN,
     TOOL_IF_WORD,  // if word 1 is not 0
 };
 void tool_insert_fast_call(struct tool_block *, enum tool_condition, tool_fast_function *,
                            uint32_t argument);
+
+// ---- cache lines ----
+//
+// For tools that simulate caches. A line is the number of a piece of memory, its address divided by
+// its size. For each set of lines a thread remembers the one that tool_used_line has been told of
+// last; a check calls a function unless the access lies within that line.
+
+enum tool_cache { TOOL_CACHE_CODE, TOOL_CACHE_DATA, TOOL_CACHES };
+// Before any code is translated: a line has 1 << bits bytes, at least 16; sets: a power of two.
+void tool_set_lines(enum tool_cache, unsigned bits, uint64_t sets);
+void tool_used_line(enum tool_cache, uint64_t line); // may be called from a fast call
+void tool_forget_lines(void);
+// As tool_fast_function; `address` is the access's, or anything in a check of code.
+typedef void tool_line_function(uint32_t argument, uint64_t rsp, void *thread_state,
+                                uint64_t address);
+void tool_insert_line_check(struct tool_block *, const struct tool_access *, tool_line_function *,
+                            uint32_t argument);
+void tool_insert_code_line_check(struct tool_block *, uint64_t line, tool_line_function *,
+                                 uint32_t argument);
+// Before an indirect jump or call: the address is where it leads.
+void tool_insert_target_call(struct tool_block *, tool_line_function *, uint32_t argument);
 
 // ---- the target's state, in inserted calls and in hooks about events ----
 

@@ -6,6 +6,8 @@
 //   cost    of a place: of the instructions there, without what they call
 //   call    from a place to a function, with how often and what was spent inside, all told
 //
+//   values  of a cost or call: one number for each event, in a row, found by the first one's number
+//
 // Functions are told apart by number; several may have the same name. Strings are borrowed.
 #ifndef QUERN_REPORT_CALL_GRAPH_H
 #define QUERN_REPORT_CALL_GRAPH_H
@@ -26,15 +28,18 @@ struct graph_place {
     uint64_t address;
 };
 
+enum { GRAPH_EVENTS = 24 }; // at most
+
 struct graph_cost {
     struct graph_place at;
-    uint64_t cost;
+    size_t values;
 };
 
 struct graph_call {
     struct graph_place at;
     uint32_t callee;
-    uint64_t count, cost;
+    uint64_t count;
+    size_t values;
 };
 
 struct call_graph {
@@ -42,7 +47,11 @@ struct call_graph {
     struct graph_cost *costs;
     struct graph_call *calls;
     size_t function_count, cost_count, call_count;
-    uint64_t total;
+    uint64_t *values;
+    size_t value_count;
+    unsigned event_count;
+    const char *events[GRAPH_EVENTS]; // their names
+    uint64_t totals[GRAPH_EVENTS];    // of all costs
 };
 
 #endif

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const callgrind_cache_names[3] = {"I1", "D1", "LL"};
+
 // The three spaces of numbers that stand for names.
 enum name_space { NAMES_OBJECT, NAMES_FILE, NAMES_FUNCTION, NAME_SPACES };
 enum { BUCKETS = 1 << 14 };
@@ -58,6 +60,11 @@ static void coarsen(struct graph_place *place, const struct callgrind_options *o
         place->line = 0;
 }
 
+static void add_values(struct call_graph *graph, size_t to, size_t from) {
+    for (unsigned i = 0; i < graph->event_count; i++)
+        graph->values[to + i] += graph->values[from + i];
+}
+
 // Sorts and adds up what is at the same place.
 static void merge(struct call_graph *graph, const struct callgrind_options *options) {
     size_t kept = 0;
@@ -69,7 +76,7 @@ static void merge(struct call_graph *graph, const struct callgrind_options *opti
         qsort(graph->costs, graph->cost_count, sizeof *graph->costs, compare_costs);
     for (size_t i = 0; i < graph->cost_count; i++) {
         if (kept && compare_costs(&graph->costs[kept - 1], &graph->costs[i]) == 0)
-            graph->costs[kept - 1].cost += graph->costs[i].cost;
+            add_values(graph, graph->costs[kept - 1].values, graph->costs[i].values);
         else
             graph->costs[kept++] = graph->costs[i];
     }
@@ -81,7 +88,7 @@ static void merge(struct call_graph *graph, const struct callgrind_options *opti
         struct graph_call *last = kept ? &graph->calls[kept - 1] : NULL;
         if (last && compare_calls(last, &graph->calls[i]) == 0) {
             last->count += graph->calls[i].count;
-            last->cost += graph->calls[i].cost;
+            add_values(graph, last->values, graph->calls[i].values);
         } else {
             graph->calls[kept++] = graph->calls[i];
         }
@@ -149,11 +156,18 @@ static void write_position(struct writer *writer, uint64_t address, uint32_t lin
         write_number(writer, line, writer->line, false);
 }
 
-static void write_line(struct writer *writer, const struct graph_place *place, uint64_t cost) {
+// Noughts at the end may be left out.
+static void write_line(struct writer *writer, const struct graph_place *place, size_t values) {
+    const uint64_t *numbers = writer->graph->values + values;
+    unsigned count = writer->graph->event_count;
     write_position(writer, place->address, place->line);
     writer->address = place->address;
     writer->line = place->line;
-    text_format(writer->out, "%" PRIu64 "\n", cost);
+    while (count > 1 && !numbers[count - 1])
+        count--;
+    for (unsigned i = 0; i < count; i++)
+        text_format(writer->out, i ? " %" PRIu64 : "%" PRIu64, numbers[i]);
+    text_char(writer->out, '\n');
 }
 
 // ---- body --------------------------------------------------------------------------------------
@@ -176,7 +190,7 @@ static void write_call(struct writer *writer, const struct graph_call *call) {
     text_format(writer->out, "calls=%" PRIu64 " ", call->count);
     write_position(writer, callee->address, lines ? callee->line : 0);
     writer->out->bytes[writer->out->size - 1] = '\n';
-    write_line(writer, &call->at, call->cost);
+    write_line(writer, &call->at, call->values);
 }
 
 static void begin_function(struct writer *writer, const struct graph_function *function) {
@@ -205,10 +219,17 @@ static void write_body(struct writer *writer) {
         current = at->function;
         enter_file(writer, at->file, function->file);
         if (is_cost)
-            write_line(writer, at, graph->costs[cost++].cost);
+            write_line(writer, at, graph->costs[cost++].values);
         else
             write_call(writer, &graph->calls[call++]);
     }
+}
+
+static void write_totals(const struct writer *writer, const char *key) {
+    text_string(writer->out, key);
+    for (unsigned i = 0; i < writer->graph->event_count; i++)
+        text_format(writer->out, " %" PRIu64, writer->graph->totals[i]);
+    text_char(writer->out, '\n');
 }
 
 static void write_header(const struct writer *writer) {
@@ -218,15 +239,67 @@ static void write_header(const struct writer *writer) {
                 "# callgrind format\nversion: 1\ncreator: %s\npid: %d\ncmd: ", options->creator,
                 options->pid);
     add_name(out, options->command);
-    text_string(out, "\npart: 1\n\n\n");
-    text_string(out, "desc: I1 cache: \ndesc: D1 cache: \ndesc: LL cache: \n\n");
-    text_string(out, "desc: Trigger: Program termination\n\npositions:");
+    text_format(out, "\npart: %u\n\n\n", options->part);
+    for (unsigned i = 0; i < 3; i++)
+        text_format(out, "desc: %s cache: %s\n", callgrind_cache_names[i],
+                    options->caches[i] ? options->caches[i] : "");
+    text_string(out, "\ndesc: Trigger: ");
+    add_name(out, options->trigger);
+    text_string(out, "\n\npositions:");
     if (options->instructions)
         text_string(out, " instr");
     if (options->lines || !options->instructions)
         text_string(out, " line");
-    text_format(out, "\nevents: Ir\nsummary: %" PRIu64 "\n\n", writer->graph->total);
+    text_string(out, "\nevents:");
+    for (unsigned i = 0; i < writer->graph->event_count; i++)
+        text_format(out, " %s", writer->graph->events[i]);
+    text_char(out, '\n');
+    write_totals(writer, "summary:");
+    text_char(out, '\n');
 }
+
+// ---- cachegrind.out ----------------------------------------------------------------------------
+
+void cachegrind_write(struct call_graph *graph, const struct callgrind_options *options,
+                      struct text *out) {
+    struct writer writer = {.out = out, .graph = graph, .options = options};
+    merge(graph, options);
+    for (unsigned i = 0; i < 3; i++)
+        if (options->caches[i])
+            text_format(out, "desc: %s cache:         %s\n", callgrind_cache_names[i],
+                        options->caches[i]);
+    text_string(out, "cmd: ");
+    add_name(out, options->command);
+    text_string(out, "\nevents:");
+    for (unsigned i = 0; i < graph->event_count; i++)
+        text_format(out, " %s", graph->events[i]);
+    text_char(out, '\n');
+    const char *file = "";
+    uint32_t function = UINT32_MAX;
+    for (size_t i = 0; i < graph->cost_count; i++) {
+        const struct graph_place *at = &graph->costs[i].at;
+        bool other = strcmp(at->file, file) != 0;
+        if (other) {
+            text_string(out, "fl=");
+            add_name(out, at->file);
+            text_char(out, '\n');
+        }
+        if (other || at->function != function) {
+            text_string(out, "fn=");
+            add_name(out, graph->functions[at->function].name);
+            text_char(out, '\n');
+        }
+        file = at->file;
+        function = at->function;
+        text_format(out, "%u", at->line);
+        for (unsigned j = 0; j < graph->event_count; j++)
+            text_format(out, " %" PRIu64, graph->values[graph->costs[i].values + j]);
+        text_char(out, '\n');
+    }
+    write_totals(&writer, "summary:");
+}
+
+// ---- callgrind.out -----------------------------------------------------------------------------
 
 void callgrind_write(struct call_graph *graph, const struct callgrind_options *options,
                      struct text *out) {
@@ -238,7 +311,8 @@ void callgrind_write(struct call_graph *graph, const struct callgrind_options *o
     merge(graph, options);
     write_header(writer);
     write_body(writer);
-    text_format(out, "\ntotals: %" PRIu64 "\n", graph->total);
+    text_char(out, '\n');
+    write_totals(writer, "totals:");
     for (int space = 0; space < NAME_SPACES; space++) {
         for (int i = 0; i < BUCKETS; i++) {
             for (struct name *next, *name = writer->names[space][i]; name; name = next) {

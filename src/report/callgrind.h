@@ -1,4 +1,4 @@
-// Writes a call graph as a callgrind.out file.
+// Writes a call graph as a callgrind.out file, or the costs in it as a cachegrind.out file.
 #ifndef QUERN_REPORT_CALLGRIND_H
 #define QUERN_REPORT_CALLGRIND_H
 
@@ -13,9 +13,15 @@ struct callgrind_options {
     const char *creator;
     const char *command;
     int pid;
+    unsigned part;         // from 1
+    const char *trigger;   // why this part was written
+    const char *caches[3]; // I1, D1, LL; NULL: not simulated
 };
+
+extern const char *const callgrind_cache_names[3];
 
 // Sorts and merges what is in the graph, then adds the file's text.
 void callgrind_write(struct call_graph *, const struct callgrind_options *, struct text *);
+void cachegrind_write(struct call_graph *, const struct callgrind_options *, struct text *);
 
 #endif

@@ -59,6 +59,7 @@ struct counts_settings {
     const char *file; // template; NULL: the tool does not count
     bool lines, instructions;
     bool compress_strings, compress_positions;
+    bool cachegrind; // that tool's file and order of events
 };
 
 struct xml_settings {

@@ -4,7 +4,7 @@
 
 #include "engine/tool.h"
 
-extern const struct tool tool_none, tool_lackey, tool_callgrind, tool_memcheck;
+extern const struct tool tool_none, tool_lackey, tool_callgrind, tool_cachegrind, tool_memcheck;
 
 // The tool of that name, or NULL.
 const struct tool *tools_find(const char *name);

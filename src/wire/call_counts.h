@@ -1,13 +1,16 @@
-// What the tool callgrind counts, in a memory file that the target's process fills and the
-// supervisor reads when the process has ended, however it ended. The file is sparse: every table
-// has room for the most there can be, and only what is used takes up memory.
+// What the tools callgrind and cachegrind count, in a memory file that the target's process fills
+// and the supervisor reads when the process has ended, however it ended. The file is sparse: every
+// table has room for the most there can be, and only what is used takes up memory.
 //
 // Words
-//   id        names a run, a site or a repeat: counts_id[id]
+//   id        names a run, a site, a repeat or an event at an instruction: counts_id[id]
 //   run       instructions in a row, of which only the last may branch; counters count how often it
 //             was begun
 //   site      an instruction from which other functions may be entered, or left
 //   repeat    a string instruction with a rep prefix; its counter has the steps beyond the first
+//   event     what is counted: instructions, accesses, misses … Counted of each run are how often
+//   it
+//             was begun, and so its instructions and accesses; all other events have ids
 //   function  a piece of code with a symbol, or, without one, code that was called: its first pc
 //   context   a function and the level of its recursion (1, or 2 for all deeper ones): whose costs
 //             are being counted
@@ -16,6 +19,7 @@
 //             the middle of another function) has an area for itself, from 4 on
 //   skipped   instructions of PLT entries, which count for the function that called: two areas
 //             further on, by the id of the site that they were reached from
+//   group     with simulation, a site and the ids after it: events of PLT entries that it reached
 //   edge      calls from a site in one context to another function
 //   frame     a call that has not returned
 //
@@ -28,7 +32,7 @@
 #define COUNTS_MAGIC 0x4c4c4143u
 
 enum {
-    COUNTS_IDS = 1 << 20,
+    COUNTS_IDS = 1 << 21,
     COUNTS_LENGTHS = 1 << 24,
     COUNTS_FUNCTIONS = 1 << 18,
     COUNTS_THREADS = 1 << 9,
@@ -38,13 +42,44 @@ enum {
     COUNTS_FRAMES = 1 << 22,
 };
 
-enum counts_kind { COUNTS_RUN, COUNTS_REPEAT, COUNTS_CALL, COUNTS_JUMP };
+enum counts_event {
+    COUNTS_IR,
+    COUNTS_DR,
+    COUNTS_DW,
+    COUNTS_I1MR,
+    COUNTS_D1MR,
+    COUNTS_D1MW,
+    COUNTS_ILMR,
+    COUNTS_DLMR,
+    COUNTS_DLMW,
+    COUNTS_BC,
+    COUNTS_BCM,
+    COUNTS_BI,
+    COUNTS_BIM,
+    COUNTS_SYS_COUNT,
+    COUNTS_SYS_TIME,
+    COUNTS_SYS_CPU_TIME,
+    COUNTS_EVENTS,
+};
+
+enum counts_kind { COUNTS_RUN, COUNTS_REPEAT, COUNTS_CALL, COUNTS_JUMP, COUNTS_EVENT, COUNTS_PLT };
+
+// Of an instruction in a run: its length and its accesses, in one byte.
+static inline unsigned counts_length(uint8_t byte) {
+    return byte & 15;
+}
+static inline unsigned counts_reads(uint8_t byte) {
+    return byte >> 4 & 3;
+}
+static inline unsigned counts_writes(uint8_t byte) {
+    return byte >> 6;
+}
 
 struct counts_id {
     uint64_t pc;
     uint32_t function;
-    uint32_t lengths; // of a run: where its instructions' lengths are
-    uint16_t count;   // of a run: instructions
+    uint32_t lengths; // of a run: where its instructions' lengths are; of an event: bytes concerned
+    uint16_t count;   // of a run: instructions; of an event: which
     uint16_t kind;
 };
 
@@ -56,7 +91,7 @@ struct counts_area {
 struct counts_edge {
     uint32_t site, area; // of the caller
     uint32_t function, level;
-    uint64_t calls, cost;
+    uint64_t calls, cost; // cost: instructions; of other events see COUNTS_AT_EDGE_EVENTS
 };
 
 struct counts_frame {
@@ -77,10 +112,17 @@ struct counts_thread {
     struct counts_area area[COUNTS_AREAS];
 };
 
+struct counts_cache {
+    uint64_t size;
+    uint32_t assoc, line;
+};
+
 struct counts_header {
     uint32_t magic;
     uint32_t ids, lengths, functions, threads;
     uint32_t incomplete; // 1: there was no room for everything, so that counts are missing
+    uint32_t events;     // bit e: event e is counted
+    struct counts_cache caches[3]; // I1, D1, LL, if they are simulated
 };
 
 // Where everything lies in the file.
@@ -90,11 +132,13 @@ struct counts_header {
 #define COUNTS_AT_THREADS   0x8000000ul
 
 // Within a thread.
-#define COUNTS_AT_EDGES    0x100000ul
-#define COUNTS_AT_FRAMES   0x8000000ul
-#define COUNTS_AT_COUNTERS 0x20000000ul
-#define COUNTS_AREA_SIZE   (8ul * COUNTS_IDS)
-#define COUNTS_THREAD_SIZE 0x80000000ul
+#define COUNTS_AT_EDGES        0x100000ul
+#define COUNTS_AT_FRAMES       0x8000000ul
+#define COUNTS_AT_COUNTERS     0x20000000ul
+#define COUNTS_AT_EDGE_EVENTS  0xa0000000ul // uint64_t [COUNTS_EVENTS] for each edge
+#define COUNTS_AT_FRAME_EVENTS 0xa8000000ul // the same for each frame: totals on entry
+#define COUNTS_AREA_SIZE       (8ul * COUNTS_IDS)
+#define COUNTS_THREAD_SIZE     0x100000000ul
 
 #define COUNTS_SIZE (COUNTS_AT_THREADS + COUNTS_THREADS * COUNTS_THREAD_SIZE)
 
@@ -104,6 +148,10 @@ _Static_assert(COUNTS_AT_FUNCTIONS + 8ul * COUNTS_FUNCTIONS <= COUNTS_AT_THREADS
 _Static_assert(COUNTS_AT_EDGES + COUNTS_EDGES * sizeof(struct counts_edge) <= COUNTS_AT_FRAMES, "");
 _Static_assert(COUNTS_AT_FRAMES + COUNTS_FRAMES * sizeof(struct counts_frame) <= COUNTS_AT_COUNTERS,
                "");
-_Static_assert(COUNTS_AT_COUNTERS + COUNTS_AREAS * COUNTS_AREA_SIZE <= COUNTS_THREAD_SIZE, "");
+_Static_assert(COUNTS_AT_COUNTERS + COUNTS_AREAS * COUNTS_AREA_SIZE <= COUNTS_AT_EDGE_EVENTS, "");
+_Static_assert(COUNTS_AT_EDGE_EVENTS + 8ul * COUNTS_EVENTS * COUNTS_EDGES <= COUNTS_AT_FRAME_EVENTS,
+               "");
+_Static_assert(COUNTS_AT_FRAME_EVENTS + 8ul * COUNTS_EVENTS * COUNTS_FRAMES <= COUNTS_THREAD_SIZE,
+               "");
 
 #endif

@@ -9,7 +9,8 @@ SPACES = {'ob': 'ob', 'cob': 'ob', 'fl': 'fl', 'fi': 'fl', 'fe': 'fl', 'cfi': 'f
 class Profile:
     """own[function], calls[caller, callee], inclusive[caller, callee]; lines[function, file, line].
 
-    A function is (object, file, name)."""
+    A function is (object, file, name). These are costs by the first event; events[name] has
+    (own, inclusive) of each event."""
 
     def __init__(self, path):
         self.names = {'ob': {}, 'fl': {}, 'fn': {}}
@@ -20,6 +21,7 @@ class Profile:
         self.calls = collections.Counter()
         self.inclusive = collections.Counter()
         self.compressed = False
+        self.events = {}
         self.at = {}
         self.before = []
         self.call = None
@@ -38,6 +40,9 @@ class Profile:
             self.header[found[1]] = found[2]
             if found[1] == 'positions':
                 self.before = [0] * len(found[2].split())
+            if found[1] == 'events':
+                self.events = {name: (collections.Counter(), collections.Counter())
+                               for name in found[2].split()}
         elif found := re.fullmatch(r'([a-z]+)=(.*)', line):
             if found[1] == 'calls':
                 count, *position = found[2].split()
@@ -75,10 +80,15 @@ class Profile:
     def cost(self, words):
         size = len(self.before)
         position = self.position(words[:size], True)
-        cost = int(words[size])
+        values = [int(word) for word in words[size:]]
+        if not values or len(values) > len(self.events):
+            raise ValueError('wrong number of events')
+        cost = values[0]
         me = self.at.get('ob'), self.at['fl'], self.at['fn']
         if self.call is None:
             self.own[me] += cost
+            for (own, _), value in zip(self.events.values(), values):
+                own[me] += value
             self.lines[me, self.at['fi'], position[-1]] += cost
             self.instructions[me[0], position[0]] += cost
         else:
@@ -86,4 +96,6 @@ class Profile:
                       self.at.pop('cfn'))
             self.calls[me, callee] += self.call
             self.inclusive[me, callee] += cost
+            for (_, inclusive), value in zip(self.events.values(), values):
+                inclusive[me, callee] += value
             self.call = None

@@ -136,14 +136,14 @@ static void emit_step_if_pending(struct emitter *e) {
     static const uint8_t trap[] = {0x9c,                                     // pushfq
                                    0x48, 0x81, 0x0c, 0x24, 0x00, 0x01, 0, 0, // or [rsp], TF
                                    0x9d};                                    // popfq
-    emit_spill(e, RCX);
+    emit8(e, 0x51); // push rcx
     emit_load_field32(e, RCX, TASK_PENDING);
     emit_bytes(e, (uint8_t[]){0xe3, 9 + sizeof trap}, 2); // jrcxz over the next
     emit_bytes(e, (uint8_t[]){0x64, 0xc6}, 2);            // mov byte fs:[stepping], 1
     emit_task_operand(e, 0, TASK_STEPPING);
     emit8(e, 1);
     emit_bytes(e, trap, sizeof trap);
-    emit_unspill(e, RCX);
+    emit8(e, 0x59); // pop rcx
 }
 
 // The caller has spilled rsp and rdi and is on the engine's stack. Flags are kept in ah and al.
@@ -214,12 +214,12 @@ uint64_t cache_gate_to(void (*function)(uint32_t, uint64_t, void *)) {
     static struct {
         void (*function)(uint32_t, uint64_t, void *);
         uint64_t gate;
-    } known[8];
+    } known[16];
     unsigned i = 0;
-    for (; i < 8 && known[i].function; i++)
+    for (; i < 16 && known[i].function; i++)
         if (known[i].function == function)
             return known[i].gate;
-    if (i == 8)
+    if (i == 16)
         fatal("internal error: too many fast calls");
     struct emitter e = {(uint8_t *)gates_end};
     known[i].function = function;

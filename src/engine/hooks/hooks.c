@@ -24,7 +24,6 @@
 
 const struct tool *tool;
 
-enum { SEGMENT_NONE, SEGMENT_FS, SEGMENT_GS };
 enum { FLAG_DIRECTION = 0x400 };
 
 void hooks_init(void) {
@@ -173,6 +172,7 @@ static void show_instruction(struct builder *b, struct insn *insn) {
         if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY &&
             operand->mem.type != ZYDIS_MEMOP_TYPE_AGEN &&
             insn->z.meta.category != ZYDIS_CATEGORY_WIDENOP &&
+            insn->z.meta.category != ZYDIS_CATEGORY_PREFETCH &&
             insn->z.meta.category != ZYDIS_CATEGORY_NOP)
             describe_access(insn, operand, &shown.accesses[shown.access_count++]);
     }
@@ -264,6 +264,21 @@ void tool_insert_count(struct tool_block *block, struct tool_count *count, unsig
     emit_unspill(e, RCX);
 }
 
+void tool_insert_word_count(struct tool_block *block, struct tool_count *count, unsigned word) {
+    struct builder *b = (struct builder *)block;
+    struct emitter *e = &b->e;
+    *count = (struct tool_count){.index_count = 0};
+    if (builder_flags_are_dead(b)) {
+        emit_bytes(e, (uint8_t[]){0x64, 0x48, 0x81}, 3); // add qword fs:[word], amount
+        emit_task_operand(e, 0, word_field(word));
+        amount_here(e, count);
+        return;
+    }
+    emit_spill(e, RCX);
+    emit_word_add(e, count, word);
+    emit_unspill(e, RCX);
+}
+
 void tool_insert_count_at(struct tool_block *block, struct tool_count *count, unsigned word,
                           unsigned index_word, uint32_t distance) {
     struct emitter *e = &((struct builder *)block)->e;
@@ -298,7 +313,7 @@ void tool_insert_set(struct tool_block *block, unsigned word, uint32_t value) {
     emit_store_field_imm(&((struct builder *)block)->e, word_field(word), value);
 }
 
-static void emit_fast_call(struct emitter *e, tool_fast_function *function, uint32_t argument) {
+void hooks_emit_fast_call(struct emitter *e, tool_fast_function *function, uint32_t argument) {
     emit_spill(e, RSP);
     emit_spill(e, RDI);
     emit_move_imm(e, RDI, argument);
@@ -314,18 +329,18 @@ void tool_insert_fast_call(struct tool_block *block, enum tool_condition conditi
     struct builder *b = (struct builder *)block;
     struct emitter *e = &b->e;
     if (condition == TOOL_ALWAYS) {
-        emit_fast_call(e, function, argument);
+        hooks_emit_fast_call(e, function, argument);
         return;
     }
     uint8_t *over;
-    if (condition == TOOL_IF_TAKEN) {
+    if (condition == TOOL_IF_TAKEN || condition == TOOL_IF_NOT_TAKEN) {
         const ZydisDecodedInstruction *z = &b->rest->z;
         if (z->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && (z->opcode & 0xf0) != 0x70)
             return; // loop, jrcxz: never between functions
-        emit8(e, 0x70 | ((z->opcode & 15) ^ 1));
+        emit8(e, 0x70 | ((z->opcode & 15) ^ (condition == TOOL_IF_TAKEN)));
         over = e->at;
         emit8(e, 0);
-        emit_fast_call(e, function, argument);
+        hooks_emit_fast_call(e, function, argument);
     } else {
         emit_spill(e, RCX);
         emit_load_field32(e, RCX, word_field(1));
@@ -333,7 +348,7 @@ void tool_insert_fast_call(struct tool_block *block, enum tool_condition conditi
         over = e->at;
         emit8(e, 0);
         emit_unspill(e, RCX);
-        emit_fast_call(e, function, argument);
+        hooks_emit_fast_call(e, function, argument);
         over[0] = e->at - (over + 1);
         emit_unspill(e, RCX);
         return;

@@ -36,6 +36,13 @@ void hooks_moved(uint64_t to, uint64_t from, uint64_t size);
 // While a block is translated: lets the tool insert code before the instruction.
 void hooks_translate(struct builder *, struct insn *, bool first);
 
+// Segments of accesses.
+enum { SEGMENT_NONE, SEGMENT_FS, SEGMENT_GS };
+struct emitter;
+void hooks_emit_fast_call(struct emitter *, tool_fast_function *, uint32_t argument);
+// Behind the block: what its checks of cache lines branch to (lines.c).
+void hooks_write_detours(struct builder *);
+
 // ---- functions ----
 
 // A function that something is done about when a block begins at its first instruction.

@@ -36,6 +36,14 @@ struct pending_exit {
     uint16_t version; // of the block that it leads to
 };
 
+// Code that stands behind the block: a call, from a branch and back.
+struct detour {
+    uint8_t *branch; // its rel32
+    uint8_t *back;
+    void (*function)(uint32_t, uint64_t, void *, uint64_t);
+    uint32_t argument;
+};
+
 struct builder {
     struct emitter e;
     uint8_t *begin; // where the block's code starts
@@ -52,7 +60,8 @@ struct builder {
     const struct insn *all;  // instructions of the block
     const struct insn *rest; // what the block still has, from the instruction at pc on
     unsigned rest_count;
-    unsigned state_count, exit_count;
+    unsigned state_count, exit_count, detour_count;
+    struct detour detours[BLOCK_INSTRUCTIONS * 6];
     struct block_state states[BLOCK_INSTRUCTIONS * 16];
     struct pending_exit exits[BLOCK_EXITS];
 };

@@ -214,6 +214,7 @@ static void translate_body(struct builder *b, const struct code_bytes *code, uns
     }
     if (!b->ended)
         builder_jump_exit(b, insn_next(&insns[count - 1]));
+    hooks_write_detours(b);
 }
 
 // Writes the stubs of the exits below *cold and fills in the link records.
@@ -253,7 +254,7 @@ static struct block *translate(const struct code_bytes *code, unsigned number, u
     b->units = version.units;
     b->force = version.forced;
     b->ended = b->together = false;
-    b->state_count = b->exit_count = 0;
+    b->state_count = b->exit_count = b->detour_count = 0;
     unsigned guest_size;
     unsigned count = decode_block(code, most, &guest_size);
 

@@ -8,30 +8,11 @@
 
 #include "tools/callgrind/counts.h"
 #include "tools/callgrind/functions.h"
+#include "tools/callgrind/runs.h"
 #include "tools/tools.h"
-
-enum { RUN_MOST = 128 };
-
-// The run under construction; the engine's lock guards it.
-static struct {
-    bool open;
-    uint64_t pc;
-    uint32_t function;
-    unsigned count;
-    uint8_t lengths[RUN_MOST];
-    struct tool_count inserted;
-} run;
 
 static struct code_place place; // of the instruction shown last
 static bool stack_moved;        // in the current block, rsp was loaded from somewhere else
-
-static void close_run(void) {
-    if (!run.open)
-        return;
-    run.open = false;
-    tool_fill_count(&run.inserted, counts_run(run.pc, run.function, run.lengths, run.count),
-                    run.count);
-}
 
 // Code without symbols belongs to what is called there, else to who runs it first.
 static uint32_t function_without_symbol(uint64_t pc) {
@@ -46,20 +27,9 @@ static uint32_t current_function(uint64_t pc) {
     return place.function ? counts_function(place.function) : function_without_symbol(pc);
 }
 
-static void open_run(struct tool_block *block, uint64_t pc) {
-    run.open = true;
-    run.pc = pc;
-    run.count = 0;
-    run.function = current_function(pc);
-    if (place.plt)
-        tool_insert_count_at(block, &run.inserted, WORD_TOTAL, WORD_SITE,
-                             COUNTS_SKIPPED * COUNTS_IDS);
-    else
-        tool_insert_count(block, &run.inserted, WORD_TOTAL);
-}
-
 static void on_block(struct tool_block *block, uint64_t pc) {
     stack_moved = false;
+    run_block();
     place = functions_at(pc);
     if (place.plt)
         return;
@@ -72,7 +42,7 @@ static void on_block(struct tool_block *block, uint64_t pc) {
 // ---- instructions that lead elsewhere ----------------------------------------------------------
 
 static uint32_t site_of(const struct tool_insn *insn, unsigned kind) {
-    return counts_site(insn->pc, run.function, kind);
+    return counts_site(insn->pc, run_function(), kind);
 }
 
 static void note_site(struct tool_block *block, const struct tool_insn *insn, unsigned kind) {
@@ -129,90 +99,14 @@ static bool moves_stack(const struct tool_insn *insn) {
     return bytes[1] == 0x8b && (modrm & 0x38) == 0x20 && !(bytes[0] & 4);
 }
 
-// ---- string instructions -----------------------------------------------------------------------
-
-enum { RAX, RCX, RSI = 6, RDI = 7 };
-
-struct repeat {
-    uint32_t id;
-    uint8_t opcode, width;
-    bool narrow; // counts with ecx
-    bool compares;
-    bool while_equal;
-};
-
-// How often cmps and scas run, which stop early; whether they stopped because of what they found.
-static uint64_t compared(const struct repeat *repeat, uint64_t most, bool *found) {
-    uint64_t left = tool_register(repeat->opcode & 8 ? RAX : RSI), right = tool_register(RDI);
-    int64_t step = tool_direction() * repeat->width;
-    for (uint64_t i = 0; i < most; i++) {
-        uint64_t a = left, b = 0;
-        if (!(repeat->opcode & 8)) {
-            a = 0;
-            if (tool_read(&a, left, repeat->width) != 0)
-                return i;
-            left += step;
-        }
-        if (tool_read(&b, right, repeat->width) != 0)
-            return i;
-        right += step;
-        if ((memcmp(&a, &b, repeat->width) == 0) != repeat->while_equal) {
-            *found = true;
-            return i + 1;
-        }
-    }
-    return most;
-}
-
-// Each step counts as an instruction, and so does the look at rcx that ends them.
-static void count_repeat(void *argument) {
-    const struct repeat *repeat = argument;
-    struct thread *thread = tool_thread_state();
-    uint64_t steps = tool_register(RCX);
-    bool found = false;
-    if (repeat->narrow)
-        steps = (uint32_t)steps;
-    if (repeat->compares)
-        steps = compared(repeat, steps, &found);
-    steps -= found;
-    thread->counters[(uint64_t)thread->area * COUNTS_IDS + repeat->id] += steps;
-    thread->words[WORD_TOTAL] += steps;
-}
-
-// movs, cmps, stos, lods, scas with a rep prefix; others carry it for other reasons.
-static bool is_repeated(const struct tool_insn *insn) {
-    uint8_t opcode = insn->bytes[insn->size - 1];
-    return insn->repeats && insn->access_count && insn->size <= 4 && opcode >= 0xa4 &&
-           opcode <= 0xaf && (opcode & 0xfe) != 0xa8;
-}
-
-static void show_repeat(struct tool_block *block, const struct tool_insn *insn) {
-    struct repeat *repeat = tool_allocate(sizeof *repeat);
-    uint8_t opcode = insn->bytes[insn->size - 1];
-    bool narrow = false, while_equal = false;
-    for (unsigned i = 0; i + 1 < insn->size; i++) {
-        narrow |= insn->bytes[i] == 0x67;
-        while_equal |= insn->bytes[i] == 0xf3;
-    }
-    *repeat = (struct repeat){.id = site_of(insn, COUNTS_REPEAT),
-                              .opcode = opcode,
-                              .width = insn->accesses[0].size,
-                              .narrow = narrow,
-                              .compares = (opcode & 0xf6) == 0xa6,
-                              .while_equal = while_equal};
-    tool_insert_call(block, count_repeat, repeat);
-}
-
 // ---- hooks -------------------------------------------------------------------------------------
 
 static void on_instruction(struct tool_block *block, const struct tool_insn *insn) {
-    if (!run.open) {
+    if (!run_is_open()) {
         place = functions_at(insn->pc);
-        open_run(block, insn->pc);
+        run_open(block, insn->pc, current_function(insn->pc), place.plt);
     }
-    run.lengths[run.count++] = insn->size;
-    if (is_repeated(insn))
-        show_repeat(block, insn);
+    run_add(block, insn);
     stack_moved |= moves_stack(insn);
     switch (insn->flow) {
     case TOOL_CALL:
@@ -228,10 +122,10 @@ static void on_instruction(struct tool_block *block, const struct tool_insn *ins
     default:
         break;
     }
-    bool ends = insn->flow != TOOL_NEXT || run.count == RUN_MOST;
+    bool ends = run_ends(insn);
     tool_keep_together(block, !ends);
     if (ends)
-        close_run();
+        run_close();
 }
 
 static void on_thread_started(void) {
@@ -260,7 +154,7 @@ const struct tool tool_callgrind = {
     .start = counts_start,
     .block = on_block,
     .instruction = on_instruction,
-    .block_done = close_run,
+    .block_done = run_close,
     .thread_started = on_thread_started,
     .thread_ended = on_thread_ended,
     .forking = counts_forking,

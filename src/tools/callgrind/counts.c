@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "engine/tool.h"
+#include "tools/callgrind/simulate.h"
 
 enum { BUCKETS = 1 << 16 };
 
@@ -29,7 +30,7 @@ static void give_up(const char *reason) {
     _exit(1);
 }
 
-static void *reserve(size_t size) {
+void *counts_reserve(size_t size) {
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
@@ -58,11 +59,22 @@ void counts_start(void) {
     counts_ids = (struct counts_id *)(file + COUNTS_AT_IDS);
     lengths_pool = file + COUNTS_AT_LENGTHS;
     function_pcs = (uint64_t *)(file + COUNTS_AT_FUNCTIONS);
-    id_next = reserve(sizeof *id_next * COUNTS_IDS);
-    function_next = reserve(sizeof *function_next * COUNTS_FUNCTIONS);
+    id_next = counts_reserve(sizeof *id_next * COUNTS_IDS);
+    function_next = counts_reserve(sizeof *function_next * COUNTS_FUNCTIONS);
     // Number 0 of everything stands for none.
     header->ids = header->functions = 1;
+    header->events = 1u << COUNTS_IR;
     header->magic = COUNTS_MAGIC;
+    simulate_start();
+}
+
+void counts_caches(const struct counts_cache shapes[3]) {
+    memcpy(header->caches, shapes, sizeof header->caches);
+}
+
+void counts_count_event(enum counts_event event) {
+    header->events |= 1u << event;
+    counts_many_events = true;
 }
 
 void counts_incomplete(void) {
@@ -77,6 +89,8 @@ static void point_into(struct thread *thread, uint8_t *part) {
     thread->frames = (struct counts_frame *)(part + COUNTS_AT_FRAMES);
     thread->top = thread->frames;
     thread->counters = (uint64_t *)(part + COUNTS_AT_COUNTERS);
+    thread->edge_events = (void *)(part + COUNTS_AT_EDGE_EVENTS);
+    thread->frame_events = (void *)(part + COUNTS_AT_FRAME_EVENTS);
     thread->counts->in_use = 1;
     thread->area = 0;
     tool_set_counters(thread->counters);
@@ -91,21 +105,23 @@ void counts_thread_start(struct thread *thread) {
     if (number == COUNTS_THREADS)
         counts_incomplete(); // no room for this thread's counts
     uint8_t *part = number < COUNTS_THREADS ? file + COUNTS_AT_THREADS + number * COUNTS_THREAD_SIZE
-                                            : reserve(COUNTS_THREAD_SIZE);
+                                            : counts_reserve(COUNTS_THREAD_SIZE);
     thread->number = number;
-    thread->depth = reserve(sizeof *thread->depth * COUNTS_FUNCTIONS);
-    thread->last_edge = reserve(sizeof *thread->last_edge * COUNTS_IDS);
-    thread->buckets = reserve(sizeof *thread->buckets * EDGE_BUCKETS);
-    thread->next_edge = reserve(sizeof *thread->next_edge * COUNTS_EDGES);
+    thread->depth = counts_reserve(sizeof *thread->depth * COUNTS_FUNCTIONS);
+    thread->last_edge = counts_reserve(sizeof *thread->last_edge * COUNTS_IDS);
+    thread->buckets = counts_reserve(sizeof *thread->buckets * EDGE_BUCKETS);
+    thread->next_edge = counts_reserve(sizeof *thread->next_edge * COUNTS_EDGES);
     thread->words = tool_thread_words();
-    thread->words[WORD_TOTAL] = thread->words[WORD_SITE] = 0;
+    memset(thread->words, 0, TOOL_WORDS * sizeof *thread->words);
     thread->function = 0;
     point_into(thread, part);
     edges_index(thread);
+    simulate_thread_start(thread);
 }
 
 void counts_thread_end(struct thread *thread) {
     thread_finish(thread);
+    simulate_thread_end(thread);
     munmap(thread->depth, sizeof *thread->depth * COUNTS_FUNCTIONS);
     munmap(thread->last_edge, sizeof *thread->last_edge * COUNTS_IDS);
     munmap(thread->buckets, sizeof *thread->buckets * EDGE_BUCKETS);
@@ -155,7 +171,8 @@ void counts_forked(void) {
     *header = known;
     free_thread_count = 0;
     thread->number = 0;
-    thread->words[WORD_TOTAL] = 0;
+    thread->words[WORD_TOTAL] = thread->words[WORD_READS] = thread->words[WORD_WRITES] = 0;
+    memset(thread->totals, 0, sizeof thread->totals);
     point_into(thread, file + COUNTS_AT_THREADS);
     frames_restore(thread, kept_frames, kept_frame_count);
 }
@@ -187,22 +204,28 @@ uint64_t counts_function_pc(uint32_t function) {
     return function_pcs[function];
 }
 
-static uint32_t find_or_add(const struct counts_id *wanted, const uint8_t *lengths) {
+static bool is_same(const struct counts_id *id, const struct counts_id *wanted,
+                    const uint8_t *lengths) {
+    return id->pc == wanted->pc && id->kind == wanted->kind && id->count == wanted->count &&
+           id->function == wanted->function &&
+           (lengths ? memcmp(lengths_pool + id->lengths, lengths, id->count) == 0
+                    : id->lengths == wanted->lengths);
+}
+
+// Several ids in a row are found by the first.
+static uint32_t find_or_add(const struct counts_id *wanted, unsigned number,
+                            const uint8_t *lengths) {
     uint32_t *bucket = &id_buckets[bucket_of(wanted->pc, wanted->kind << 16 | wanted->count)];
-    for (uint32_t at = *bucket; at; at = id_next[at]) {
-        const struct counts_id *id = &counts_ids[at];
-        if (id->pc == wanted->pc && id->kind == wanted->kind && id->count == wanted->count &&
-            id->function == wanted->function &&
-            (!lengths || memcmp(lengths_pool + id->lengths, lengths, id->count) == 0))
+    for (uint32_t at = *bucket; at; at = id_next[at])
+        if (is_same(&counts_ids[at], wanted, lengths))
             return at;
-    }
-    if (header->ids == COUNTS_IDS ||
+    if (header->ids + number > COUNTS_IDS ||
         (lengths && header->lengths + wanted->count > COUNTS_LENGTHS)) {
         counts_incomplete();
         return 0;
     }
     uint32_t at = header->ids;
-    counts_ids[at] = *wanted;
+    memcpy(&counts_ids[at], wanted, number * sizeof *wanted);
     if (lengths) {
         counts_ids[at].lengths = header->lengths;
         memcpy(lengths_pool + header->lengths, lengths, wanted->count);
@@ -210,16 +233,33 @@ static uint32_t find_or_add(const struct counts_id *wanted, const uint8_t *lengt
     }
     id_next[at] = *bucket;
     *bucket = at;
-    header->ids++;
+    header->ids += number;
     return at;
 }
 
 uint32_t counts_run(uint64_t pc, uint32_t function, const uint8_t *lengths, unsigned count) {
     struct counts_id id = {.pc = pc, .function = function, .count = count, .kind = COUNTS_RUN};
-    return find_or_add(&id, lengths);
+    return find_or_add(&id, 1, lengths);
 }
 
 uint32_t counts_site(uint64_t pc, uint32_t function, unsigned kind) {
-    struct counts_id id = {.pc = pc, .function = function, .kind = kind};
-    return find_or_add(&id, NULL);
+    static const enum counts_event events[GROUP_SIZE] = {
+        0, COUNTS_DR, COUNTS_I1MR, COUNTS_ILMR, COUNTS_D1MR, COUNTS_DLMR, COUNTS_BI, COUNTS_BIM};
+    struct counts_id ids[GROUP_SIZE];
+    for (unsigned i = 0; i < GROUP_SIZE; i++)
+        ids[i] = (struct counts_id){
+            .pc = pc, .function = function, .kind = i ? COUNTS_EVENT : kind, .count = events[i]};
+    return find_or_add(ids, simulate_caches || simulate_branches ? GROUP_SIZE : 1, NULL);
+}
+
+uint32_t counts_events(uint64_t pc, uint32_t function, enum counts_kind kind,
+                       enum counts_event first, enum counts_event second, uint32_t size) {
+    struct counts_id ids[2];
+    for (unsigned i = 0; i < 2; i++)
+        ids[i] = (struct counts_id){.pc = pc,
+                                    .function = function,
+                                    .lengths = size,
+                                    .count = i ? second : first,
+                                    .kind = kind};
+    return find_or_add(ids, 2, NULL);
 }

@@ -1,6 +1,9 @@
 // The file of counts (wire/call_counts.h): making it, parts for threads, ids and functions.
+// For callgrind and cachegrind.
 #ifndef QUERN_TOOLS_CALLGRIND_COUNTS_H
 #define QUERN_TOOLS_CALLGRIND_COUNTS_H
+
+#include <stddef.h>
 
 #include "tools/callgrind/events.h"
 
@@ -12,11 +15,17 @@ void counts_thread_start(struct thread *);
 void counts_thread_end(struct thread *);
 // Something found no room: the report says so.
 void counts_incomplete(void);
+void counts_caches(const struct counts_cache shapes[3]); // those that are simulated
+void counts_count_event(enum counts_event);              // the event is counted
+void *counts_reserve(size_t size);                       // memory, zeroed, to be unmapped
 
 // While code is translated, with the engine's lock held. 0 when there is no room.
 uint32_t counts_function(uint64_t pc);
 uint64_t counts_function_pc(uint32_t function);
 uint32_t counts_run(uint64_t pc, uint32_t function, const uint8_t *lengths, unsigned count);
 uint32_t counts_site(uint64_t pc, uint32_t function, unsigned kind);
+// Two events at an instruction, concerning so many bytes; the id of the second follows.
+uint32_t counts_events(uint64_t pc, uint32_t function, enum counts_kind, enum counts_event first,
+                       enum counts_event second, uint32_t size);
 
 #endif

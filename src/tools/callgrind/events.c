@@ -6,6 +6,7 @@
 #include "engine/tool.h"
 
 struct counts_id *counts_ids;
+bool counts_many_events;
 
 enum { FIRST_OWN_AREA = 4, TOP_LEVEL = 2 };
 
@@ -96,6 +97,37 @@ static uint32_t find_edge(struct thread *thread, uint32_t site, uint32_t functio
     return at;
 }
 
+// ---- events other than instructions -------------------------------------------------------------
+
+static void gather_totals(struct thread *thread) {
+    thread->totals[COUNTS_DR] = thread->words[WORD_READS];
+    thread->totals[COUNTS_DW] = thread->words[WORD_WRITES];
+}
+
+static void note_totals(struct thread *thread, const struct counts_frame *frame) {
+    uint64_t *entered = thread->frame_events[frame - thread->frames];
+    gather_totals(thread);
+    for (unsigned i = 1; i < COUNTS_EVENTS; i++)
+        entered[i] = thread->totals[i];
+}
+
+static void add_event_costs(struct thread *thread, const struct counts_frame *frame) {
+    const uint64_t *entered = thread->frame_events[frame - thread->frames];
+    uint64_t *costs = thread->edge_events[frame->edge];
+    gather_totals(thread);
+    for (unsigned i = 1; i < COUNTS_EVENTS; i++)
+        costs[i] += thread->totals[i] - entered[i];
+}
+
+// What happened since the marker was pushed is not part of the frames below it.
+static void take_out_events(struct thread *thread, const struct counts_frame *marker) {
+    const uint64_t *entered = thread->frame_events[marker - thread->frames];
+    gather_totals(thread);
+    for (const struct counts_frame *at = thread->frames; at < thread->top; at++)
+        for (unsigned i = 1; i < COUNTS_EVENTS; i++)
+            thread->frame_events[at - thread->frames][i] += thread->totals[i] - entered[i];
+}
+
 // ---- frames ------------------------------------------------------------------------------------
 
 static void set_top(struct thread *thread, struct counts_frame *top) {
@@ -118,6 +150,8 @@ static void push(struct thread *thread, uint32_t site, uint32_t function, uint64
     frame->function = thread->function;
     frame->area = thread->area;
     frame->marker = 0;
+    if (counts_many_events)
+        note_totals(thread, frame);
     thread->edges[frame->edge].calls++;
     set_top(thread, frame + 1);
     thread->depth[function] = depth;
@@ -130,6 +164,8 @@ static void pop_marker(struct thread *thread, const struct counts_frame *frame) 
     uint64_t cost = thread->words[WORD_TOTAL] - frame->entered;
     for (struct counts_frame *at = thread->frames; at < thread->top; at++)
         at->entered += cost;
+    if (counts_many_events)
+        take_out_events(thread, frame);
     if (thread->function)
         thread->depth[thread->function]--;
     *thread_site(thread) = frame->callee;
@@ -142,6 +178,8 @@ static void pop(struct thread *thread) {
         pop_marker(thread, frame);
     } else {
         thread->edges[frame->edge].cost += thread->words[WORD_TOTAL] - frame->entered;
+        if (counts_many_events)
+            add_event_costs(thread, frame);
         thread->depth[frame->callee]--;
     }
     thread->function = frame->function;
@@ -238,6 +276,8 @@ void thread_interrupted(struct thread *thread, uint64_t rsp) {
     frame->function = thread->function;
     frame->area = thread->area;
     frame->marker = 1;
+    if (counts_many_events)
+        note_totals(thread, frame);
     set_top(thread, frame + 1);
     *thread_site(thread) = 0;
     thread->function = 0;

@@ -13,12 +13,18 @@
 #include <stdint.h>
 #include "wire/call_counts.h"
 
-enum { WORD_TOTAL, WORD_SITE }; // the thread's words: its instructions so far; the last site
+// The thread's words: its instructions so far; the last site; with simulation, reads and writes.
+enum { WORD_TOTAL, WORD_SITE, WORD_READS, WORD_WRITES };
 
 // Of ids: the site jumps to what the loader has just bound; it stands for the call that led there.
 enum { SITE_RESOLVES = 0x8000 };
 
+// With simulation, the ids after a site: events of PLT entries that were reached from it.
+enum { GROUP_READS = 1, GROUP_CODE = 2, GROUP_DATA = 4, GROUP_BRANCH = 6, GROUP_SIZE = 8 };
+
 enum { EDGE_BUCKETS = 1 << 16 };
+
+struct simulation; // simulate.c
 
 // A thread's part of the file, and what is needed to find things in it.
 struct thread {
@@ -34,9 +40,15 @@ struct thread {
     uint32_t function; // of the context; 0: none yet
     uint32_t area;
     uint32_t number; // of the part of the file
+    // If there are more events than instructions.
+    struct simulation *simulation;
+    uint64_t totals[COUNTS_EVENTS];          // but for what is in words
+    uint64_t (*edge_events)[COUNTS_EVENTS];  // costs
+    uint64_t (*frame_events)[COUNTS_EVENTS]; // totals on entry
 };
 
 extern struct counts_id *counts_ids;
+extern bool counts_many_events; // there are others than instructions
 
 // The last site; inserted code writes 32 bits, and reading more would wait for the store.
 static inline uint32_t *thread_site(const struct thread *thread) {

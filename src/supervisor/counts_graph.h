@@ -1,0 +1,29 @@
+// From a file of counts (wire/call_counts.h) to a call graph with names.
+#ifndef QUERN_SUPERVISOR_COUNTS_GRAPH_H
+#define QUERN_SUPERVISOR_COUNTS_GRAPH_H
+
+#include <stdbool.h>
+
+#include "report/call_graph.h"
+#include "symbols/symbols.h"
+#include "wire/call_counts.h"
+
+struct counts_source {
+    int file;
+    int pid;
+    struct symbols *symbols;
+    bool show_below_main;
+    bool cachegrind; // events in its order
+};
+
+struct counts_result {
+    struct call_graph graph;
+    bool incomplete;
+    struct counts_cache caches[3]; // line 0: not simulated
+};
+
+// False: the file is not what it should be. Free the result in any case.
+bool counts_graph_read(const struct counts_source *, struct counts_result *);
+void counts_graph_free(struct counts_result *);
+
+#endif

@@ -1,0 +1,50 @@
+// Counts instructions for each source line, and what caches and branch prediction would make of
+// them; who calls whom is not followed.
+#include "tools/callgrind/counts.h"
+#include "tools/callgrind/functions.h"
+#include "tools/callgrind/runs.h"
+#include "tools/tools.h"
+
+static void on_start(void) {
+    runs_modify_is_read = runs_first_branch_goes_on = true;
+    counts_start();
+}
+
+static void on_block(struct tool_block *block, uint64_t pc) {
+    run_block();
+}
+
+static void on_instruction(struct tool_block *block, const struct tool_insn *insn) {
+    if (!run_is_open()) {
+        struct code_place place = functions_at(insn->pc);
+        run_open(block, insn->pc, place.function ? counts_function(place.function) : 0, false);
+    }
+    run_add(block, insn);
+    bool ends = run_ends(insn);
+    tool_keep_together(block, !ends);
+    if (ends)
+        run_close();
+}
+
+static void on_thread_started(void) {
+    counts_thread_start(tool_thread_state());
+}
+
+static void on_thread_ended(void) {
+    counts_thread_end(tool_thread_state());
+}
+
+const struct tool tool_cachegrind = {
+    .name = "cachegrind",
+    .thread_size = sizeof(struct thread),
+    .start = on_start,
+    .block = on_block,
+    .instruction = on_instruction,
+    .block_done = run_close,
+    .thread_started = on_thread_started,
+    .thread_ended = on_thread_ended,
+    .forking = counts_forking,
+    .forked = counts_forked,
+    .module = functions_add,
+    .unmapped = functions_drop,
+};

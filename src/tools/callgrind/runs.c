@@ -1,0 +1,351 @@
+#include "tools/callgrind/runs.h"
+
+#include <string.h>
+
+#include "tools/callgrind/counts.h"
+#include "tools/callgrind/simulate.h"
+
+enum { RUN_MOST = 128, NO_LINE = -1 };
+enum { RAX, RCX, RSI = 6, RDI = 7 };
+
+bool runs_modify_is_read, runs_first_branch_goes_on;
+
+// The run under construction.
+static struct {
+    bool open, plt;
+    uint64_t pc;
+    uint32_t function;
+    unsigned count, reads, writes;
+    uint8_t lengths[RUN_MOST];
+    struct tool_count inserted, inserted_reads, inserted_writes;
+} run;
+
+static uint64_t last_line; // of code, of the instruction before in the block
+
+void run_block(void) {
+    last_line = NO_LINE;
+}
+
+bool run_is_open(void) {
+    return run.open;
+}
+
+uint32_t run_function(void) {
+    return run.function;
+}
+
+void run_open(struct tool_block *block, uint64_t pc, uint32_t function, bool plt) {
+    run.open = true;
+    run.plt = plt;
+    run.pc = pc;
+    run.count = run.reads = run.writes = 0;
+    run.function = function;
+    if (plt)
+        tool_insert_count_at(block, &run.inserted, WORD_TOTAL, WORD_SITE,
+                             COUNTS_SKIPPED * COUNTS_IDS);
+    else
+        tool_insert_count(block, &run.inserted, WORD_TOTAL);
+    if (simulate_caches) {
+        tool_insert_word_count(block, &run.inserted_reads, WORD_READS);
+        tool_insert_word_count(block, &run.inserted_writes, WORD_WRITES);
+    }
+}
+
+void run_close(void) {
+    if (!run.open)
+        return;
+    run.open = false;
+    tool_fill_count(&run.inserted, counts_run(run.pc, run.function, run.lengths, run.count),
+                    run.count);
+    if (simulate_caches) {
+        tool_fill_count(&run.inserted_reads, 0, run.reads);
+        tool_fill_count(&run.inserted_writes, 0, run.writes);
+    }
+}
+
+bool run_ends(const struct tool_insn *insn) {
+    return insn->flow != TOOL_NEXT || run.count == RUN_MOST;
+}
+
+// An atomic change of memory is modelled as a loop that reads and then tries to change what it has
+// read, until it succeeds: at once.
+static bool is_attempt(const struct tool_insn *insn) {
+    unsigned at = 0;
+    bool locked = false;
+    if (!insn->access_count || !insn->accesses[0].writes || !insn->accesses[0].reads)
+        return false;
+    for (; at < insn->size &&
+           (insn->bytes[at] == 0xf0 || insn->bytes[at] == 0x66 || (insn->bytes[at] & 0xfe) == 0xf2);
+         at++)
+        locked |= insn->bytes[at] == 0xf0;
+    if (at < insn->size && (insn->bytes[at] & 0xf0) == 0x40)
+        at++;
+    if (at + 1 >= insn->size)
+        return false;
+    uint8_t opcode = insn->bytes[at], second = insn->bytes[at + 1];
+    if (opcode == 0x0f && ((second & 0xfe) == 0xb0 || second == 0xc7))
+        return false; // cmpxchg does not try again
+    return locked || (opcode & 0xfe) == 0x86;
+}
+
+// ---- caches ------------------------------------------------------------------------------------
+
+static uint32_t size_of(const struct tool_access *access) {
+    return access->size < simulate_line ? access->size : simulate_line;
+}
+
+static bool is_read(const struct tool_access *access) {
+    return !access->writes || (access->reads && runs_modify_is_read);
+}
+
+static uint32_t misses_of(const struct tool_insn *insn, const struct tool_access *access) {
+    bool read = is_read(access);
+    return counts_events(insn->pc, run.function, run.plt ? COUNTS_PLT : COUNTS_EVENT,
+                         read ? COUNTS_D1MR : COUNTS_D1MW, read ? COUNTS_DLMR : COUNTS_DLMW,
+                         size_of(access));
+}
+
+// The lines of the instruction that are not the one used last anyhow.
+static void check_code(struct tool_block *block, const struct tool_insn *insn) {
+    unsigned bits = simulate_code_bits;
+    uint64_t first = insn->pc >> bits, last = (insn->pc + insn->size - 1) >> bits;
+    uint32_t id = 0;
+    for (uint64_t line = first; line <= last; line++) {
+        if (line == last_line)
+            continue;
+        if (!id)
+            id = counts_events(insn->pc, run.function, run.plt ? COUNTS_PLT : COUNTS_EVENT,
+                               COUNTS_I1MR, COUNTS_ILMR, insn->size);
+        if (id)
+            tool_insert_code_line_check(block, line, simulate_code, id);
+    }
+    last_line = last;
+}
+
+static void check_access(struct tool_block *block, const struct tool_insn *insn,
+                         const struct tool_access *access) {
+    uint32_t id = misses_of(insn, access);
+    struct tool_access checked = *access;
+    checked.size = size_of(access);
+    if (id)
+        tool_insert_line_check(block, &checked, simulate_data, id);
+}
+
+// Reads come before writes.
+static unsigned check_accesses(struct tool_block *block, const struct tool_insn *insn) {
+    unsigned reads = 0, writes = 0;
+    for (unsigned pass = 0; pass < 2; pass++) {
+        for (unsigned i = 0; i < insn->access_count && reads + writes < 3; i++) {
+            const struct tool_access *access = &insn->accesses[i];
+            if (access->writes != pass)
+                continue;
+            if (i == 0 && is_attempt(insn)) {
+                struct tool_access read = *access;
+                read.writes = false;
+                check_access(block, insn, &read);
+                reads++;
+            } else {
+                check_access(block, insn, access);
+            }
+            *(is_read(access) ? &reads : &writes) += 1;
+        }
+    }
+    run.reads += reads;
+    run.writes += writes;
+    if (run.plt && reads)
+        tool_insert_fast_call(block, TOOL_ALWAYS, simulate_plt, reads);
+    return reads << 4 | writes << 6;
+}
+
+// ---- string instructions -----------------------------------------------------------------------
+
+struct repeat {
+    uint32_t id;
+    uint8_t opcode, width;
+    bool narrow; // counts with ecx
+    bool compares;
+    bool while_equal;
+    // With simulation, ids of events; 0: none.
+    uint32_t source_misses, target_misses; // at rsi, at rdi
+    uint32_t accesses;                     // reads; writes follow
+    uint32_t branches;
+    uint8_t reads, writes; // of a step
+};
+
+// How often cmps and scas run, which stop early; whether they stopped because of what they found.
+static uint64_t compared(const struct repeat *repeat, uint64_t most, bool *found) {
+    uint64_t left = tool_register(repeat->opcode & 8 ? RAX : RSI), right = tool_register(RDI);
+    int64_t step = tool_direction() * repeat->width;
+    for (uint64_t i = 0; i < most; i++) {
+        uint64_t a = left, b = 0;
+        if (!(repeat->opcode & 8)) {
+            a = 0;
+            if (tool_read(&a, left, repeat->width) != 0)
+                return i;
+            left += step;
+        }
+        if (tool_read(&b, right, repeat->width) != 0)
+            return i;
+        right += step;
+        if ((memcmp(&a, &b, repeat->width) == 0) != repeat->while_equal) {
+            *found = true;
+            return i + 1;
+        }
+    }
+    return most;
+}
+
+static void refer_steps(struct thread *thread, const struct repeat *repeat, uint64_t steps) {
+    uint64_t source = tool_register(RSI), target = tool_register(RDI);
+    int64_t step = tool_direction() * repeat->width;
+    uint64_t *accesses = thread->counters + (uint64_t)thread->area * COUNTS_IDS + repeat->accesses;
+    accesses[0] += repeat->reads * steps;
+    accesses[1] += repeat->writes * steps;
+    thread->words[WORD_READS] += repeat->reads * steps;
+    thread->words[WORD_WRITES] += repeat->writes * steps;
+    for (uint64_t i = 0; i < steps; i++, source += step, target += step) {
+        if (repeat->source_misses)
+            simulate_data(repeat->source_misses, 0, thread, source);
+        if (repeat->target_misses)
+            simulate_data(repeat->target_misses, 0, thread, target);
+    }
+}
+
+static void predict(struct thread *thread, uint32_t id, bool taken) {
+    if (taken)
+        simulate_taken(id, 0, thread);
+    else
+        simulate_not_taken(id, 0, thread);
+}
+
+// Before each step there is a branch by rcx, after each step of cmps and scas one by what was
+// found. Both are taken to go on, but for the first kind if there are both, where the tools differ.
+static void predict_steps(struct thread *thread, const struct repeat *repeat, uint64_t steps,
+                          bool found) {
+    bool goes_on = runs_first_branch_goes_on || !repeat->compares;
+    for (uint64_t i = 0; i < steps; i++) {
+        predict(thread, repeat->branches, goes_on);
+        if (repeat->compares)
+            predict(thread, repeat->branches, !found || i < steps - 1);
+    }
+    if (!found)
+        predict(thread, repeat->branches, !goes_on);
+}
+
+// Each step counts as an instruction, and so does the look at rcx that ends them.
+static void count_repeat(void *argument) {
+    const struct repeat *repeat = argument;
+    struct thread *thread = tool_thread_state();
+    uint64_t steps = tool_register(RCX);
+    bool found = false;
+    if (repeat->narrow)
+        steps = (uint32_t)steps;
+    if (repeat->compares)
+        steps = compared(repeat, steps, &found);
+    if (repeat->accesses)
+        refer_steps(thread, repeat, steps);
+    if (repeat->branches)
+        predict_steps(thread, repeat, steps, found);
+    steps -= found;
+    thread->counters[(uint64_t)thread->area * COUNTS_IDS + repeat->id] += steps;
+    thread->words[WORD_TOTAL] += steps;
+}
+
+// movs, cmps, stos, lods, scas with a rep prefix; others carry it for other reasons.
+static bool is_repeated(const struct tool_insn *insn) {
+    uint8_t opcode = insn->bytes[insn->size - 1];
+    return insn->repeats && insn->access_count && insn->size <= 4 && opcode >= 0xa4 &&
+           opcode <= 0xaf && (opcode & 0xfe) != 0xa8;
+}
+
+static void show_repeat(struct tool_block *block, const struct tool_insn *insn) {
+    struct repeat *repeat = tool_allocate(sizeof *repeat);
+    uint8_t opcode = insn->bytes[insn->size - 1];
+    bool narrow = false, while_equal = false;
+    for (unsigned i = 0; i + 1 < insn->size; i++) {
+        narrow |= insn->bytes[i] == 0x67;
+        while_equal |= insn->bytes[i] == 0xf3;
+    }
+    *repeat = (struct repeat){.id = counts_site(insn->pc, run.function, COUNTS_REPEAT),
+                              .opcode = opcode,
+                              .width = insn->accesses[0].size,
+                              .narrow = narrow,
+                              .compares = (opcode & 0xf6) == 0xa6,
+                              .while_equal = while_equal};
+    if (simulate_caches)
+        repeat->accesses =
+            counts_events(insn->pc, run.function, COUNTS_EVENT, COUNTS_DR, COUNTS_DW, 0);
+    for (unsigned i = 0; repeat->accesses && i < insn->access_count; i++) {
+        const struct tool_access *access = &insn->accesses[i];
+        uint32_t misses = misses_of(insn, access);
+        *(access->base == RSI ? &repeat->source_misses : &repeat->target_misses) = misses;
+        *(is_read(access) ? &repeat->reads : &repeat->writes) += 1;
+    }
+    if (simulate_branches)
+        repeat->branches =
+            counts_events(insn->pc, run.function, COUNTS_EVENT, COUNTS_BC, COUNTS_BCM, 0);
+    tool_insert_call(block, count_repeat, repeat);
+}
+
+// ---- branches ----------------------------------------------------------------------------------
+
+struct counted_branch {
+    uint32_t id;
+    uint8_t opcode;
+};
+
+// loop and jrcxz, which do not go by flags alone
+static void count_branch(void *argument) {
+    const struct counted_branch *branch = argument;
+    uint64_t count = tool_register(RCX);
+    bool taken = branch->opcode == 0xe3 ? count == 0 : count != 1;
+    if (taken)
+        simulate_taken(branch->id, 0, tool_thread_state());
+    else
+        simulate_not_taken(branch->id, 0, tool_thread_state());
+}
+
+static void show_branch(struct tool_block *block, const struct tool_insn *insn) {
+    uint8_t opcode = insn->bytes[insn->size - 2];
+    uint32_t id = counts_events(insn->pc, run.function, COUNTS_EVENT, COUNTS_BC, COUNTS_BCM, 0);
+    if (!id)
+        return;
+    if (insn->size <= 3 && (opcode & 0xfc) == 0xe0) {
+        struct counted_branch *branch = tool_allocate(sizeof *branch);
+        *branch = (struct counted_branch){id, opcode};
+        tool_insert_call(block, count_branch, branch);
+    } else {
+        tool_insert_fast_call(block, TOOL_IF_TAKEN, simulate_taken, id);
+        tool_insert_fast_call(block, TOOL_IF_NOT_TAKEN, simulate_not_taken, id);
+    }
+}
+
+static void show_branches(struct tool_block *block, const struct tool_insn *insn) {
+    if (insn->flow == TOOL_BRANCH) {
+        show_branch(block, insn);
+    } else if (is_attempt(insn)) {
+        uint32_t id = counts_events(insn->pc, run.function, COUNTS_EVENT, COUNTS_BC, COUNTS_BCM, 0);
+        if (id)
+            tool_insert_fast_call(block, TOOL_ALWAYS, simulate_not_taken, id);
+    } else if ((insn->flow == TOOL_JUMP || insn->flow == TOOL_CALL) && !insn->target) {
+        uint32_t id = counts_events(insn->pc, run.function, run.plt ? COUNTS_PLT : COUNTS_EVENT,
+                                    COUNTS_BI, COUNTS_BIM, 0);
+        if (id)
+            tool_insert_target_call(block, simulate_indirect, id);
+    }
+}
+
+// ---- instructions ------------------------------------------------------------------------------
+
+void run_add(struct tool_block *block, const struct tool_insn *insn) {
+    unsigned accesses = 0;
+    if (simulate_caches)
+        check_code(block, insn);
+    if (is_repeated(insn))
+        show_repeat(block, insn);
+    else if (simulate_caches)
+        accesses = check_accesses(block, insn);
+    if (simulate_branches)
+        show_branches(block, insn);
+    run.lengths[run.count++] = insn->size | accesses;
+}

@@ -1,0 +1,26 @@
+// What callgrind and cachegrind insert alike: runs of instructions are counted where they are
+// begun; with simulation, accesses and branches are looked at one by one.
+//
+// All functions are called while code is translated, with the engine's lock held.
+#ifndef QUERN_TOOLS_CALLGRIND_RUNS_H
+#define QUERN_TOOLS_CALLGRIND_RUNS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/tool.h"
+
+// An instruction that reads and writes one place counts as one access; of which kind, the tools
+// differ. So does the sense of the branch by rcx in string instructions that compare.
+extern bool runs_modify_is_read, runs_first_branch_goes_on;
+
+void run_block(void); // a block begins
+bool run_is_open(void);
+// From pc on, for a function; a run of a PLT entry counts for whoever called it.
+void run_open(struct tool_block *, uint64_t pc, uint32_t function, bool plt);
+uint32_t run_function(void);
+void run_add(struct tool_block *, const struct tool_insn *);
+bool run_ends(const struct tool_insn *); // with this instruction
+void run_close(void);                    // if one is open
+
+#endif

@@ -1,0 +1,229 @@
+#include "tools/callgrind/simulate.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "engine/tool.h"
+#include "tools/callgrind/counts.h"
+
+#pragma GCC target("general-regs-only")
+
+enum { HISTORY_BITS = 7, ADDRESS_BITS = 7, TARGETS = 512 };
+
+bool simulate_caches, simulate_branches;
+unsigned simulate_code_bits;
+uint32_t simulate_line;
+
+struct cache {
+    uint64_t *lines; // by set, the one used last first; 0: none
+    uint64_t mask;   // sets - 1
+    unsigned ways, bits;
+};
+
+struct simulation {
+    struct cache code, data, last;
+    uint32_t history;
+    uint8_t conditions[1 << (HISTORY_BITS + ADDRESS_BITS)];
+    uint64_t targets[TARGETS];
+};
+
+enum { CACHES = 3 };
+static struct counts_cache shapes[CACHES];
+
+// ---- caches ------------------------------------------------------------------------------------
+
+// Whether the line was there; it is the one used last then.
+static bool use(const struct cache *cache, uint64_t line) {
+    uint64_t *set = cache->lines + (line & cache->mask) * cache->ways;
+    unsigned at = 0;
+    while (at < cache->ways && set[at] != line)
+        at++;
+    bool found = at < cache->ways;
+    for (unsigned i = found ? at : cache->ways - 1; i > 0; i--)
+        set[i] = set[i - 1];
+    set[0] = line;
+    return found;
+}
+
+static bool use_all(const struct cache *cache, uint64_t address, uint32_t size) {
+    uint64_t first = address >> cache->bits, last = (address + size - 1) >> cache->bits;
+    bool found = use(cache, first);
+    return last == first ? found : use(cache, last) & found;
+}
+
+static void count(struct thread *thread, uint32_t id, enum counts_event event) {
+    thread->counters[(uint64_t)thread->area * COUNTS_IDS + id]++;
+    thread->totals[event]++;
+}
+
+// An event at a PLT entry counts at the site that it was reached from.
+static uint32_t placed(const struct thread *thread, uint32_t id) {
+    if (counts_ids[id].kind != COUNTS_PLT)
+        return id;
+    uint32_t site = *thread_site(thread);
+    switch (counts_ids[id].count) {
+    case COUNTS_I1MR:
+        return site ? site + GROUP_CODE : 0;
+    case COUNTS_BI:
+        return site ? site + GROUP_BRANCH : 0;
+    default:
+        return site ? site + GROUP_DATA : 0;
+    }
+}
+
+static void refer(struct thread *thread, uint32_t id, uint64_t address,
+                  const struct cache *first_level, enum tool_cache kind) {
+    const struct counts_id *info = &counts_ids[id];
+    struct simulation *simulation = thread->simulation;
+    uint32_t size = info->lengths;
+    if (!use_all(first_level, address, size)) {
+        bool found = use_all(&simulation->last, address, size);
+        uint32_t at = placed(thread, id);
+        if (at) {
+            count(thread, at, info->count);
+            if (!found)
+                count(thread, at + 1, info->count + COUNTS_ILMR - COUNTS_I1MR);
+        }
+    }
+    uint64_t first = address >> first_level->bits;
+    uint64_t last = (address + size - 1) >> first_level->bits;
+    tool_used_line(kind, first);
+    if (last != first)
+        tool_used_line(kind, last);
+}
+
+void simulate_code(uint32_t id, uint64_t rsp, void *state, uint64_t address) {
+    struct thread *thread = state;
+    refer(thread, id, counts_ids[id].pc, &thread->simulation->code, TOOL_CACHE_CODE);
+}
+
+void simulate_data(uint32_t id, uint64_t rsp, void *state, uint64_t address) {
+    struct thread *thread = state;
+    refer(thread, id, address, &thread->simulation->data, TOOL_CACHE_DATA);
+}
+
+void simulate_plt(uint32_t reads, uint64_t rsp, void *state) {
+    struct thread *thread = state;
+    uint32_t site = *thread_site(thread);
+    if (site)
+        thread->counters[(uint64_t)thread->area * COUNTS_IDS + site + GROUP_READS] += reads;
+}
+
+// ---- branches ----------------------------------------------------------------------------------
+
+static void branch(struct thread *thread, uint32_t id, bool taken) {
+    struct simulation *simulation = thread->simulation;
+    uint32_t past = simulation->history & ((1u << HISTORY_BITS) - 1);
+    uint32_t low = counts_ids[id].pc & ((1u << ADDRESS_BITS) - 1);
+    uint8_t *counter = &simulation->conditions[low << HISTORY_BITS | past];
+    count(thread, id, COUNTS_BC);
+    if ((*counter >= 2) != taken)
+        count(thread, id + 1, COUNTS_BCM);
+    if (taken && *counter < 3)
+        ++*counter;
+    else if (!taken && *counter > 0)
+        --*counter;
+    simulation->history = simulation->history << 1 | taken;
+}
+
+void simulate_taken(uint32_t id, uint64_t rsp, void *state) {
+    branch(state, id, true);
+}
+
+void simulate_not_taken(uint32_t id, uint64_t rsp, void *state) {
+    branch(state, id, false);
+}
+
+void simulate_indirect(uint32_t id, uint64_t rsp, void *state, uint64_t target) {
+    struct thread *thread = state;
+    uint64_t *expected = &thread->simulation->targets[counts_ids[id].pc % TARGETS];
+    uint32_t at = placed(thread, id);
+    if (at) {
+        count(thread, at, COUNTS_BI);
+        if (*expected != target)
+            count(thread, at + 1, COUNTS_BIM);
+    }
+    *expected = target;
+}
+
+// ---- start -------------------------------------------------------------------------------------
+
+// SIZE,WAYS,LINE, as the supervisor has checked it
+static void read_shape(const char *option, struct counts_cache *shape) {
+    const char *text = tool_option(option);
+    char *end;
+    if (!text)
+        return;
+    shape->size = strtoul(text, &end, 10);
+    shape->assoc = strtoul(end + 1, &end, 10);
+    shape->line = strtoul(end + 1, &end, 10);
+}
+
+static bool is_on(const char *option) {
+    const char *value = tool_option(option);
+    return value && strcmp(value, "yes") == 0;
+}
+
+static uint64_t sets_of(const struct counts_cache *shape) {
+    return shape->size / shape->assoc / shape->line;
+}
+
+void simulate_start(void) {
+    static const char *const options[CACHES] = {"cache-I1", "cache-D1", "cache-LL"};
+    simulate_branches = is_on("simulate-branches");
+    simulate_caches = is_on("simulate-caches");
+    for (unsigned i = COUNTS_BC; simulate_branches && i <= COUNTS_BIM; i++)
+        counts_count_event(i);
+    if (!simulate_caches)
+        return;
+    for (unsigned i = COUNTS_DR; i <= COUNTS_DLMW; i++)
+        counts_count_event(i);
+    simulate_line = UINT32_MAX;
+    for (unsigned i = 0; i < CACHES; i++) {
+        read_shape(options[i], &shapes[i]);
+        if (shapes[i].line < simulate_line)
+            simulate_line = shapes[i].line;
+    }
+    simulate_code_bits = __builtin_ctz(shapes[0].line);
+    counts_caches(shapes);
+    tool_set_lines(TOOL_CACHE_CODE, __builtin_ctz(shapes[0].line), sets_of(&shapes[0]));
+    tool_set_lines(TOOL_CACHE_DATA, __builtin_ctz(shapes[1].line), sets_of(&shapes[1]));
+}
+
+static void make_cache(struct cache *cache, const struct counts_cache *shape) {
+    cache->bits = __builtin_ctz(shape->line);
+    cache->ways = shape->assoc;
+    cache->mask = sets_of(shape) - 1;
+    cache->lines = counts_reserve(shape->size / shape->line * sizeof *cache->lines);
+}
+
+static void free_cache(struct cache *cache, const struct counts_cache *shape) {
+    munmap(cache->lines, shape->size / shape->line * sizeof *cache->lines);
+}
+
+void simulate_thread_start(struct thread *thread) {
+    if (!simulate_caches && !simulate_branches)
+        return;
+    struct simulation *simulation = counts_reserve(sizeof *simulation);
+    thread->simulation = simulation;
+    if (simulate_caches) {
+        tool_forget_lines();
+        make_cache(&simulation->code, &shapes[0]);
+        make_cache(&simulation->data, &shapes[1]);
+        make_cache(&simulation->last, &shapes[2]);
+    }
+}
+
+void simulate_thread_end(struct thread *thread) {
+    struct simulation *simulation = thread->simulation;
+    if (!simulation)
+        return;
+    if (simulate_caches) {
+        free_cache(&simulation->code, &shapes[0]);
+        free_cache(&simulation->data, &shapes[1]);
+        free_cache(&simulation->last, &shapes[2]);
+    }
+    munmap(simulation, sizeof *simulation);
+    thread->simulation = NULL;
+}

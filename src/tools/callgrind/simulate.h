@@ -1,0 +1,40 @@
+// Simulated caches and branch prediction, the same for every processor: what a program would meet
+// on a plain one. Each thread has its own.
+//
+// Caches: I1, D1, and LL behind both; sets chosen by the low bits of a line's number, least
+// recently used lines go first, writes bring lines in like reads. An access that lies in two lines
+// is one access, and at most one miss.
+//
+// Branches: a conditional one is predicted by one of 16384 two-bit counters, chosen by the low 7
+// bits of its address and the outcomes of the last 7; an indirect one to go where the last went
+// whose address has the same low 9 bits. Returns are always predicted.
+//
+// The functions named simulate_* are fast calls (engine/tool.h): general registers only.
+#ifndef QUERN_TOOLS_CALLGRIND_SIMULATE_H
+#define QUERN_TOOLS_CALLGRIND_SIMULATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tools/callgrind/events.h"
+
+extern bool simulate_caches, simulate_branches;
+extern unsigned simulate_code_bits; // of I1: a line has so many bits
+extern uint32_t simulate_line;      // bytes of the smallest line: no access counts for more
+
+void simulate_start(void); // reads options
+void simulate_thread_start(struct thread *);
+void simulate_thread_end(struct thread *);
+
+// The argument is the id of the event of a miss in the first level; the one after it is the event
+// of a miss in the last.
+void simulate_code(uint32_t id, uint64_t rsp, void *thread, uint64_t address);
+void simulate_data(uint32_t id, uint64_t rsp, void *thread, uint64_t address);
+// The argument is the id of the event of a branch; the one after it is that of a wrong prediction.
+void simulate_taken(uint32_t id, uint64_t rsp, void *thread);
+void simulate_not_taken(uint32_t id, uint64_t rsp, void *thread);
+void simulate_indirect(uint32_t id, uint64_t rsp, void *thread, uint64_t target);
+// A PLT entry has read its pointer; counts at the site that it was reached from.
+void simulate_plt(uint32_t reads, uint64_t rsp, void *thread);
+
+#endif
