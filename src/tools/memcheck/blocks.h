@@ -34,6 +34,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "tools/memcheck/heap.h"
+#include "wire/findings.h"
 
 enum {
     SEGMENT_BITS = 22,
@@ -172,7 +173,7 @@ struct heap {
     struct queue freed, freed_large;
     struct queue_chunk *spare;
     uint64_t freed_volume, published_volume;
-    _Atomic uint64_t allocations, frees, bytes, bytes_freed; // written by the owner
+    struct ledger_heap *counters, own_counters; // written by the owner
     struct heap *next;                                       // of all
     bool is_idle;                                            // its thread has ended
 };

@@ -57,10 +57,6 @@ void errors_thread_started(void) {
         prctl(PR_GET_NAME, program_name);
 }
 
-void errors_thread_ended(void) {
-    ledger_thread_ended();
-}
-
 void errors_disable(int by) {
     disabled += by;
 }

@@ -21,7 +21,6 @@ enum parameter_fault { PARAMETER_REGISTER, PARAMETER_UNADDRESSABLE, PARAMETER_UN
 void errors_start(void); // reads options; before any other thread
 void errors_forked(void);
 void errors_thread_started(void);
-void errors_thread_ended(void);
 void error_access(uint64_t address, size_t size, bool write);
 void error_condition(uint32_t origin);
 void error_value(unsigned size, uint32_t origin);
@@ -38,8 +37,8 @@ void error_core_memory(const char *what, uint64_t address); // a signal frame th
 // ---- what the heap has done, where the supervisor sees it even if the process is killed ----
 
 struct ledger_heap; // wire/findings.h
-// The calling thread's own counters, to be added to without atomics. They last until
-// errors_thread_ended; never NULL.
+// Counters for one more heap, which nobody else writes; never NULL. With very many heaps, the last
+// ones share theirs, and a killed process's totals may be a little too low.
 struct ledger_heap *errors_heap_counters(void);
 
 // ---- leaks (leaks.c finds them; the supervisor suppresses, prints and counts) ----

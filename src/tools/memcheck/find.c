@@ -247,11 +247,12 @@ size_t heap_list_live(uint64_t from, struct heap_block *blocks, size_t room) {
 struct heap_totals heap_totals(void) {
     struct heap_totals totals = declared_totals();
     for (struct heap *heap = heap_first(); heap; heap = heap->next) {
-        totals.allocations += heap->allocations;
-        totals.frees += heap->frees;
-        totals.bytes += heap->bytes;
-        totals.live_bytes += heap->bytes - heap->bytes_freed;
-        totals.live_blocks += heap->allocations - heap->frees;
+        const struct ledger_heap *counters = heap->counters;
+        totals.allocations += counters->allocations;
+        totals.frees += counters->frees;
+        totals.bytes += counters->bytes;
+        totals.live_bytes += counters->bytes - counters->freed_bytes;
+        totals.live_blocks += counters->allocations - counters->frees;
     }
     return totals;
 }

@@ -22,9 +22,9 @@ static struct heap *heap_of_thread(void) {
 }
 
 // Only the thread that owns the counter writes it.
-static void count(_Atomic uint64_t *counter, uint64_t amount) {
-    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + amount,
-                          memory_order_relaxed);
+static void count(uint64_t *counter, uint64_t amount) {
+    __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + amount,
+                     __ATOMIC_RELAXED);
 }
 
 struct filling {
@@ -357,8 +357,8 @@ uint64_t heap_allocate(size_t size, size_t alignment, enum heap_maker maker, boo
     uint64_t block = LIKELY(need < HUGE_LEAST) ? place(heap, need, size, alignment, maker, zeroed)
                                                : place_huge(heap, size, alignment, maker, zeroed);
     if (LIKELY(block)) {
-        count(&heap->allocations, 1);
-        count(&heap->bytes, size);
+        count(&heap->counters->allocations, 1);
+        count(&heap->counters->bytes, size);
     }
     return block;
 }
@@ -430,8 +430,8 @@ static bool give_up(uint64_t address, const struct found *found) {
     if (heap_options.free_fill >= 0)
         fill(address, found->size, heap_options.free_fill);
     quarantine(heap, address, found->size);
-    count(&heap->frees, 1);
-    count(&heap->bytes_freed, found->size);
+    count(&heap->counters->frees, 1);
+    count(&heap->counters->freed_bytes, found->size);
     return true;
 }
 

@@ -49,6 +49,10 @@ struct heap_totals {
     uint64_t live_blocks, live_bytes;
 };
 struct heap_totals heap_totals(void);
+// Gives counters to the heap of a thread, where others can see them too; before the first block. If
+// it is not set, heaps keep their own.
+struct ledger_heap; // wire/findings.h
+extern struct ledger_heap *(*heap_make_counters)(void);
 
 // While all other threads are stopped (leaks.c), without locks and malloc: live blocks, declared
 // ones included, in order of address, from the first that starts at `from` or later, at most

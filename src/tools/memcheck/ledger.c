@@ -18,9 +18,6 @@
 static struct ledger *ledger;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t used_threads; // entries of ledger->threads that were ever given away
-static uint32_t free_threads[LEDGER_THREADS];
-static uint32_t free_thread_count;
-static _Thread_local struct ledger_heap *own;
 
 // Mapped at once, so that no descriptor is left for the target to meet.
 static struct ledger *make(void *where) {
@@ -82,29 +79,11 @@ void ledger_forked(void) {
 
 // ---- the heap's counters -----------------------------------------------------------------------
 
-// Counters are never set back: who gets them next goes on adding.
 struct ledger_heap *errors_heap_counters(void) {
-    if (own)
-        return own;
     pthread_mutex_lock(&lock);
-    // With more threads than entries, the last is shared: rather a wrong count than none.
-    uint32_t entry = free_thread_count                   ? free_threads[--free_thread_count]
-                     : used_threads < LEDGER_THREADS - 1 ? used_threads++
-                                                         : LEDGER_THREADS - 1;
+    uint32_t entry = used_threads < LEDGER_THREADS - 1 ? used_threads++ : LEDGER_THREADS - 1;
     pthread_mutex_unlock(&lock);
-    own = &ledger->threads[entry];
-    return own;
-}
-
-void ledger_thread_ended(void) {
-    if (!own)
-        return;
-    uint32_t entry = (uint32_t)(own - ledger->threads);
-    pthread_mutex_lock(&lock);
-    if (entry != LEDGER_THREADS - 1)
-        free_threads[free_thread_count++] = entry;
-    pthread_mutex_unlock(&lock);
-    own = NULL;
+    return &ledger->threads[entry];
 }
 
 void ledger_note_heap(void) {

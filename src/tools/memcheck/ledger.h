@@ -13,7 +13,6 @@
 
 void ledger_start(void);
 void ledger_forked(void); // a ledger of its own for the child, which begins as a copy
-void ledger_thread_ended(void);
 
 // The number of a new context plus 1; 0: there is no room. One thread at a time.
 uint32_t ledger_new_context(void);

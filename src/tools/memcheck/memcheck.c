@@ -27,6 +27,7 @@ static void start(void) {
     if (frame)
         memcheck_max_frame = strtoul(frame, NULL, 0);
     errors_start();
+    heap_make_counters = errors_heap_counters;
     track_start();
     heap_start();
     leaks_start();
@@ -54,7 +55,6 @@ static void thread_started(void) {
 static void thread_ended(void) {
     memcheck_forget_signals();
     heap_thread_ended();
-    errors_thread_ended();
 }
 
 static struct tool_units units(const ZydisDecodedInstruction *z, const ZydisDecodedOperand *o) {

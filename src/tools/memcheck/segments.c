@@ -372,6 +372,8 @@ void huge_give_back(void *argument) {
 
 // ---- heaps -------------------------------------------------------------------------------------
 
+struct ledger_heap *(*heap_make_counters)(void);
+
 void heap_make_own(void *unused) {
     segments_lock();
     struct heap *heap = heaps;
@@ -384,6 +386,7 @@ void heap_make_own(void *unused) {
         if (!heap)
             abort();
         *heap = (struct heap){.next = heaps};
+        heap->counters = heap_make_counters ? heap_make_counters() : &heap->own_counters;
         heaps = heap;
         atomic_fetch_add(&heap_count, 1);
     }
