@@ -14,10 +14,13 @@ static int usage(FILE *out, int status) {
         "elsewhere; with --json they are an array of objects. Tables (docs/query.md says more):\n\n"
         "  allocations  number size stack thread time freed_time freed_thread resizes\n"
         "  stacks       stack allocated_bytes allocated_blocks peak_bytes peak_blocks\n"
-        "               leaked_bytes leaked_blocks temporary_blocks truncated folded\n"
+        "               leaked_bytes leaked_blocks temporary_blocks mapped_bytes truncated\n"
+        "               folded\n"
         "  frames       stack depth function file line module inlined address\n"
-        "  threads      thread tid\n"
+        "  threads      thread tid name\n"
         "  modules      path start size offset\n"
+        "  regions      number kind bytes stack thread time mapped\n"
+        "  samples      time resident minor_faults major_faults\n"
         "  run          command pid started seconds peak_time complete missed resizes releases\n\n"
         "Status 2: FILE is cut off or damaged, and the answer is of what it holds.\n",
         out);

@@ -50,6 +50,7 @@ static void check_peak(struct summary *summary, uint64_t time) {
     summary->total.peak = summary->total.live;
     summary->peak_number++;
     summary->peak_time = time;
+    summary->resident.heap_peak_bytes = summary->resident.last.resident;
 }
 
 static void on_allocated(struct summary *summary, const struct heap_block *block) {
@@ -114,7 +115,48 @@ static void on_stack(void *context, uint32_t id, const uint64_t *pcs, size_t cou
 
 static void on_thread(void *context, uint32_t thread, int tid) {
     struct summary *summary = context;
-    summary->threads++;
+    // Threads come in order, so that room for twice as many is made at powers of two.
+    if ((thread & (thread - 1)) == 0)
+        summary->thread_list =
+            base_reallocate(summary->thread_list, 2 * thread * sizeof *summary->thread_list);
+    summary->thread_list[thread] = (struct summary_thread){.tid = tid};
+    summary->threads = thread;
+}
+
+static void on_name(void *context, uint32_t thread, const char *name) {
+    struct summary *summary = context;
+    if (thread == 0 || thread > summary->threads)
+        return;
+    free(summary->thread_list[thread].name);
+    summary->thread_list[thread].name = base_copy(name);
+}
+
+static void on_region(void *context, const struct heap_region *region) {
+    struct summary *summary = context;
+    struct summary_regions *regions = &summary->regions;
+    if (!region->is_mapped) {
+        regions->live_bytes -= region->bytes;
+        return;
+    }
+    regions->count++;
+    regions->bytes += region->bytes;
+    regions->live_bytes += region->bytes;
+    site_of(summary, region->stack)->mapped_bytes += region->bytes;
+    summary->total.mapped_bytes += region->bytes;
+    if (regions->live_bytes > regions->peak_bytes) {
+        regions->peak_bytes = regions->live_bytes;
+        regions->peak_time = region->time;
+    }
+}
+
+static void on_sample(void *context, const struct heap_sample *sample) {
+    struct summary_resident *resident = &((struct summary *)context)->resident;
+    resident->samples++;
+    resident->last = *sample;
+    if (sample->resident > resident->peak_bytes) {
+        resident->peak_bytes = sample->resident;
+        resident->peak_time = sample->time;
+    }
 }
 
 static void on_end(void *context, uint64_t time) {
@@ -130,6 +172,9 @@ void summary_sink(struct summary *summary, struct heap_sink *sink) {
         .event = on_event,
         .stack = on_stack,
         .thread = on_thread,
+        .name = on_name,
+        .region = on_region,
+        .sample = on_sample,
         .end = on_end,
     };
 }
@@ -138,6 +183,9 @@ void summary_free(struct summary *summary) {
     stacks_free(&summary->stacks);
     free(summary->sites);
     free(summary->latest);
+    for (uint64_t i = 1; i <= summary->threads; i++)
+        free(summary->thread_list[i].name);
+    free(summary->thread_list);
     *summary = (struct summary){0};
 }
 
@@ -151,10 +199,12 @@ void summary_check(const struct summary *summary) {
         sum.live += summary->sites[i].live;
         sum.peak_bytes += summary->sites[i].peak_bytes;
         sum.peak += summary->sites[i].peak;
+        sum.mapped_bytes += summary->sites[i].mapped_bytes;
     }
     const struct summary_site *total = &summary->total;
     if (sum.allocated != total->allocated || sum.allocated_bytes != total->allocated_bytes ||
         sum.temporary != total->temporary || sum.live_bytes != total->live_bytes ||
-        sum.live != total->live || sum.peak_bytes != total->peak_bytes || sum.peak != total->peak)
+        sum.live != total->live || sum.peak_bytes != total->peak_bytes || sum.peak != total->peak ||
+        sum.mapped_bytes != total->mapped_bytes)
         abort();
 }

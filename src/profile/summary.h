@@ -16,7 +16,28 @@ struct summary_site {
     uint64_t temporary;
     uint64_t live, live_bytes; // in the end: leaked
     uint64_t peak, peak_bytes; // at the peak of the whole
-    uint64_t peak_seen;        // which peak these two are of
+    uint64_t mapped_bytes;     // of regions
+    uint64_t peak_seen;        // which peak `peak` and `peak_bytes` are of
+};
+
+struct summary_thread {
+    int tid;
+    char *name; // the last one it had; NULL: none known
+};
+
+// What the program has mapped itself.
+struct summary_regions {
+    uint64_t count, bytes; // all of them
+    uint64_t live_bytes;   // in the end
+    uint64_t peak_bytes, peak_time;
+};
+
+// What the kernel said. Zero where there was no sample.
+struct summary_resident {
+    uint64_t samples;
+    uint64_t peak_bytes, peak_time;
+    uint64_t heap_peak_bytes; // at the last sample before the peak of the heap
+    struct heap_sample last;
 };
 
 struct summary {
@@ -27,7 +48,10 @@ struct summary {
     uint64_t freed, resized;
     uint64_t peak_time, time; // nanoseconds
     uint64_t truncated;       // allocations whose stack is not whole
+    struct summary_regions regions;
+    struct summary_resident resident;
     uint64_t threads;
+    struct summary_thread *thread_list; // [0] is not used
     uint64_t *latest; // by thread: its last event, if an allocation, that block's number
     size_t latest_count;
     uint64_t peak_number;

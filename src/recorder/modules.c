@@ -26,10 +26,15 @@ static uint32_t round_number;
 static unsigned long long seen_adds, seen_subs;
 static uint64_t own_start, own_end;
 static uint64_t linker_start, linker_end; // of the dynamic linker's code
+static uint64_t allocator_start, allocator_end;
 static atomic_flag lock = ATOMIC_FLAG_INIT;
 
 bool modules_is_own(uint64_t pc) {
     return pc >= own_start && pc < own_end;
+}
+
+bool modules_is_allocator(uint64_t pc) {
+    return pc >= allocator_start && pc < allocator_end;
 }
 
 bool modules_is_start(uint64_t pc) {
@@ -154,6 +159,11 @@ static void add_module(const struct unwind_image *image, const void *headers) {
     if (here >= image->text_start && here < image->text_end) {
         own_start = image->text_start;
         own_end = image->text_end;
+    }
+    uint64_t allocator = (uint64_t)recorder_next.malloc;
+    if (allocator >= image->text_start && allocator < image->text_end) {
+        allocator_start = image->text_start;
+        allocator_end = image->text_end;
     }
     if (image->start == getauxval(AT_BASE)) {
         linker_start = image->text_start;

@@ -1,8 +1,12 @@
 #include "recorder/recorder.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <sched.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -142,6 +146,19 @@ static struct recorder_thread *thread_of(uint32_t index) {
     return thread;
 }
 
+// Names are compared by the supervisor, which may hear the same one again.
+static void write_name(struct recorder_thread *thread, uint32_t index, const char *name) {
+    uint64_t words[2] = {0};
+    strncpy((char *)words, name, sizeof words - 1);
+    write_record(thread, WIRE_HEAP_NAME, 3, index, words[0], words[1], NULL, 0);
+}
+
+static void write_own_name(struct recorder_thread *thread) {
+    char name[16] = "";
+    syscall(SYS_prctl, PR_GET_NAME, name, 0, 0, 0);
+    write_name(thread, thread->index, name);
+}
+
 static __attribute__((noinline)) struct recorder_thread *start_thread(void) {
     int saved = errno;
     self = STARTING;
@@ -152,7 +169,9 @@ static __attribute__((noinline)) struct recorder_thread *start_thread(void) {
         thread->busy = 0;
         thread->rounds = 0;
         thread->resizing = false;
+        thread->handle = pthread_self();
         write_record(thread, WIRE_HEAP_THREAD, 1, (uint64_t)syscall(SYS_gettid), 0, 0, NULL, 0);
+        write_own_name(thread);
         recorder_watch_end(thread);
     }
     self = thread ? thread : ENDED;
@@ -161,6 +180,7 @@ static __attribute__((noinline)) struct recorder_thread *start_thread(void) {
 }
 
 void record_thread_ended(struct recorder_thread *thread) {
+    write_own_name(thread);
     self = ENDED;
     atomic_store(&thread->ring->state, WIRE_HEAP_ENDED);
 }
@@ -281,6 +301,68 @@ void record_resize_released(bool began) {
     thread->resizing = false;
     thread->busy = interrupted;
 }
+
+// ---- what is not about blocks ----
+
+void record_mapped(const void *address, size_t size, unsigned kind) {
+    struct recorder_thread *thread = enter();
+    if (!thread)
+        return;
+    uint64_t stack = stacks_here(thread);
+    write_record(thread, WIRE_HEAP_MAPPED, 3, (uint64_t)address, size, stack | (uint64_t)kind << 32,
+                 NULL, 0);
+    leave(thread);
+}
+
+void record_unmapped(const void *address, size_t size) {
+    struct recorder_thread *thread = enter();
+    if (!thread)
+        return;
+    write_record(thread, WIRE_HEAP_UNMAPPED, 2, (uint64_t)address, size, 0, NULL, 0);
+    leave(thread);
+}
+
+// A thread that has no ring yet tells its name when it gets one.
+void record_name(pthread_t handle, const char *name) {
+    struct recorder_thread *thread = enter();
+    if (!thread)
+        return;
+    uint32_t count = atomic_load(&recorder_area->ring_count);
+    for (uint32_t i = 1; i < count && i < WIRE_HEAP_RINGS; i++) {
+        const struct recorder_thread *other = atomic_load(&threads[i]);
+        if (other && pthread_equal(other->handle, handle) &&
+            atomic_load(&other->ring->state) == WIRE_HEAP_USED)
+            write_name(thread, i, name);
+    }
+    leave(thread);
+}
+
+void record_sample(void) {
+    struct recorder_thread *thread = enter();
+    if (!thread)
+        return;
+    char text[64] = "";
+    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        ssize_t size = read(fd, text, sizeof text - 1);
+        text[size > 0 ? size : 0] = 0;
+        close(fd);
+    }
+    // The second number: pages in memory.
+    const char *at = text;
+    while (*at && *at != ' ')
+        at++;
+    uint64_t pages = 0;
+    for (at += *at == ' '; *at >= '0' && *at <= '9'; at++)
+        pages = pages * 10 + (uint64_t)(*at - '0');
+    struct rusage usage = {0};
+    getrusage(RUSAGE_SELF, &usage);
+    write_record(thread, WIRE_HEAP_SAMPLE, 3, pages * (uint64_t)sysconf(_SC_PAGESIZE),
+                 (uint64_t)usage.ru_minflt, (uint64_t)usage.ru_majflt, NULL, 0);
+    leave(thread);
+}
+
+// ---- operator delete ----
 
 const void *record_delete_began(const void *block) {
     const void *outer = deleting;

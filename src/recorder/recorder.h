@@ -4,9 +4,10 @@
 //
 // How it works: interpose.c and operators.c hold the functions that take the place of the
 // allocator's. They call the real one and hand what happened to record.c, which writes it into the
-// ring of the calling thread. Where a block was allocated is a number: stacks.c walks the stack,
-// looks it up in a table of all stacks known, and tells the supervisor only of new ones.
-// modules.c keeps the unwinder informed of what is loaded. start.c sets all this up.
+// ring of the calling thread. regions.c stands in for what maps memory, and for what gives a thread
+// a name. Where a block was allocated is a number: stacks.c walks the stack, looks it up in a table
+// of all stacks known, and tells the supervisor only of new ones. modules.c keeps the unwinder
+// informed of what is loaded. start.c sets all this up.
 //
 // Rules for everything in this folder: it runs inside the target, at any moment of its life.
 //   - No allocation, no stdio, no lock that a signal handler or a forked child could find taken:
@@ -20,9 +21,11 @@
 #ifndef QUERN_RECORDER_RECORDER_H
 #define QUERN_RECORDER_RECORDER_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "unwind/unwind.h"
 #include "wire/wire_heap.h"
@@ -43,6 +46,7 @@ struct recorder_thread {
     uint32_t index;
     uint32_t rounds; // of the thread's destructors that have run
     bool resizing;
+    pthread_t handle;
     uint64_t pcs[WIRE_HEAP_FRAMES];
     struct unwind_thread unwind;
 };
@@ -62,6 +66,13 @@ struct recorder_next {
     void *(*pvalloc)(size_t);
     size_t (*malloc_usable_size)(void *);
     int (*dlclose)(void *);
+    void *(*mmap)(void *, size_t, int, int, int, off_t);
+    int (*munmap)(void *, size_t);
+    void *(*mremap)(void *, size_t, size_t, int, void *);
+    int (*brk)(void *);
+    void *(*sbrk)(intptr_t);
+    int (*setname)(pthread_t, const char *);
+    int (*prctl)(int, unsigned long, unsigned long, unsigned long, unsigned long);
 };
 extern struct recorder_next recorder_next;
 // Not zero while this process is recorded. Zero in a forked child.
@@ -105,6 +116,13 @@ void record_resize_released(bool began);
 const void *record_delete_began(const void *block);
 void record_delete_ended(const void *outer);
 bool record_is_deleting(const void *block);
+// The program has mapped memory itself, or is about to unmap some. `kind` is enum wire_heap_region.
+void record_mapped(const void *address, size_t size, unsigned kind);
+void record_unmapped(const void *address, size_t size);
+// The name of a thread, if it has a ring.
+void record_name(pthread_t thread, const char *name);
+// What the kernel says of this process now.
+void record_sample(void);
 // A stack is new: tells the supervisor.
 void record_stack(struct recorder_thread *thread, uint32_t id, const uint64_t *pcs, size_t count,
                   bool truncated);
@@ -131,6 +149,8 @@ bool modules_refresh(void);
 void modules_after_fork(void);
 // Whether a pc is in this library.
 bool modules_is_own(uint64_t pc);
+// Whether a pc is in the library that the real malloc is in.
+bool modules_is_allocator(uint64_t pc);
 // Whether a pc is in the dynamic linker, whose first function has no unwind information: what is
 // called before main ends there.
 bool modules_is_start(uint64_t pc);

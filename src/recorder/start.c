@@ -66,20 +66,24 @@ bool recorder_is_early(const void *block) {
     return (const char *)block >= early && (const char *)block < early + EARLY_ROOM;
 }
 
+// Not by mmap, which is ours.
+static void *map(size_t size, int flags, int fd, size_t offset) {
+    long memory = syscall(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, fd,
+                          (off_t)offset);
+    return memory == -1 ? NULL : (void *)memory;
+}
+
 void *recorder_map_private(size_t size) {
-    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
+    return map(size, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
 void recorder_unmap_private(void *memory, size_t size) {
-    munmap(memory, size);
+    syscall(SYS_munmap, memory, size);
 }
 
 static void *map_area(size_t offset, size_t size) {
-    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, area_fd,
-                        (off_t)offset);
-    if (memory == MAP_FAILED)
+    void *memory = map(size, MAP_SHARED, area_fd, offset);
+    if (!memory)
         return NULL;
     madvise(memory, size, MADV_DONTFORK);
     return memory;
@@ -326,6 +330,13 @@ static void resolve(void) {
     recorder_next.pvalloc = dlsym(RTLD_NEXT, "pvalloc");
     recorder_next.malloc_usable_size = dlsym(RTLD_NEXT, "malloc_usable_size");
     recorder_next.dlclose = dlsym(RTLD_NEXT, "dlclose");
+    recorder_next.mmap = dlsym(RTLD_NEXT, "mmap");
+    recorder_next.munmap = dlsym(RTLD_NEXT, "munmap");
+    recorder_next.mremap = dlsym(RTLD_NEXT, "mremap");
+    recorder_next.brk = dlsym(RTLD_NEXT, "brk");
+    recorder_next.sbrk = dlsym(RTLD_NEXT, "sbrk");
+    recorder_next.setname = dlsym(RTLD_NEXT, "pthread_setname_np");
+    recorder_next.prctl = dlsym(RTLD_NEXT, "prctl");
 }
 
 static __attribute__((noinline)) bool become_ready(void) {
@@ -359,4 +370,9 @@ __attribute__((constructor)) static void recorder_begin(int argc, char **argv, c
     if (!environ)
         environ = envp;
     recorder_ready();
+}
+
+__attribute__((destructor)) static void recorder_end(void) {
+    if (recorder_on())
+        record_sample();
 }

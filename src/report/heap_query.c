@@ -11,7 +11,7 @@
 
 // ---- the tables ----
 
-enum table { ALLOCATIONS, STACKS, FRAMES, THREADS, MODULES, RUN, TABLES };
+enum table { ALLOCATIONS, STACKS, FRAMES, THREADS, MODULES, REGIONS, SAMPLES, RUN, TABLES };
 
 static const struct {
     const char *name, *columns, *insert;
@@ -23,14 +23,22 @@ static const struct {
     [STACKS] = {"stacks",
                 "stack INTEGER PRIMARY KEY, allocated_bytes INTEGER, allocated_blocks INTEGER, "
                 "peak_bytes INTEGER, peak_blocks INTEGER, leaked_bytes INTEGER, "
-                "leaked_blocks INTEGER, temporary_blocks INTEGER, truncated INTEGER, folded TEXT",
-                "?,?,?,?,?,?,?,?,?,?"},
+                "leaked_blocks INTEGER, temporary_blocks INTEGER, mapped_bytes INTEGER, "
+                "truncated INTEGER, folded TEXT",
+                "?,?,?,?,?,?,?,?,?,?,?"},
     [FRAMES] = {"frames",
                 "stack INTEGER, depth INTEGER, function TEXT, file TEXT, line INTEGER, "
                 "module TEXT, inlined INTEGER, address TEXT, PRIMARY KEY (stack, depth)",
                 "?,?,?,?,?,?,?,?"},
-    [THREADS] = {"threads", "thread INTEGER PRIMARY KEY, tid INTEGER", "?,?"},
+    [THREADS] = {"threads", "thread INTEGER PRIMARY KEY, tid INTEGER, name TEXT", "?,?,?"},
     [MODULES] = {"modules", "path TEXT, start TEXT, size INTEGER, offset INTEGER", "?,?,?,?"},
+    [REGIONS] = {"regions",
+                 "number INTEGER, kind TEXT, bytes INTEGER, stack INTEGER, thread INTEGER, "
+                 "time REAL, mapped INTEGER",
+                 "?,?,?,?,?,?,?"},
+    [SAMPLES] = {"samples",
+                 "time REAL, resident INTEGER, minor_faults INTEGER, major_faults INTEGER",
+                 "?,?,?,?"},
     [RUN] = {"run",
              "command TEXT, pid INTEGER, started INTEGER, seconds REAL, peak_time REAL, "
              "complete INTEGER, missed INTEGER, resizes INTEGER, releases INTEGER",
@@ -217,13 +225,32 @@ static void on_event(void *context, const struct heap_event *event) {
     }
 }
 
-static void on_thread(void *context, uint32_t thread, int tid) {
+static void on_region(void *context, const struct heap_region *region) {
+    static const char *const kinds[HEAP_REGION_KINDS] = {"anonymous", "file", "break"};
     struct heap_query *query = context;
-    if (!query->used[THREADS])
+    sqlite3_stmt *statement = query->inserts[REGIONS];
+    if (!query->used[REGIONS])
         return;
-    bind_number(query->inserts[THREADS], 1, thread);
-    bind_number(query->inserts[THREADS], 2, (uint64_t)tid);
-    insert(query, THREADS);
+    bind_number(statement, 1, region->number);
+    bind_text(statement, 2, kinds[region->kind]);
+    bind_number(statement, 3, region->bytes);
+    bind_number(statement, 4, region->stack);
+    bind_number(statement, 5, region->thread);
+    sqlite3_bind_double(statement, 6, seconds(region->time));
+    bind_number(statement, 7, region->is_mapped);
+    insert(query, REGIONS);
+}
+
+static void on_sample(void *context, const struct heap_sample *sample) {
+    struct heap_query *query = context;
+    sqlite3_stmt *statement = query->inserts[SAMPLES];
+    if (!query->used[SAMPLES])
+        return;
+    sqlite3_bind_double(statement, 1, seconds(sample->time));
+    bind_number(statement, 2, sample->resident);
+    bind_number(statement, 3, sample->minor_faults);
+    bind_number(statement, 4, sample->major_faults);
+    insert(query, SAMPLES);
 }
 
 static void on_mapping(void *context, const struct heap_mapping *mapping) {
@@ -249,8 +276,9 @@ void heap_query_sink(struct heap_query *query, struct heap_sink *sink) {
     *sink = (struct heap_sink){
         .context = query,
         .event = on_event,
-        .thread = on_thread,
         .mapping = on_mapping,
+        .region = on_region,
+        .sample = on_sample,
         .end = on_end,
     };
 }
@@ -296,8 +324,9 @@ static void insert_stack(struct heap_query *query, const struct heap_file *file,
     bind_number(statement, 6, site->live_bytes);
     bind_number(statement, 7, site->live);
     bind_number(statement, 8, site->temporary);
-    bind_number(statement, 9, stacks_get(&file->summary.stacks, stack)->truncated);
-    bind_text(statement, 10, folded);
+    bind_number(statement, 9, site->mapped_bytes);
+    bind_number(statement, 10, stacks_get(&file->summary.stacks, stack)->truncated);
+    bind_text(statement, 11, folded);
     insert(query, STACKS);
     free(folded);
 }
@@ -317,6 +346,16 @@ static void insert_run(struct heap_query *query, const struct heap_file *file) {
     insert(query, RUN);
 }
 
+static void insert_threads(struct heap_query *query, const struct summary *summary) {
+    sqlite3_stmt *statement = query->inserts[THREADS];
+    for (uint64_t i = 1; i <= summary->threads; i++) {
+        bind_number(statement, 1, i);
+        bind_number(statement, 2, (uint64_t)summary->thread_list[i].tid);
+        bind_text(statement, 3, summary->thread_list[i].name);
+        insert(query, THREADS);
+    }
+}
+
 char *heap_query_fill(struct heap_query *query, const struct heap_file *file) {
     for (size_t i = 0; i < file->summary.site_count; i++) {
         if (!rows_has(&file->summary.sites[i]))
@@ -327,6 +366,8 @@ char *heap_query_fill(struct heap_query *query, const struct heap_file *file) {
             rows_frames(file, (uint32_t)i, insert_frame,
                         &(struct frames){.query = query, .stack = (uint32_t)i});
     }
+    if (query->used[THREADS])
+        insert_threads(query, &file->summary);
     if (query->used[RUN])
         insert_run(query, file);
     if (query->error != SQLITE_OK)

@@ -28,7 +28,8 @@ void rows_json(FILE *out, const char *text) {
 }
 
 bool rows_has(const struct summary_site *site) {
-    return site->allocated || site->allocated_bytes || site->live || site->peak;
+    return site->allocated || site->allocated_bytes || site->live || site->peak ||
+           site->mapped_bytes;
 }
 
 void rows_frames(const struct heap_file *file, uint32_t stack,

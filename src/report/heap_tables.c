@@ -18,6 +18,7 @@ static const struct column {
     {"leaked_bytes", offsetof(struct summary_site, live_bytes)},
     {"leaked_blocks", offsetof(struct summary_site, live)},
     {"temporary_blocks", offsetof(struct summary_site, temporary)},
+    {"mapped_bytes", offsetof(struct summary_site, mapped_bytes)},
 };
 
 #define COLUMNS (sizeof columns / sizeof *columns)
@@ -84,6 +85,30 @@ static void write_frame(void *context, const struct heap_place *place,
     fputs(frame->inlined ? ",\"inlined\":true}" : "}", out);
 }
 
+// The process as a whole, and its threads.
+static void write_process(FILE *out, const struct summary *summary) {
+    const struct summary_regions *regions = &summary->regions;
+    const struct summary_resident *resident = &summary->resident;
+    fprintf(out,
+            "\"mapped\":{\"regions\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"peak_bytes\":%" PRIu64
+            ",\"left_bytes\":%" PRIu64 "},\n",
+            regions->count, regions->bytes, regions->peak_bytes, regions->live_bytes);
+    fprintf(out,
+            "\"resident\":{\"samples\":%" PRIu64 ",\"peak_bytes\":%" PRIu64
+            ",\"peak_nanoseconds\":%" PRIu64 ",\"minor_faults\":%" PRIu64
+            ",\"major_faults\":%" PRIu64 "},\n\"threads\":[",
+            resident->samples, resident->peak_bytes, resident->peak_time,
+            resident->last.minor_faults, resident->last.major_faults);
+    for (uint64_t i = 1; i <= summary->threads; i++) {
+        const struct summary_thread *thread = &summary->thread_list[i];
+        fprintf(out, "%s{\"thread\":%" PRIu64 ",\"tid\":%d,\"name\":", i > 1 ? "," : "", i,
+                thread->tid);
+        rows_json(out, thread->name ? thread->name : "");
+        fputc('}', out);
+    }
+    fputs("],\n", out);
+}
+
 void rows_json_file(FILE *out, const struct heap_export *export) {
     const struct summary *summary = &export->file->summary;
     const struct recording_info *info = &export->file->info;
@@ -94,8 +119,10 @@ void rows_json_file(FILE *out, const struct heap_export *export) {
     fprintf(out, ",\"nanoseconds\":%" PRIu64 ",\"peak_nanoseconds\":%" PRIu64 ",\n\"totals\":{",
             summary->time, summary->peak_time);
     write_numbers(out, &summary->total);
-    fprintf(out, ",\"resizes\":%" PRIu64 ",\"releases\":%" PRIu64 "},\n\"stacks\":[",
-            summary->resized, summary->freed);
+    fprintf(out, ",\"resizes\":%" PRIu64 ",\"releases\":%" PRIu64 "},\n", summary->resized,
+            summary->freed);
+    write_process(out, summary);
+    fputs("\"stacks\":[", out);
     const char *separator = "\n";
     for (size_t i = 0; i < summary->site_count; i++) {
         if (!rows_has(&summary->sites[i]))

@@ -44,6 +44,30 @@ static double percent(uint64_t part, uint64_t whole) {
 
 // ---- totals ----
 
+// What is not the heap, and the memory of the process as a whole.
+static void write_kernels_word(struct writer *writer) {
+    const struct summary_regions *regions = &writer->summary->regions;
+    const struct summary_resident *resident = &writer->summary->resident;
+    struct text *text = &writer->text;
+    if (regions->count) {
+        text_string(text, "mapped:     ");
+        add_number(writer, regions->bytes, " bytes in ");
+        add_number(writer, regions->count, " regions by the program itself, ");
+        add_number(writer, regions->peak_bytes, " at most");
+        text_format(text, ", after %.3f s", (double)regions->peak_time / 1e9);
+        end_line(writer);
+    }
+    if (resident->samples) {
+        text_string(text, "in memory:  ");
+        add_number(writer, resident->peak_bytes, " bytes at most");
+        text_format(text, ", after %.3f s; ", (double)resident->peak_time / 1e9);
+        add_number(writer, resident->heap_peak_bytes, " at the heap's peak; ");
+        add_number(writer, resident->last.minor_faults, " minor and ");
+        add_number(writer, resident->last.major_faults, " major page faults");
+        end_line(writer);
+    }
+}
+
 static void write_totals(struct writer *writer) {
     const struct summary *summary = writer->summary;
     const struct summary_site *total = &summary->total;
@@ -72,6 +96,7 @@ static void write_totals(struct writer *writer) {
     add_number(writer, total->live, " blocks not freed");
     text_format(text, ", after %.3f s", seconds);
     end_line(writer);
+    write_kernels_word(writer);
     text_format(text, "stacks:     %.2f %% of the allocations have one that is cut short",
                 percent(summary->truncated, total->allocated));
     end_line(writer);
@@ -79,7 +104,7 @@ static void write_totals(struct writer *writer) {
 
 // ---- lists ----
 
-enum order { BY_PEAK, BY_COUNT, BY_TEMPORARY, BY_LEAKED };
+enum order { BY_PEAK, BY_COUNT, BY_TEMPORARY, BY_LEAKED, BY_MAPPED };
 
 static uint64_t weight_of(const struct summary_site *site, enum order order) {
     switch (order) {
@@ -91,6 +116,8 @@ static uint64_t weight_of(const struct summary_site *site, enum order order) {
         return site->temporary;
     case BY_LEAKED:
         return site->live_bytes;
+    case BY_MAPPED:
+        return site->mapped_bytes;
     }
     return 0;
 }
@@ -99,16 +126,16 @@ static void write_site_head(struct writer *writer, const struct summary_site *si
                             enum order order) {
     const struct summary_site *total = &writer->summary->total;
     struct text *text = &writer->text;
-    bool is_bytes = order == BY_PEAK || order == BY_LEAKED;
+    bool is_bytes = order == BY_PEAK || order == BY_LEAKED || order == BY_MAPPED;
     add_number(writer, weight_of(site, order), is_bytes ? " bytes" : " blocks");
     text_format(text, " (%.1f %%)", percent(weight_of(site, order), weight_of(total, order)));
-    if (is_bytes) {
+    if (order == BY_PEAK || order == BY_LEAKED) {
         text_string(text, " in ");
         add_number(writer, order == BY_PEAK ? site->peak : site->live, " blocks");
     } else if (order == BY_COUNT) {
         text_string(text, " of ");
         add_number(writer, site->allocated_bytes, " bytes");
-    } else {
+    } else if (order == BY_TEMPORARY) {
         text_string(text, " of ");
         add_number(writer, site->allocated, " allocated here");
     }
@@ -180,5 +207,6 @@ void heap_text(const struct summary *summary, struct heap_names *names,
     write_list(&writer, BY_COUNT, "Most allocations:");
     write_list(&writer, BY_TEMPORARY, "Most temporary allocations:");
     write_list(&writer, BY_LEAKED, "Most bytes not freed in the end:");
+    write_list(&writer, BY_MAPPED, "Most bytes mapped by the program itself:");
     text_free(&writer.text);
 }

@@ -21,14 +21,17 @@
 #include "supervisor/log.h"
 #include "supervisor/present.h"
 
-// How long to wait between looks at the rings: so that about so many words are there at the next one
-// if the target goes on as it did. Fewer would mean to be woken for little, more to find nothing in
-// the processor's cache any more.
+// How long to wait between looks at the rings: so that about so many words are there at the next
+// one if the target goes on as it did. Fewer would mean to be woken for little, more to find
+// nothing in the processor's cache any more.
 #define GOOD_WORDS    4096
 #define SHORTEST_WAIT 200000
 #define LONGEST_WAIT  10000000
 // Words in a ring after which the next look is due at once.
 #define BUSY_WORDS 20000
+// Samples of the process: at first so often, later so often that there are some thousands at most.
+#define SAMPLE_INTERVAL 10000000
+#define SAMPLE_SHARE    2000
 
 struct process {
     int pid;
@@ -38,7 +41,9 @@ struct process {
     struct massif *massif;           // of tool massif
     struct recording_writer *writer; // of tool heap, as is the summary
     struct summary summary;
-    char *path; // of the recording
+    char *path;                     // of the recording
+    int stat;                       // /proc/PID/stat, open; -1: not
+    uint64_t attached, next_sample; // nanoseconds, of CLOCK_MONOTONIC
 };
 
 static const struct supervisor_request *request;
@@ -180,7 +185,58 @@ static void report_recording(struct process *process) {
                    process->path);
 }
 
+// ---- samples ----
+
+// The numbers of /proc/PID/stat behind the name, which may hold anything but ends at the last ")".
+static bool parse_stat(char *text, uint64_t *minor, uint64_t *major, uint64_t *pages) {
+    enum { FIRST = 3, MINOR = 10, MAJOR = 12, PAGES = 24 };
+    char *at = strrchr(text, ')');
+    if (!at)
+        return false;
+    at += 2;
+    for (int field = FIRST; field <= PAGES; field++) {
+        uint64_t value = strtoull(at, NULL, 10);
+        if (field == MINOR)
+            *minor = value;
+        else if (field == MAJOR)
+            *major = value;
+        else if (field == PAGES)
+            *pages = value;
+        at = strchr(at, ' ');
+        if (!at)
+            return false;
+        at++;
+    }
+    return true;
+}
+
+static void take_sample(struct process *process, uint64_t now) {
+    char text[1024];
+    uint64_t minor = 0, major = 0, pages = 0;
+    ssize_t size = process->stat >= 0 ? pread(process->stat, text, sizeof text - 1, 0) : -1;
+    if (size <= 0)
+        return;
+    text[size] = 0;
+    // A process that has ended has nothing in memory any more.
+    if (parse_stat(text, &minor, &major, &pages) && pages)
+        heap_source_sample(process->source, pages * (uint64_t)sysconf(_SC_PAGESIZE), minor, major);
+    uint64_t wait = (now - process->attached) / SAMPLE_SHARE;
+    process->next_sample = now + (wait > SAMPLE_INTERVAL ? wait : SAMPLE_INTERVAL);
+}
+
+static int open_stat(int pid) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    return fd_move_high(open(path, O_RDONLY | O_CLOEXEC));
+}
+
 // ---- processes ----
+
+static uint64_t monotonic(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
 
 void heap_attach(int pid, int fd, uint64_t size) {
     if (!request || !settings()->tool) {
@@ -196,7 +252,8 @@ void heap_attach(int pid, int fd, uint64_t size) {
     }
     main_seen |= pid == main_pid;
     struct process *process = base_allocate(sizeof *process);
-    *process = (struct process){.pid = pid, .source = source};
+    *process = (struct process){
+        .pid = pid, .source = source, .stat = open_stat(pid), .attached = monotonic()};
     process->names = heap_names_new(symbols, pid, &settings()->names);
     if (settings()->tool == HEAP_TOOL_MASSIF)
         start_massif(process);
@@ -239,14 +296,14 @@ static int64_t choose_wait(size_t words, uint64_t passed) {
 void heap_drain(void) {
     static uint64_t last;
     size_t words = 0;
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    uint64_t now = (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+    uint64_t now = monotonic();
     for (size_t i = 0; i < process_count; i++) {
         bool was = heap_source_broken(processes[i]->source);
         size_t got = heap_source_drain(processes[i]->source, false);
         words = got > words ? got : words;
         complain_if_broken(processes[i], was);
+        if (now >= processes[i]->next_sample)
+            take_sample(processes[i], now);
         if (processes[i]->writer)
             recording_tick(processes[i]->writer, now);
     }
@@ -275,6 +332,8 @@ static void say_what_was_seen(struct process *process) {
 static void free_process(struct process *process) {
     if (process->massif)
         massif_free(process->massif);
+    if (process->stat >= 0)
+        close(process->stat);
     free(process->path);
     summary_free(&process->summary);
     heap_names_free(process->names);

@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "profile/blocks.h"
+#include "profile/regions.h"
 #include "wire/wire.h"
 #include "wire/wire_heap.h"
 
@@ -31,6 +32,8 @@ struct ring {
     bool resizing; // the block in `moving` is between its two records
     uint64_t moving_address;
     struct heap_block moving;
+    enum heap_region_kind unmapped; // what the last UNMAPPED was about
+    char name[17];
 };
 
 struct heap_source {
@@ -50,9 +53,11 @@ struct heap_source {
     uint32_t thread_count;
     uint64_t block_count;
     uint64_t time; // of the event in hand
+    struct regions regions;
     struct heap_sink sinks[HEAP_SOURCE_SINKS];
     size_t sink_count;
     struct heap_source_counts counts;
+    struct heap_sample sample; // the last one
     bool broken;
 };
 
@@ -144,6 +149,7 @@ void heap_source_free(struct heap_source *source) {
     give_up(source);
     munmap(source->area, WIRE_HEAP_SIZE);
     blocks_free(&source->blocks);
+    regions_free(&source->regions);
     free(source->rings);
     free(source->order);
     free(source->stacks);
@@ -259,9 +265,76 @@ static void on_stack(struct heap_source *source, uint64_t word, const uint64_t *
 
 static void on_thread(struct heap_source *source, struct ring *ring, uint64_t tid) {
     ring->thread = ++source->thread_count;
+    ring->name[0] = 0;
     for (size_t i = 0; i < source->sink_count; i++)
         if (source->sinks[i].thread)
             source->sinks[i].thread(source->sinks[i].context, ring->thread, (int)tid);
+}
+
+// ---- regions, names, samples ----
+
+struct region_teller {
+    struct heap_source *source;
+    struct ring *ring;
+};
+
+static void tell_region(void *context, const struct heap_region *region) {
+    const struct region_teller *teller = context;
+    struct heap_source *source = teller->source;
+    struct heap_region told = *region;
+    told.time = source->time;
+    told.thread = teller->ring->thread;
+    if (!told.is_mapped)
+        teller->ring->unmapped = told.kind;
+    for (size_t i = 0; i < source->sink_count; i++)
+        if (source->sinks[i].region)
+            source->sinks[i].region(source->sinks[i].context, &told);
+}
+
+static void on_unmapped(struct heap_source *source, struct ring *ring, uint64_t address,
+                        uint64_t size) {
+    struct region_teller teller = {source, ring};
+    ring->unmapped = HEAP_REGION_ANONYMOUS;
+    regions_unmap(&source->regions, address, size, tell_region, &teller);
+}
+
+static void on_mapped(struct heap_source *source, struct ring *ring, uint64_t address,
+                      uint64_t size, uint64_t word) {
+    struct region_teller teller = {source, ring};
+    uint64_t kind = word >> 32;
+    if (size == 0 || size > HEAP_SIZE_MAX || size > UINT64_MAX - address ||
+        kind > WIRE_HEAP_MOVED) {
+        source->broken = true;
+        return;
+    }
+    regions_map(&source->regions, address, size,
+                kind == WIRE_HEAP_MOVED ? ring->unmapped : (enum heap_region_kind)kind,
+                stack_of(source, (uint32_t)word), tell_region, &teller);
+}
+
+static void on_name(struct heap_source *source, uint64_t index, const uint64_t *words) {
+    char name[17] = {0};
+    memcpy(name, words, 16);
+    struct ring *ring = index < WIRE_HEAP_RINGS ? &source->rings[index] : NULL;
+    if (!ring || !ring->thread || !name[0] || strcmp(ring->name, name) == 0)
+        return;
+    memcpy(ring->name, name, sizeof name);
+    for (size_t i = 0; i < source->sink_count; i++)
+        if (source->sinks[i].name)
+            source->sinks[i].name(source->sinks[i].context, ring->thread, name);
+}
+
+void heap_source_sample(struct heap_source *source, uint64_t resident, uint64_t minor_faults,
+                        uint64_t major_faults) {
+    struct heap_sample *last = &source->sample;
+    // The target's own word may come before the kernel's that was asked earlier.
+    if (resident > HEAP_SIZE_MAX || minor_faults < last->minor_faults ||
+        major_faults < last->major_faults)
+        return;
+    *last = (struct heap_sample){source->time, resident, minor_faults, major_faults};
+    for (size_t i = 0; i < source->sink_count; i++)
+        if (source->sinks[i].sample)
+            source->sinks[i].sample(source->sinks[i].context, last);
 }
 
 // ---- reading a ring ----
@@ -278,8 +351,10 @@ static void look_ahead(struct ring *ring) {
 // Takes the record at the head.
 static void take_record(struct heap_source *source, struct ring *ring) {
     static const uint8_t words_of[] = {
-        [WIRE_HEAP_ALLOCATED] = 4,    [WIRE_HEAP_FREED] = 2, [WIRE_HEAP_RESIZE_BEGAN] = 2,
-        [WIRE_HEAP_RESIZE_ENDED] = 4, [WIRE_HEAP_STACK] = 2, [WIRE_HEAP_THREAD] = 2};
+        [WIRE_HEAP_ALLOCATED] = 4,    [WIRE_HEAP_FREED] = 2,    [WIRE_HEAP_RESIZE_BEGAN] = 2,
+        [WIRE_HEAP_RESIZE_ENDED] = 4, [WIRE_HEAP_STACK] = 2,    [WIRE_HEAP_THREAD] = 2,
+        [WIRE_HEAP_MAPPED] = 4,       [WIRE_HEAP_UNMAPPED] = 3, [WIRE_HEAP_NAME] = 4,
+        [WIRE_HEAP_SAMPLE] = 4};
     uint64_t words[4 + WIRE_HEAP_FRAMES];
     unsigned kind = word_at(ring, ring->head) & ((1u << WIRE_HEAP_KIND_BITS) - 1);
     uint64_t there = ring->tail - ring->head;
@@ -313,6 +388,18 @@ static void take_record(struct heap_source *source, struct ring *ring) {
         break;
     case WIRE_HEAP_THREAD:
         on_thread(source, ring, words[1]);
+        break;
+    case WIRE_HEAP_MAPPED:
+        on_mapped(source, ring, words[1], words[2], words[3]);
+        break;
+    case WIRE_HEAP_UNMAPPED:
+        on_unmapped(source, ring, words[1], words[2]);
+        break;
+    case WIRE_HEAP_NAME:
+        on_name(source, words[1], words + 2);
+        break;
+    case WIRE_HEAP_SAMPLE:
+        heap_source_sample(source, words[1], words[2], words[3]);
         break;
     }
     look_ahead(ring);
@@ -414,6 +501,8 @@ size_t heap_source_drain(struct heap_source *source, bool last) {
             source->order[source->order_count++] = i;
     }
     take_in_order(source, last ? NO_CLOCK - 1 : now);
+    if (!last)
+        source->time = time_of(source, now);
     for (uint32_t i = 0; i < source->ring_count && !source->broken; i++)
         recycle(&source->rings[i]);
     source->counts.missed = atomic_load(&source->header->missed);

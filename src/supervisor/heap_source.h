@@ -31,6 +31,9 @@ void heap_source_mapping(struct heap_source *source, const struct heap_mapping *
 // Takes what can be put in order by now; how many words that were. With `last`, everything: the
 // process has ended.
 size_t heap_source_drain(struct heap_source *source, bool last);
+// What the kernel said of the process after the last drain.
+void heap_source_sample(struct heap_source *source, uint64_t resident, uint64_t minor_faults,
+                        uint64_t major_faults);
 // Tells the sinks that it is over.
 void heap_source_end(struct heap_source *source);
 struct heap_source_counts heap_source_counts(const struct heap_source *source);

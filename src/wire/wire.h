@@ -15,13 +15,14 @@
 //   3  WIRE_COUNTS
 //   4  WIRE_PRINT
 //   5  findings.h: WIRE_LEDGER to WIRE_FINDINGS_END
+//   6  wire_heap.h: regions, samples, names of threads
 #ifndef QUERN_WIRE_WIRE_H
 #define QUERN_WIRE_WIRE_H
 
 #include <stdint.h>
 
 #define WIRE_MAGIC       0x4e525551u // "QURN" in memory
-#define WIRE_VERSION     5
+#define WIRE_VERSION     6
 #define WIRE_MESSAGE_MAX 65536 // header and payload together
 
 enum wire_type {

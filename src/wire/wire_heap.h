@@ -45,6 +45,18 @@ enum wire_heap_kind {
     WIRE_HEAP_RESIZE_ENDED = 4,
     WIRE_HEAP_STACK = 5,  // id | count << 32 | truncated << 48, then the pcs, innermost first
     WIRE_HEAP_THREAD = 6, // thread id: from here on the ring is this thread's
+    // address, length, stack | kind << 32: memory that the program itself has mapped
+    WIRE_HEAP_MAPPED = 7,
+    WIRE_HEAP_UNMAPPED = 8, // address, length; written before it is gone
+    WIRE_HEAP_NAME = 9,     // ring of the thread, then its name: 16 bytes, zeros at the end
+    WIRE_HEAP_SAMPLE = 10,  // bytes in memory, minor page faults, major ones
+};
+
+enum wire_heap_region {
+    WIRE_HEAP_ANONYMOUS = 0,
+    WIRE_HEAP_FILE = 1,
+    WIRE_HEAP_BREAK = 2,
+    WIRE_HEAP_MOVED = 3, // of the kind that the ring's last UNMAPPED was
 };
 
 #define WIRE_HEAP_RELEASED 1
