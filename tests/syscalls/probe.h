@@ -1,5 +1,5 @@
-// What the programs that generate.py writes are made of. Each case is a function of its own, so that
-// the stack of a report names it.
+// What the programs that generate.py writes are made of. Each case is a function of its own, so
+// that the stack of a report names it.
 #ifndef QUERN_TESTS_SYSCALLS_PROBE_H
 #define QUERN_TESTS_SYSCALLS_PROBE_H
 

@@ -1,6 +1,11 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
 #include <linux/aio_abi.h>
 #include <linux/fiemap.h>
 #include <linux/fs.h>
@@ -34,6 +39,7 @@
 #include "probe.h"
 
 static int null_fd, zero_fd, pipe_in, pipe_out, unix_fd, inet_fd, netlink_fd, pair[2], file_fd;
+static int directory_fd, timer_fd;
 
 static void setup(void) {
     int ends[2];
@@ -47,4 +53,6 @@ static void setup(void) {
     socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair);
     file_fd = memfd_create("probe", 0);
     write(file_fd, "0123456789", 10);
+    directory_fd = open("/", O_RDONLY | O_DIRECTORY);
+    timer_fd = timerfd_create(CLOCK_MONOTONIC, 0);
 }
