@@ -92,6 +92,8 @@ static enum shadow_verdict check_range(uint64_t address, uint64_t size, bool val
 
 static void mark_defined(uint64_t address, uint64_t size) {
     uint64_t bad;
+    if (shadow_check_defined(address, size, &bad) == SHADOW_FINE)
+        return;
     if (shadow_check_addressable(address, size, &bad) == SHADOW_FINE)
         shadow_make_defined(address, size);
     else
