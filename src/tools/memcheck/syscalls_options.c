@@ -272,10 +272,10 @@ void visit_clone(const struct pass *pass) {
         pass_out(pass, pass->arguments[2], 4, 4, "parent_tidptr");
     }
     if (flags & CLONE_SETTLS)
-        pass_register(pass, 3, 8, NULL);
-    if (flags & (CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID)) {
         pass_register(pass, 4, 8, NULL);
-        pass_out(pass, pass->arguments[4], 4, 4, "child_tidptr");
+    if (flags & (CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID)) {
+        pass_register(pass, 3, 8, NULL);
+        pass_out(pass, pass->arguments[3], 4, 4, "child_tidptr");
     }
 }
 

@@ -183,6 +183,7 @@ void visit_getgroups(const struct pass *);
 void visit_get_mempolicy(const struct pass *);
 void visit_mbind(const struct pass *);
 void visit_mremap(const struct pass *);
+void visit_statx(const struct pass *);
 void visit_mount(const struct pass *);
 
 #endif
