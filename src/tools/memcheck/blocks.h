@@ -191,7 +191,8 @@ extern struct heap_options heap_options;
 extern _Thread_local struct heap *own_heap __attribute__((tls_model("local-exec")));
 // Of all threads together, as far as they have told.
 extern _Atomic uint64_t heap_freed_volume;
-extern atomic_uint heap_count;
+extern atomic_uint heap_count;   // heaps of threads
+extern atomic_uint heap_orphans; // idle heaps that still hold freed blocks
 
 // Takes full slabs in which other threads have released slots back into the lists. On the heap's
 // own thread, or, of an idle heap, under the lock.
@@ -218,7 +219,8 @@ struct huge_request {
 };
 void huge_make(void *request);
 void huge_give_back(void *huge);
-void heap_make_own(void *unused); // sets own_heap
+void heap_make_own(void *unused);   // sets own_heap
+void heap_take_orphans(void *heap); // their freed blocks become the oldest of this heap
 void queue_add_chunk(void *queue);
 void queue_drop_chunk(void *queue);
 // The lowest and the highest cell in use.

@@ -13,7 +13,7 @@
 struct heap_options heap_options;
 _Thread_local struct heap *own_heap __attribute__((tls_model("local-exec")));
 _Atomic uint64_t heap_freed_volume;
-atomic_uint heap_count;
+atomic_uint heap_count, heap_orphans;
 
 static struct heap *heap_of_thread(void) {
     if (UNLIKELY(!own_heap))
@@ -199,8 +199,8 @@ static void slot_release(struct slab *slab, uint32_t slot) {
 //
 // Each thread keeps the blocks that it has freed, oldest first; the volume is one for all. What is
 // above it leaves when a thread allocates, so that even the largest block stays for a while after
-// its free. The thread gives up its own blocks then, but not when it holds less than its share of
-// the volume: the rest is held by others, who will give up theirs.
+// its free. The thread gives up blocks of threads that have ended first, then its own, but not when
+// it holds less than its share of the volume: the rest is held by others, who will give up theirs.
 
 static void queue_push(struct queue *queue, uint64_t block) {
     if (UNLIKELY(!queue->last || queue->last->last == QUEUE_CHUNK))
@@ -209,13 +209,12 @@ static void queue_push(struct queue *queue, uint64_t block) {
 }
 
 static uint64_t queue_pop(struct queue *queue) {
-    struct queue_chunk *chunk = queue->first;
-    if (!chunk || chunk->first == chunk->last)
-        return 0;
-    uint64_t block = chunk->blocks[chunk->first++];
-    if (UNLIKELY(chunk->first == QUEUE_CHUNK))
+    while (queue->first && queue->first->first == queue->first->last) {
+        if (!queue->first->next)
+            return 0;
         tool_with_vectors(queue_drop_chunk, queue);
-    return block;
+    }
+    return queue->first ? queue->first->blocks[queue->first->first++] : 0;
 }
 
 // Blocks without a byte use memory, too.
@@ -260,6 +259,8 @@ static bool is_over_volume(const struct heap *heap) {
 }
 
 static void __attribute__((noinline)) release_oldest(struct heap *heap) {
+    if (atomic_load_explicit(&heap_orphans, memory_order_relaxed))
+        tool_with_vectors(heap_take_orphans, heap);
     while (is_over_volume(heap)) {
         uint64_t block = queue_pop(&heap->freed_large);
         if (!block)

@@ -12,7 +12,7 @@ enum {
     UNIT = 1 << UNIT_BITS,
     SEGMENT = 1 << SEGMENT_BITS,
     USUAL_UNITS = 4,  // of a slab; the first of a class has one if that holds enough slots
-    FEWEST_SLOTS = 8, // in a slab of a class
+    FEWEST_SLOTS = 4, // in a slab of a class
     POOL = 256 * 1024,
 };
 
@@ -36,6 +36,8 @@ void segments_unlock(void) {
 }
 
 void segments_start(void) {
+    if (heap_cells)
+        return;
     size_t size = sizeof *heap_cells << CELL_BITS;
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -53,6 +55,7 @@ void segments_forked(void) {
             heap->is_idle = false;
     atomic_store(&heap_freed_volume, own_heap ? own_heap->published_volume : 0);
     atomic_store(&heap_count, own_heap ? 1 : 0);
+    atomic_store(&heap_orphans, 0);
 }
 
 struct heap *heap_first(void) {
@@ -196,9 +199,17 @@ static unsigned slab_units(const struct slab_request *request, uint32_t slot_siz
     uint64_t end = heap_options.front; // the red zone after the last slot
     if (!request->class)
         return (slot_size + end + UNIT - 1) >> UNIT_BITS;
-    unsigned least = request->heap->has_spread[request->class] ? USUAL_UNITS : 1;
-    unsigned units = ((uint64_t)FEWEST_SLOTS * slot_size + end + UNIT - 1) >> UNIT_BITS;
-    return units < least ? least : units;
+    unsigned units = request->heap->has_spread[request->class] ? USUAL_UNITS : 1;
+    unsigned least = ((uint64_t)FEWEST_SLOTS * slot_size + end + UNIT - 1) >> UNIT_BITS;
+    if (units < least)
+        units = least;
+    // A few more where too much would be left over at the end.
+    for (unsigned more = 0; more < 8; more++) {
+        uint64_t size = (uint64_t)(units + more) << UNIT_BITS;
+        if ((size - end) % slot_size < size / 40)
+            return units + more;
+    }
+    return units;
 }
 
 static struct slab *take_slab(unsigned class, unsigned count) {
@@ -381,6 +392,8 @@ void heap_make_own(void *unused) {
         heap = heap->next;
     if (heap) {
         heap->is_idle = false;
+        if (heap->freed_volume)
+            atomic_fetch_sub(&heap_orphans, 1);
     } else {
         heap = pool_take(sizeof *heap);
         if (!heap)
@@ -388,9 +401,9 @@ void heap_make_own(void *unused) {
         *heap = (struct heap){.next = heaps};
         heap->counters = heap_make_counters ? heap_make_counters() : &heap->own_counters;
         heaps = heap;
-        atomic_fetch_add(&heap_count, 1);
     }
     own_heap = heap;
+    atomic_fetch_add(&heap_count, 1);
     segments_unlock();
 }
 
@@ -399,7 +412,36 @@ void heap_thread_ended(void) {
         return;
     segments_lock();
     own_heap->is_idle = true;
+    if (own_heap->freed_volume)
+        atomic_fetch_add(&heap_orphans, 1);
     own_heap = NULL;
+    atomic_fetch_sub(&heap_count, 1);
+    segments_unlock();
+}
+
+static void put_before(struct queue *queue, struct queue *older) {
+    if (!older->first)
+        return;
+    older->last->next = queue->first;
+    queue->first = older->first;
+    if (!queue->last)
+        queue->last = older->last;
+    *older = (struct queue){NULL, NULL};
+}
+
+void heap_take_orphans(void *argument) {
+    struct heap *heap = argument;
+    segments_lock();
+    for (struct heap *other = heaps; other; other = other->next) {
+        if (!other->is_idle || !other->freed_volume)
+            continue;
+        put_before(&heap->freed, &other->freed);
+        put_before(&heap->freed_large, &other->freed_large);
+        heap->freed_volume += other->freed_volume;
+        heap->published_volume += other->published_volume;
+        other->freed_volume = other->published_volume = 0;
+        atomic_fetch_sub(&heap_orphans, 1);
+    }
     segments_unlock();
 }
 
