@@ -11,6 +11,7 @@
 #include "engine/tool.h"
 #include "tools/memcheck/errors.h"
 #include "tools/memcheck/memcheck.h"
+#include "tools/memcheck/track.h"
 
 #define AREA      0x201000000000ul
 #define AREA_SIZE (64ul << 30)
@@ -20,6 +21,7 @@ _Thread_local uint64_t engine_registers[16];
 _Thread_local uint64_t engine_stack[16];
 _Atomic size_t engine_mapped;
 bool engine_raised;
+bool track_origins;
 
 // ---- memory ------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@
 
 #include "tools/memcheck/errors.h"
 #include "tools/memcheck/heap.h"
+#include "tools/memcheck/track.h"
 
 // ---- errors ------------------------------------------------------------------------------------
 
@@ -23,8 +24,9 @@ static void report_access(void *argument) {
 static void report_condition(void *argument) {
     const struct wrong *wrong = argument;
     struct heap_block block;
-    bool is_heap = heap_find(wrong->address, &block) && block.state == HEAP_LIVE;
-    error_condition(is_heap ? block.made_at : 0);
+    bool is_known =
+        track_origins && heap_find(wrong->address, &block) && block.state == HEAP_LIVE;
+    error_condition(is_known ? block.made_at : 0);
 }
 
 void access_report(uint64_t address, unsigned size, bool writes, bool decides) {
