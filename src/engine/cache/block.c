@@ -291,8 +291,12 @@ void cache_forked(void) {
 
 // ---- look-up -----------------------------------------------------------------------------------
 
+static struct block **bucket_of(uint64_t pc, unsigned version) {
+    return &hash[hash_of(pc + ((uint64_t)version << 40))];
+}
+
 struct block *block_find(uint64_t pc, unsigned version) {
-    struct block *block = __atomic_load_n(&hash[hash_of(pc)], __ATOMIC_ACQUIRE);
+    struct block *block = __atomic_load_n(bucket_of(pc, version), __ATOMIC_ACQUIRE);
     while (block && (block->pc != pc || block->version != version))
         block = __atomic_load_n(&block->hash_next, __ATOMIC_ACQUIRE);
     return block;
@@ -418,7 +422,7 @@ void block_publish(struct block *block) {
     if (last_page != first_page)
         page_add(last_page, block, 1);
     block_publish_code(block);
-    struct block **head = &hash[hash_of(block->pc)];
+    struct block **head = bucket_of(block->pc, block->version);
     block->hash_next = *head;
     __atomic_store_n(head, block, __ATOMIC_RELEASE);
     cache_stats.blocks++;
@@ -515,7 +519,7 @@ static void unlink_exit(struct link *link) {
 static void block_kill(struct block *block) {
     block->dead = true;
     leave_table(block);
-    struct block **at = &hash[hash_of(block->pc)];
+    struct block **at = bucket_of(block->pc, block->version);
     while (*at && *at != block)
         at = &(*at)->hash_next;
     if (*at)

@@ -116,8 +116,8 @@ void checks_operand(struct builder *, struct insn *, const ZydisDecodedOperand *
                     const struct address *, uint16_t spilled);
 // The whole block of a function that is replaced.
 void checks_replace(struct builder *, const struct hooked_function *);
-// At the head of a version with registers that may be undefined: over to version 0 if none is.
-void checks_head(struct builder *);
+// At the head of a version with registers that may be undefined: over to another if fewer are.
+void checks_head(struct builder *, unsigned count);
 // A return has just released the size bytes below rsp.
 void checks_return(struct builder *, uint64_t pc, unsigned size);
 

@@ -343,10 +343,43 @@ static void emit_if_defined(struct builder *b, uint64_t units, uint64_t target) 
     over[-1] = e->at - over;
 }
 
-void checks_head(struct builder *b) {
+// Units that the block overwrites before it reads them, whatever way it goes.
+static uint64_t overwritten_units(const struct builder *b, unsigned count) {
+    uint64_t read = 0, overwritten = 0;
+    for (unsigned i = 0; i < count; i++) {
+        struct insn *insn = (struct insn *)&b->all[i];
+        if (insn->z.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE ||
+            insn->z.mnemonic == ZYDIS_MNEMONIC_SYSCALL)
+            break;
+        insn_operands(insn);
+        struct tool_units units = tool->units(&insn->z, insn->operands);
+        read |= units.reads & ~overwritten;
+        overwritten |= units.kills & ~read;
+    }
+    return overwritten;
+}
+
+void checks_head(struct builder *b, unsigned count) {
     builder_state(b, STATE_CLEAN, 0);
+    uint64_t dead = overwritten_units(b, count) & b->units;
+    if (dead) { // the version without them does
+        emit_define(&b->e, dead);
+        b->units &= ~dead;
+        builder_jump_exit(b, b->start);
+        return;
+    }
     emit_if_defined(b, b->units, b->start);
 }
+
+// By the calling convention these registers hold nothing that is wanted after a return, or by the
+// function that is called. Remembering that they are undefined would cost a version of every block
+// that follows.
+#define UNIT(number)   (1ul << (number))
+#define SCRATCH_VECTORS (~0ul << (TOOL_UNIT_VECTOR + 8) | 0xfful << TOOL_UNIT_MASK)
+static const uint64_t dead_at_call = UNIT(R11) | UNIT(TOOL_UNIT_FLAGS) | SCRATCH_VECTORS;
+static const uint64_t dead_at_return = UNIT(RCX) | UNIT(RSI) | UNIT(RDI) | UNIT(R8) | UNIT(R9) |
+                                       UNIT(R10) | UNIT(R11) | UNIT(TOOL_UNIT_FLAGS) |
+                                       SCRATCH_VECTORS | 0x3ful << (TOOL_UNIT_VECTOR + 2);
 
 // ---- following ---------------------------------------------------------------------------------
 
@@ -403,7 +436,9 @@ void checks_replace(struct builder *b, const struct hooked_function *hooked) {
     emit_unspill(e, RCX);
     builder_exit_inline(b, EXIT_RAISED, b->start);
     over[-1] = e->at - over;
-    b->units &= ~(1ul << (TOOL_UNIT_GENERAL + RAX));
+    uint64_t dead = dead_at_return | UNIT(RAX);
+    emit_define(e, dead & b->units);
+    b->units &= ~dead;
     translate_return_from(b, b->start, 0);
 }
 
@@ -419,8 +454,9 @@ static void follow(struct builder *b, struct insn *insn) {
     emit_gate_begin(&b->e);
     emit_move_imm(&b->e, RDI, (uint64_t)followed);
     emit_gate_call(&b->e, cache_gate_follow);
-    b->units |= units.writes;
-    b->written = units.writes;
+    // A stack pointer that is undefined leads nowhere anyway.
+    b->written = units.writes & ~UNIT(RSP);
+    b->units |= b->written;
 }
 
 static void define_overwritten(struct builder *b, struct insn *insn) {
@@ -431,6 +467,14 @@ static void define_overwritten(struct builder *b, struct insn *insn) {
 
 static bool reads_undefined(const struct builder *b, struct insn *insn) {
     return b->units && tool->units(&insn->z, insn->operands).reads & b->units;
+}
+
+static void forget_dead(struct builder *b, const struct insn *insn) {
+    uint64_t dead = insn->z.meta.category == ZYDIS_CATEGORY_RET    ? dead_at_return
+                    : insn->z.meta.category == ZYDIS_CATEGORY_CALL ? dead_at_call
+                                                                   : 0;
+    emit_define(&b->e, dead & b->units);
+    b->units &= ~dead;
 }
 
 // ---- the stack pointer -------------------------------------------------------------------------
@@ -572,6 +616,8 @@ void checks_before(struct builder *b, struct insn *insn) {
         if (units)
             define_overwritten(b, insn);
     }
+    if (b->units)
+        forget_dead(b, insn);
     if (moves_stack)
         emit_store_field(&b->e, RSP, TASK_OLD_RSP);
 }

@@ -198,7 +198,7 @@ static void translate_body(struct builder *b, const struct code_bytes *code, uns
         return;
     }
     if (b->units && !b->force)
-        checks_head(b);
+        checks_head(b, count);
     for (unsigned i = 0; i < count && !b->ended; i++) {
         b->rest = &insns[i];
         b->rest_count = count - i;
