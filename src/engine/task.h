@@ -65,13 +65,15 @@ struct task {
     uint64_t old_rsp;       // before an instruction that moves the stack pointer anywhere
     uint32_t exit_version;  // of an indirect branch that is not in the table
     uint32_t raised;        // a replaced function has raised a signal
+    uint64_t store_back;    // where to go on after a first store (cache_gate_store)
+    uint64_t stack_start;   // of the stack that the thread was started on
     _Alignas(64) uint8_t tool_memory[4096]; // the tool's state, where it fits
 
     // The rest is for C code only.
     uint16_t fs_selector, gs_selector; // what the target has loaded; 0 as a rule
     int pid, tid;                      // pid: of the process, the child's in a vfork child
     int number;                        // as reports name threads; the lowest that is free, from 1
-    uint64_t stack_start, stack_end;   // of the stack that the thread was started on
+    uint64_t stack_end;                // of the stack that begins at stack_start
     bool temporary_mask;               // the system call under way has a signal mask of its own
     bool spurious;                     // a system call was interrupted by the engine itself
     bool trap_flag;              // the target single-steps itself; never in flags (run/dispatch.c)

@@ -23,6 +23,8 @@
 #define TASK_OLD_RSP      400
 #define TASK_EXIT_VERSION 408
 #define TASK_RAISED       412
+#define TASK_STORE_BACK   416
+#define TASK_STACK_START  424
 #define TASK_TOOL_MEMORY  448
 #define TASK_GUARD        392
 

@@ -16,7 +16,7 @@ enum {
     LINK_BITS = 23, // link records are recycled in turn, long after their blocks are gone
     LINKS_MOST = (1 << LINK_BITS) * 3 / 4, // then flush
     BLOCKS_MAX = 1 << 22,
-    GATES_SIZE = 4096,
+    GATES_SIZE = 16384,
     ROOM = 64 * 1024,      // more than any block needs, hot and cold
     TABLE_CHUNK = 1 << 20, // code bytes for which a piece of the jump table is mapped
     SYSCALL_TABLE = 1 << 16,
@@ -166,6 +166,14 @@ static void emit_gate_to(struct emitter *e, void (*function)(uint32_t, uint64_t,
     emit_bytes(e, restore, sizeof restore);
     emit_step_if_pending(e);
     emit8(e, 0xc3); // ret
+}
+
+struct emitter cache_gate_begin(void) {
+    return (struct emitter){(uint8_t *)gates_end};
+}
+
+void cache_gate_end(const struct emitter *e) {
+    gates_end = emit_address(e);
 }
 
 static void emit_store_all(struct emitter *e) {

@@ -44,6 +44,26 @@ struct detour {
     uint32_t argument;
 };
 
+// A memory operand as generated code is to address it.
+struct address {
+    int base, index; // register numbers; -1: none
+    unsigned scale;  // 0..3
+    int64_t displacement;
+    bool is_rip;    // relative to rip; displacement is where it leads
+    bool is_narrow; // 32-bit address
+};
+
+// A store whose check has a way of its own when it fails (cache_gate_store).
+struct checked_store {
+    struct address address;
+    unsigned size;
+    bool keeps_flags;
+    uint64_t pc, units;
+    uint8_t *jumps[8]; // after the rel32 of each jump that leads there
+    unsigned jump_count;
+    uint8_t *back;
+};
+
 struct builder {
     struct emitter e;
     uint8_t *begin; // where the block's code starts
@@ -60,8 +80,9 @@ struct builder {
     const struct insn *all;  // instructions of the block
     const struct insn *rest; // what the block still has, from the instruction at pc on
     unsigned rest_count;
-    unsigned state_count, exit_count, detour_count;
+    unsigned state_count, exit_count, detour_count, store_count;
     struct detour detours[BLOCK_INSTRUCTIONS * 6];
+    struct checked_store stores[BLOCK_INSTRUCTIONS];
     struct block_state states[BLOCK_INSTRUCTIONS * 16];
     struct pending_exit exits[BLOCK_EXITS];
 };
@@ -98,15 +119,6 @@ void builder_force_rel32(struct builder *, uint64_t units);
 // Whether the rest of the block writes all flags before it reads any.
 bool builder_flags_are_dead(const struct builder *);
 
-// A memory operand as generated code is to address it.
-struct address {
-    int base, index; // register numbers; -1: none
-    unsigned scale;  // 0..3
-    int64_t displacement;
-    bool is_rip;    // relative to rip; displacement is where it leads
-    bool is_narrow; // 32-bit address
-};
-
 // checks.c: what shadow memory asks for around an instruction.
 void checks_init(void);
 void checks_before(struct builder *, struct insn *);
@@ -116,6 +128,8 @@ void checks_operand(struct builder *, struct insn *, const ZydisDecodedOperand *
                     const struct address *, uint16_t spilled);
 // The whole block of a function that is replaced.
 void checks_replace(struct builder *, const struct hooked_function *);
+// After the block: the ways of stores whose checks have failed.
+void checks_end(struct builder *);
 // At the head of a version with registers that may be undefined: over to another if fewer are.
 void checks_head(struct builder *, unsigned count);
 // A return has just released the size bytes below rsp.

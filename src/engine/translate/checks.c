@@ -22,11 +22,9 @@ enum {
 
 // ---- encoding ----------------------------------------------------------------------------------
 
-// gs: prefix, opcode and operand; `tail` bytes of immediate follow.
-static void emit_shadow_op(struct emitter *e, const struct address *a, unsigned width,
-                           const uint8_t *opcode, unsigned opcode_size, unsigned reg,
-                           unsigned tail) {
-    emit8(e, 0x65);
+// Opcode and operand; `tail` bytes of immediate follow.
+static void emit_op(struct emitter *e, const struct address *a, unsigned width,
+                    const uint8_t *opcode, unsigned opcode_size, unsigned reg, unsigned tail) {
     if (width == 16)
         emit8(e, 0x66);
     if (a->is_narrow)
@@ -53,6 +51,14 @@ static void emit_shadow_op(struct emitter *e, const struct address *a, unsigned 
         emit8(e, a->displacement);
     else if (mod == 2 || a->base < 0)
         emit32(e, a->displacement);
+}
+
+// The same for the operand's shadow.
+static void emit_shadow_op(struct emitter *e, const struct address *a, unsigned width,
+                           const uint8_t *opcode, unsigned opcode_size, unsigned reg,
+                           unsigned tail) {
+    emit8(e, 0x65); // gs:
+    emit_op(e, a, width, opcode, opcode_size, reg, tail);
 }
 
 static void emit_compare_zero(struct emitter *e, const struct address *a, unsigned size) {
@@ -147,6 +153,87 @@ static void emit_check(struct builder *b, const struct address *address, unsigne
     builder_state(b, STATE_WITHIN, spilled);
 }
 
+// ---- stores ------------------------------------------------------------------------------------
+
+static void store_jump(struct emitter *e, struct checked_store *store) {
+    emit32(e, 0);
+    store->jumps[store->jump_count++] = e->at;
+}
+
+static void check_store_with_flags(struct emitter *e, struct checked_store *store) {
+    struct address a = store->address;
+    unsigned size = store->size;
+    for (unsigned step; size; size -= step, a.displacement += step) {
+        step = piece(size);
+        emit_compare_zero(e, &a, step);
+        emit_bytes(e, (uint8_t[]){0x0f, 0x85}, 2); // jne
+        store_jump(e, store);
+    }
+}
+
+static void check_store_without_flags(struct builder *b, struct checked_store *store) {
+    struct emitter *e = &b->e;
+    struct address a = store->address;
+    unsigned size = store->size;
+    emit_spill(e, RCX);
+    builder_state(b, STATE_CHECK, 1u << RCX);
+    for (unsigned step; size; size -= step, a.displacement += step) {
+        step = piece(size);
+        emit_load(e, &a, step);
+        emit_bytes(e, (uint8_t[]){0xe3, 0}, 2); // jrcxz
+        uint8_t *over = e->at;
+        emit_unspill(e, RCX);
+        emit8(e, 0xe9); // jmp
+        store_jump(e, store);
+        over[-1] = e->at - over;
+        emit_unspill(e, RCX);
+    }
+}
+
+static void emit_store_check(struct builder *b, const struct address *address, unsigned size,
+                             uint64_t units) {
+    struct checked_store *store = &b->stores[b->store_count++];
+    *store = (struct checked_store){.address = *address,
+                                    .size = size,
+                                    .keeps_flags = !builder_flags_are_dead(b),
+                                    .pc = b->pc,
+                                    .units = units};
+    builder_state(b, STATE_CHECK, 0);
+    if (store->keeps_flags)
+        check_store_without_flags(b, store);
+    else
+        check_store_with_flags(&b->e, store);
+    store->back = b->e.at;
+    builder_state(b, STATE_WITHIN, 0);
+}
+
+void checks_end(struct builder *b) {
+    struct emitter *e = &b->e;
+    for (unsigned i = 0; i < b->store_count; i++) {
+        const struct checked_store *store = &b->stores[i];
+        for (unsigned jump = 0; jump < store->jump_count; jump++) {
+            uint32_t distance = e->at - store->jumps[jump];
+            memcpy(store->jumps[jump] - 4, &distance, 4);
+        }
+        b->pc = store->pc;
+        builder_state(b, STATE_WITHIN, 0);
+        emit_spill(e, RCX);
+        builder_state(b, STATE_WITHIN, 1u << RCX);
+        emit_op(e, &store->address, 64, (uint8_t[]){0x8d}, 1, RCX, 0); // lea
+        emit_store_field_imm(e, TASK_STORE_BACK, 0);
+        uint8_t *back = e->at - 4;
+        emit_jump(e, cache_gate_store[__builtin_ctz(store->size)][store->keeps_flags]);
+        emit_align_patch(e, 1);
+        emit8(e, 0xe9); // jmp
+        builder_force_rel32(b, store->units);
+        uint32_t here = emit_address(e);
+        memcpy(back, &here, 4);
+        emit_jump(e, (uint64_t)store->back);
+    }
+}
+
+// ---- what is written without a look ------------------------------------------------------------
+
 static void emit_zero(struct builder *b, const struct address *address, unsigned size) {
     struct address a = *address;
     for (unsigned step; size; size -= step, a.displacement += step) {
@@ -238,8 +325,15 @@ static bool plain_address(const struct insn *insn, const ZydisDecodedOperand *op
     return a->displacement == (int32_t)a->displacement;
 }
 
-static bool is_frame_store(const ZydisDecodedOperand *operand, const struct address *a) {
-    return a->base == RSP && a->index < 0 && a->displacement >= -RED_ZONE && !a->is_narrow &&
+// Writes only what a mask register lets it.
+static bool has_mask(const struct insn *insn) {
+    ZydisRegister mask = insn->z.avx.mask.reg;
+    return mask != ZYDIS_REGISTER_NONE && mask != ZYDIS_REGISTER_K0;
+}
+
+static bool is_frame_store(const struct insn *insn, const ZydisDecodedOperand *operand,
+                           const struct address *a) {
+    return !has_mask(insn) && a->base == RSP && a->index < 0 && a->displacement >= -RED_ZONE && !a->is_narrow &&
            !(operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ) &&
            !(operand->actions & ZYDIS_OPERAND_ACTION_CONDWRITE);
 }
@@ -247,11 +341,16 @@ static bool is_frame_store(const ZydisDecodedOperand *operand, const struct addr
 static void check_operand(struct builder *b, struct insn *insn, const ZydisDecodedOperand *operand,
                           const struct address *a, uint64_t units) {
     unsigned size = operand->size / 8;
-    if (is_frame_store(operand, a)) {
+    if (is_frame_store(insn, operand, a)) {
         emit_zero(b, a, size);
         return;
     }
-    emit_check(b, a, size, units, 0);
+    bool is_store = !(operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ) &&
+                    !(operand->actions & ZYDIS_OPERAND_ACTION_CONDWRITE) && !has_mask(insn);
+    if (is_store && !(size & (size - 1)) && b->store_count < BLOCK_INSTRUCTIONS)
+        emit_store_check(b, a, size, units);
+    else
+        emit_check(b, a, size, units, 0);
 }
 
 void checks_operand(struct builder *b, struct insn *insn, const ZydisDecodedOperand *operand,
@@ -419,6 +518,8 @@ __attribute__((target("general-regs-only"))) static void run_replacement(void *a
 void checks_init(void) {
     if (tool->shadows)
         cache_set_followers(run_follower, run_replacement);
+    if (tool->shadows)
+        cache_write_store_gates();
 }
 
 void checks_replace(struct builder *b, const struct hooked_function *hooked) {

@@ -254,7 +254,7 @@ static struct block *translate(const struct code_bytes *code, unsigned number, u
     b->units = version.units;
     b->force = version.forced;
     b->ended = b->together = false;
-    b->state_count = b->exit_count = b->detour_count = 0;
+    b->state_count = b->exit_count = b->detour_count = b->store_count = 0;
     unsigned guest_size;
     unsigned count = decode_block(code, most, &guest_size);
 
@@ -265,6 +265,7 @@ static struct block *translate(const struct code_bytes *code, unsigned number, u
     if (code->checked)
         emit_check(b, code, guest_size ? guest_size : 1);
     translate_body(b, code, count);
+    checks_end(b);
 
     block->pc = code->pc;
     block->version = number;
