@@ -67,6 +67,14 @@ static void *prepare(uint64_t pc, const uint8_t *bytes, const ZydisDecodedInstru
     return track_prepare(pc, bytes, z, operands);
 }
 
+static void module(uint64_t first, uint64_t last, uint64_t offset, const char *path) {
+    const char *slash = strrchr(path, '/');
+    if (strncmp(slash ? slash + 1 : path, "ld-", 3) == 0 && !track_loader_start) {
+        track_loader_start = first;
+        track_loader_end = last;
+    }
+}
+
 // Looking at the instruction again as if the page were not addressable says what it did there.
 static void faulted(const void *prepared, uint64_t address, bool is_known) {
     shadow_assume_missing(address, !is_known);
@@ -96,6 +104,7 @@ const struct tool tool_memcheck = {
     .thread_ended = thread_ended,
     .signal_delivered = memcheck_signal_delivered,
     .signal_returned = memcheck_signal_returned,
+    .module = module,
     .faulted = faulted,
     .before_system_call = syscalls_before,
     .after_system_call = syscalls_after,

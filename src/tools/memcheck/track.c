@@ -5,6 +5,7 @@
 #include "tools/memcheck/track_stub.h"
 #include "tools/memcheck/track_table.h"
 
+uint64_t track_loader_start, track_loader_end;
 bool track_origins, track_partial_loads = true, track_value_errors = true;
 
 // ---- memory for prepared instructions ----
@@ -302,5 +303,6 @@ void track_start(void) {
 
 void track_run(const struct track *t) {
     struct context c = {.shadow = tool_thread_state(), .values = tool_registers()};
+    c.over_reads = t->pc - track_loader_start < track_loader_end - track_loader_start;
     t->run(&c, t);
 }

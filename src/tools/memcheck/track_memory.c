@@ -96,7 +96,7 @@ static void load_slowly(struct context *c, uint64_t address, unsigned size, uint
     }
     if (!missing)
         return;
-    if (missing == size || !may_be_partial(address, size)) {
+    if ((missing == size && !c->over_reads) || !may_be_partial(address, size)) {
         report_access(address, size, false);
         return;
     }

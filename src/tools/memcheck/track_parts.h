@@ -96,6 +96,7 @@ struct context {
     struct shadow_registers *shadow;
     uint64_t *values; // general registers
     uint32_t origin;  // of the first undefined input
+    bool over_reads;  // aligned loads may miss all that is addressable
     uint8_t known;    // operands whose address has been computed
     uint64_t address[OPERANDS];
 };
