@@ -99,10 +99,10 @@ long tool_read(void *to, uint64_t from, size_t size) {
     return 0;
 }
 
-static const char *verbose;
+static const char *verbosity = "0";
 
 const char *tool_option(const char *name) {
-    return strcmp(name, "verbose") == 0 ? verbose : NULL;
+    return strcmp(name, "verbosity") == 0 ? verbosity : NULL;
 }
 
 static unsigned said;
@@ -391,14 +391,14 @@ TEST(unknown_calls_are_told_once_and_only_to_who_asks) {
     said = 0;
     BEFORE(9999, 0);
     CHECK_EQ(said, 0);
-    verbose = "1";
+    verbosity = "1";
     BEFORE(9999, 0);
     BEFORE(9999, 0);
     CHECK_EQ(said, 1);
     BEFORE(SYS_ioctl, 0, _IO('X', 251), 0);
     BEFORE(SYS_ioctl, 0, _IO('X', 251), 0);
     CHECK_EQ(said, 2);
-    verbose = NULL;
+    verbosity = "0";
     CHECK_STR(found, "");
 }
 

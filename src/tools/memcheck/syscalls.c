@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tools/memcheck/errors.h"
@@ -285,8 +286,8 @@ enum { UNKNOWNS = 64 };
 
 void pass_unknown(const char *what, unsigned long number) {
     static _Atomic unsigned long told[UNKNOWNS]; // 0: free
-    const char *verbose = tool_option("verbose");
-    if (!verbose || strcmp(verbose, "no") == 0 || strcmp(verbose, "0") == 0)
+    const char *verbosity = tool_option("verbosity");
+    if (!verbosity || atoi(verbosity) <= 0)
         return;
     unsigned long key = number + 1 + ((unsigned long)*what << 56);
     for (unsigned i = 0; i < UNKNOWNS; i++) {
