@@ -173,8 +173,13 @@ void visit_io_uring_register(const struct pass *pass) {
     uint64_t address = pass->arguments[2], count = (uint32_t)pass->arguments[3];
     switch ((uint32_t)pass->arguments[1]) {
     case IORING_REGISTER_BUFFERS:
-        for (uint64_t i = 0; i < count && count <= UIO_MAXIOV; i++)
-            pass_in(pass, address + i * sizeof(struct iovec), sizeof(struct iovec), "arg");
+        // The kernel may read into them from now on.
+        for (uint64_t i = 0; i < count && count <= UIO_MAXIOV; i++) {
+            struct iovec buffer;
+            pass_in(pass, address + i * sizeof buffer, sizeof buffer, "arg");
+            if (pass_read(&buffer, address + i * sizeof buffer, sizeof buffer))
+                pass_mark(pass, (uint64_t)buffer.iov_base, buffer.iov_len);
+        }
         break;
     case IORING_REGISTER_FILES:
         pass_in(pass, address, count * 4, "arg");
