@@ -9,12 +9,19 @@ static struct named_stack name_stack(const struct naming *naming, const uint64_t
     return named_stack_make(naming->symbols, naming->cache, &stack, naming->options);
 }
 
-static void name_frame(const struct naming *naming, uint64_t pc, struct symbol_frame *frame) {
+// The frame on the stack belongs to the function that holds inlined ones.
+static bool name_outermost(const struct naming *naming, uint64_t pc, struct symbol_frame *frame) {
     struct symbol_frame frames[64];
     size_t count = symbols_resolve(naming->symbols, naming->pid, pc, false, frames, 64);
-    // The frame on the stack belongs to the function that holds inlined ones.
     if (count)
         *frame = frames[count - 1];
+    return count > 0;
+}
+
+// The function that made a frame, with the line where it begins.
+static void name_frame(const struct naming *naming, uint64_t pc, struct symbol_frame *frame) {
+    if (name_outermost(naming, pc, frame) && frame->offset)
+        name_outermost(naming, pc - frame->offset, frame);
 }
 
 static void name_place(const struct naming *naming, struct finding *finding) {
@@ -32,6 +39,8 @@ static void name_place(const struct naming *naming, struct finding *finding) {
         if (!finding->has_data)
             finding->section =
                 symbols_section(naming->symbols, naming->pid, facts->address, &finding->object);
+        if (finding->section && strcmp(finding->section, "Text") == 0)
+            finding->code = name_stack(naming, &facts->address, 1);
         break;
     default:
         break;
@@ -65,6 +74,7 @@ void finding_drop(struct finding *finding) {
         return;
     for (unsigned i = 0; i < FINDING_STACKS; i++)
         named_stack_free(&finding->stacks[i]);
+    named_stack_free(&finding->code);
     free(finding->facts);
     free(finding);
 }
@@ -79,7 +89,7 @@ void loss_name_holder(struct loss *loss, const struct naming *naming) {
         symbols_resolve_data(naming->symbols, naming->pid, loss->facts.holder_address,
                              &loss->holder_data);
     if (loss->facts.holder == HELD_BY_STACK && loss->facts.holder_pc)
-        name_frame(naming, loss->facts.holder_pc, &loss->holder_frame);
+        name_outermost(naming, loss->facts.holder_pc, &loss->holder_frame);
 }
 
 void loss_free(struct loss *loss) {

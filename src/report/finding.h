@@ -25,6 +25,7 @@ struct finding {
     bool has_data;
     struct symbol_data data;
     const char *section, *object;
+    struct named_stack code;   // the one frame of an address in code
     struct symbol_frame frame; // of PLACE_STACK
 };
 

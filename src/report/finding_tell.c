@@ -198,6 +198,8 @@ static void tell_address(const struct finding *finding, const struct stack_text_
     else
         add_mapping(finding, &line);
     remark(teller, &line);
+    if (finding->code.shown)
+        teller->stack(teller->context, &finding->code);
 }
 
 void finding_tell(const struct finding *finding, const struct stack_text_options *options,

@@ -114,7 +114,8 @@ static int by_count(const void *a, const void *b) {
     return x > y ? -1 : x < y;
 }
 
-static void show_list(struct errors *errors, uint64_t contexts) {
+// Whether there was anything to list; losses are not.
+static bool show_list(struct errors *errors, uint64_t contexts) {
     bool all = FINDINGS_SETTINGS->list == LIST_ALL;
     struct context **order = base_allocate(errors->context_count * sizeof *order);
     size_t count = 0;
@@ -138,6 +139,7 @@ static void show_list(struct errors *errors, uint64_t contexts) {
         text_free(&text);
     }
     free(order);
+    return count > 0;
 }
 
 // Suppressions are counted for all processes in one place: this process's share.
@@ -208,11 +210,11 @@ static void show_errors(struct errors *errors) {
     show_error_sums(errors, &sums);
     if (settings->list == LIST_NO)
         return;
-    show_list(errors, sums.contexts);
+    bool listed = show_list(errors, sums.contexts);
     bool any = count_suppressions(errors);
     if (any)
         show_suppressions(errors);
-    if (any || sums.contexts) {
+    if (any || listed) {
         if (any)
             findings_say(errors, "");
         show_error_sums(errors, &sums);
