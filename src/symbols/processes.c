@@ -256,6 +256,7 @@ bool process_bias(struct process *process, struct mapping *mapping, const struct
     if (mapping->bias_valid == process->changes)
         return true;
     uint64_t candidates[MOST_CANDIDATES];
+    bool holds_code[MOST_CANDIDATES];
     size_t count = 0;
     for (size_t i = 0; i < image->segment_count && count < MOST_CANDIDATES; i++) {
         uint64_t bias;
@@ -265,15 +266,18 @@ bool process_bias(struct process *process, struct mapping *mapping, const struct
         while (known < count && candidates[known] != bias)
             known++;
         candidates[known] = bias;
+        holds_code[known] = image->segments[i].executable || (known < count && holds_code[known]);
         count += known == count;
     }
     if (!count)
         return false;
     mapping->bias = candidates[0];
     if (count > 1) {
-        unsigned best = score(process, mapping, image, candidates[0]);
+        /* Segments may share a page of the file. Among equals it is the code that was mapped: many
+         * a target tells of nothing else. */
+        unsigned best = score(process, mapping, image, candidates[0]) * 2 + holds_code[0];
         for (size_t i = 1; i < count; i++) {
-            unsigned its = score(process, mapping, image, candidates[i]);
+            unsigned its = score(process, mapping, image, candidates[i]) * 2 + holds_code[i];
             if (its > best) {
                 best = its;
                 mapping->bias = candidates[i];

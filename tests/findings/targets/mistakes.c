@@ -1,4 +1,5 @@
 // A few mistakes of each kind, in one process with two threads.
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +44,8 @@ int main(int argc, char **argv) {
     kept = malloc(77);
     lose_cycle();
     char *text = malloc(5);
-    if (write(-1, text, 5) == 0)
+    int null = open("/dev/null", O_WRONLY);
+    if (write(null, text, 5) != 5)
         return 1;
     free(text);
     pthread_t thread;
