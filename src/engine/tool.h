@@ -109,15 +109,28 @@ void tool_insert_fast_call(struct tool_block *, enum tool_condition, tool_fast_f
 
 // ---- cache lines ----
 //
-// For tools that simulate caches. A line is the number of a piece of memory, its address divided by
-// its size. For each set of lines a thread remembers the one that tool_used_line has been told of
-// last; a check calls a function unless the access lies within that line.
+// For tools that simulate caches. A line is a piece of memory; its number is its address divided by
+// its size. Inserted code deals with lines that are in the cache:
+//   recent   of each set, the line used last, as tool_used_line says. Using it again changes nothing
+//   known    lines that are in the cache, each at the place that its number gives; using one sets its
+//            stamp to the next tick of the clock and makes it the recent one of its set
+// Everything else is a call of the tool.
 
 enum tool_cache { TOOL_CACHE_CODE, TOOL_CACHE_DATA, TOOL_CACHES };
 // Before any code is translated: a line has 1 << bits bytes, at least 16; sets: a power of two.
 void tool_set_lines(enum tool_cache, unsigned bits, uint64_t sets);
 void tool_used_line(enum tool_cache, uint64_t line); // may be called from a fast call
-void tool_forget_lines(void);
+
+enum { TOOL_LINES = 2048 };
+struct tool_lines {
+    uint64_t clock;
+    struct tool_line {
+        uint64_t start; // address of its first byte; 0: none
+        uint64_t stamp;
+    } known[TOOL_CACHES][TOOL_LINES]; // number % TOOL_LINES
+};
+// The calling thread's; before it runs any code. Nothing is recent yet.
+void tool_set_thread_lines(struct tool_lines *);
 // As tool_fast_function; `address` is the access's, or anything in a check of code.
 typedef void tool_line_function(uint32_t argument, uint64_t rsp, void *thread_state,
                                 uint64_t address);

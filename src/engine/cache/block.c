@@ -174,6 +174,8 @@ struct emitter cache_gate_begin(void) {
 
 void cache_gate_end(const struct emitter *e) {
     gates_end = emit_address(e);
+    if (gates_end > CACHE_START + GATES_SIZE)
+        fatal("internal error: too many gates");
 }
 
 static void emit_store_all(struct emitter *e) {

@@ -36,10 +36,12 @@ struct pending_exit {
     uint16_t version; // of the block that it leads to
 };
 
-// Code that stands behind the block: a call, from a branch and back.
+// Code that stands behind the block, from a branch and back (hooks/lines.c).
 struct detour {
     uint8_t *branch; // its rel32
     uint8_t *back;
+    uint64_t line; // of a check of code
+    uint32_t size; // of a check of data; 0: of code
     void (*function)(uint32_t, uint64_t, void *, uint64_t);
     uint32_t argument;
 };

@@ -15,14 +15,17 @@ bool simulate_caches, simulate_branches;
 unsigned simulate_code_bits;
 uint32_t simulate_line;
 
+// The last level keeps the ways of a set in order, the one used last first. The first level has
+// stamps instead: in tool_lines, if the line is known there, else here.
 struct cache {
-    uint64_t *lines; // by set, the one used last first; 0: none
-    uint64_t mask;   // sets - 1
+    uint64_t *lines, *stamps; // by set; 0: none
+    uint64_t mask;            // sets - 1
     unsigned ways, bits;
 };
 
 struct simulation {
     struct cache code, data, last;
+    struct tool_lines lines;
     uint32_t history;
     uint8_t conditions[1 << (HISTORY_BITS + ADDRESS_BITS)];
     uint64_t targets[TARGETS];
@@ -33,7 +36,68 @@ static struct counts_cache shapes[CACHES];
 
 // ---- caches ------------------------------------------------------------------------------------
 
-// Whether the line was there; it is the one used last then.
+static struct tool_line *known_place(struct simulation *simulation, enum tool_cache kind,
+                                     uint64_t line) {
+    return &simulation->lines.known[kind][line % TOOL_LINES];
+}
+
+static struct cache *first_level(struct simulation *simulation, enum tool_cache kind) {
+    return kind == TOOL_CACHE_CODE ? &simulation->code : &simulation->data;
+}
+
+// The line's place in the cache, or the one that it is to have.
+static uint64_t find_way(struct simulation *simulation, enum tool_cache kind, uint64_t line,
+                         bool *found) {
+    const struct cache *cache = first_level(simulation, kind);
+    uint64_t first = (line & cache->mask) * cache->ways, oldest = first, least = UINT64_MAX;
+    for (uint64_t at = first; at < first + cache->ways; at++) {
+        uint64_t other = cache->lines[at];
+        if (other == line) {
+            *found = true;
+            return at;
+        }
+        const struct tool_line *known = known_place(simulation, kind, other);
+        uint64_t stamp =
+            other && known->start == other << cache->bits ? known->stamp : cache->stamps[at];
+        if (stamp < least) {
+            least = stamp;
+            oldest = at;
+        }
+    }
+    *found = false;
+    return oldest;
+}
+
+// Another line takes its place among the known ones: its stamp is kept here.
+static void put_back(struct simulation *simulation, enum tool_cache kind, struct tool_line *known) {
+    struct cache *cache = first_level(simulation, kind);
+    bool found;
+    uint64_t at = find_way(simulation, kind, known->start >> cache->bits, &found);
+    if (found)
+        cache->stamps[at] = known->stamp;
+}
+
+// Whether the line was in the first level; it is the one used last then.
+static bool use_first(struct simulation *simulation, enum tool_cache kind, uint64_t line) {
+    struct cache *cache = first_level(simulation, kind);
+    struct tool_line *known = known_place(simulation, kind, line);
+    bool found = known->start == line << cache->bits;
+    if (!found) {
+        if (known->start)
+            put_back(simulation, kind, known);
+        uint64_t at = find_way(simulation, kind, line, &found);
+        uint64_t old = cache->lines[at];
+        if (!found && old && known_place(simulation, kind, old)->start == old << cache->bits)
+            known_place(simulation, kind, old)->start = 0;
+        cache->lines[at] = line;
+        known->start = line << cache->bits;
+    }
+    known->stamp = ++simulation->lines.clock;
+    tool_used_line(kind, line);
+    return found;
+}
+
+// Whether the line was in the last level.
 static bool use(const struct cache *cache, uint64_t line) {
     uint64_t *set = cache->lines + (line & cache->mask) * cache->ways;
     unsigned at = 0;
@@ -72,35 +136,34 @@ static uint32_t placed(const struct thread *thread, uint32_t id) {
     }
 }
 
-static void refer(struct thread *thread, uint32_t id, uint64_t address,
-                  const struct cache *first_level, enum tool_cache kind) {
+static void refer(struct thread *thread, uint32_t id, uint64_t address, enum tool_cache kind) {
     const struct counts_id *info = &counts_ids[id];
     struct simulation *simulation = thread->simulation;
     uint32_t size = info->lengths;
-    if (!use_all(first_level, address, size)) {
-        bool found = use_all(&simulation->last, address, size);
-        uint32_t at = placed(thread, id);
-        if (at) {
-            count(thread, at, info->count);
-            if (!found)
-                count(thread, at + 1, info->count + COUNTS_ILMR - COUNTS_I1MR);
-        }
-    }
-    uint64_t first = address >> first_level->bits;
-    uint64_t last = (address + size - 1) >> first_level->bits;
-    tool_used_line(kind, first);
+    unsigned bits = first_level(simulation, kind)->bits;
+    uint64_t first = address >> bits, last = (address + size - 1) >> bits;
+    bool found = use_first(simulation, kind, first);
     if (last != first)
-        tool_used_line(kind, last);
+        found &= use_first(simulation, kind, last);
+    if (found)
+        return;
+    bool in_last = use_all(&simulation->last, address, size);
+    uint32_t at = placed(thread, id);
+    if (at) {
+        count(thread, at, info->count);
+        if (!in_last)
+            count(thread, at + 1, info->count + COUNTS_ILMR - COUNTS_I1MR);
+    }
 }
 
 void simulate_code(uint32_t id, uint64_t rsp, void *state, uint64_t address) {
     struct thread *thread = state;
-    refer(thread, id, counts_ids[id].pc, &thread->simulation->code, TOOL_CACHE_CODE);
+    refer(thread, id, counts_ids[id].pc, TOOL_CACHE_CODE);
 }
 
 void simulate_data(uint32_t id, uint64_t rsp, void *state, uint64_t address) {
     struct thread *thread = state;
-    refer(thread, id, address, &thread->simulation->data, TOOL_CACHE_DATA);
+    refer(thread, id, address, TOOL_CACHE_DATA);
 }
 
 void simulate_plt(uint32_t reads, uint64_t rsp, void *state) {
@@ -196,10 +259,12 @@ static void make_cache(struct cache *cache, const struct counts_cache *shape) {
     cache->ways = shape->assoc;
     cache->mask = sets_of(shape) - 1;
     cache->lines = counts_reserve(shape->size / shape->line * sizeof *cache->lines);
+    cache->stamps = counts_reserve(shape->size / shape->line * sizeof *cache->stamps);
 }
 
 static void free_cache(struct cache *cache, const struct counts_cache *shape) {
     munmap(cache->lines, shape->size / shape->line * sizeof *cache->lines);
+    munmap(cache->stamps, shape->size / shape->line * sizeof *cache->stamps);
 }
 
 void simulate_thread_start(struct thread *thread) {
@@ -208,7 +273,7 @@ void simulate_thread_start(struct thread *thread) {
     struct simulation *simulation = counts_reserve(sizeof *simulation);
     thread->simulation = simulation;
     if (simulate_caches) {
-        tool_forget_lines();
+        tool_set_thread_lines(&simulation->lines);
         make_cache(&simulation->code, &shapes[0]);
         make_cache(&simulation->data, &shapes[1]);
         make_cache(&simulation->last, &shapes[2]);
