@@ -159,6 +159,8 @@ void *tool_thread_state(void);
 uint64_t tool_thread_pointer(void); // fs
 // The call stack, innermost pc first; returns how many.
 size_t tool_stack(uint64_t *pcs, size_t max);
+// The same with general registers only; 0: tool_stack must be asked.
+size_t tool_stack_quickly(uint64_t *pcs, size_t max);
 // Target memory that may not be there: 0 or -EFAULT.
 long tool_read(void *to, uint64_t from, size_t size);
 long tool_write(uint64_t to, const void *from, size_t size);

@@ -28,6 +28,7 @@ struct walk {
     const struct unwind_memory *memory;
     struct unwind_registers registers;
     bool exact;
+    bool quick;          // only steps that have been made before
     uint64_t guessed;    // how many frames were
     uint64_t guessed_sp; // the stack pointer of the last one
 };
@@ -573,7 +574,7 @@ static bool walk_stack(struct walk *walk, struct unwind_thread *cached, struct k
             if (keeper->thread)
                 keep_frames(keeper, walk->memory->high);
             return true;
-        } else if (keeper->skipped) {
+        } else if (keeper->skipped || walk->quick) {
             return false;
         } else {
             result = leave_fast_path(walk, cached, keeper, &place);
@@ -586,6 +587,35 @@ static bool walk_stack(struct walk *walk, struct unwind_thread *cached, struct k
         }
     }
     return true;
+}
+
+static void count_walk(struct unwind_thread *thread, const struct walk *walk,
+                       const struct walked *walked) {
+    thread->counts.walks++;
+    thread->counts.frames += walked->count;
+    thread->counts.guessed += walk->guessed;
+    thread->counts.ends[walked->end]++;
+}
+
+size_t unwind_stack_quickly(struct unwind_space *space, struct unwind_thread *thread,
+                            const struct unwind_registers *registers,
+                            const struct unwind_memory *memory, uint64_t *pcs, size_t max) {
+    struct walk walk = {
+        .space = space, .memory = memory, .registers = *registers, .exact = true, .quick = true};
+    struct keeper keeper;
+    struct walked walked;
+    if (thread->generation != unwind_space_generation(space) || !open_cache(space, thread))
+        return 0;
+    start_keeping(&keeper, thread, memory);
+    bool is_complete = walk_stack(&walk, thread, &keeper, pcs, max, &walked);
+    if (is_complete)
+        count_walk(thread, &walk, &walked);
+    close_cache(thread);
+    return is_complete ? walked.count : 0;
+}
+
+void unwind_abandon(struct unwind_thread *thread) {
+    close_cache(thread);
 }
 
 size_t unwind_stack(struct unwind_space *space, struct unwind_thread *thread,
@@ -602,10 +632,7 @@ size_t unwind_stack(struct unwind_space *space, struct unwind_thread *thread,
         keeper = (struct keeper){0};
         walk_stack(&walk, cached, &keeper, pcs, max, &walked);
     }
-    thread->counts.walks++;
-    thread->counts.frames += walked.count;
-    thread->counts.guessed += walk.guessed;
-    thread->counts.ends[walked.end]++;
+    count_walk(thread, &walk, &walked);
     if (cached)
         close_cache(thread);
     if (end)

@@ -227,6 +227,15 @@ size_t unwind_stack(struct unwind_space *space, struct unwind_thread *thread,
                     const struct unwind_registers *registers, const struct unwind_memory *memory,
                     uint64_t *pcs, size_t max, enum unwind_end *end);
 
+// The same for a walk whose every step has been made before and stays within [low, high): then it
+// touches nothing but general registers, allocates nothing and waits for nobody. Else returns 0.
+size_t unwind_stack_quickly(struct unwind_space *space, struct unwind_thread *thread,
+                            const struct unwind_registers *registers,
+                            const struct unwind_memory *memory, uint64_t *pcs, size_t max);
+
+// A walk of the thread has been left in the middle, by a jump out of it.
+void unwind_abandon(struct unwind_thread *thread);
+
 // A walk by single steps, for callers that want the registers of each frame.
 struct unwind_frame {
     struct unwind_registers registers;

@@ -470,6 +470,10 @@ void *tool_thread_state(void) {
 
 #pragma GCC pop_options
 
+__attribute__((target("general-regs-only"))) size_t tool_stack_quickly(uint64_t *pcs, size_t max) {
+    return stack_of_task_quickly(pcs, max);
+}
+
 size_t tool_stack(uint64_t *pcs, size_t max) {
     return stack_of_task(pcs, max);
 }

@@ -4,6 +4,7 @@
 #include "engine/load/file.h"
 #include "engine/memory/memory.h"
 #include "engine/memory/target.h"
+#include "engine/run/enter.h"
 #include "engine/run/stack.h"
 #include "engine/sys/maps.h"
 #include "engine/task.h"
@@ -69,12 +70,62 @@ void stack_forked(void) {
         unwind_space_after_fork(&space);
 }
 
+struct walk {
+    struct unwind_registers registers;
+    struct unwind_memory memory;
+    uint64_t *pcs;
+    size_t max, count;
+};
+
+// What follows is also called where vector registers are the target's.
+#pragma GCC push_options
+#pragma GCC target("general-regs-only")
+
 static void read_registers(struct unwind_registers *registers) {
     static const uint8_t numbers[UNWIND_REGISTERS] = {RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP,
                                                       R8,  R9,  R10, R11, R12, R13, R14, R15};
     for (unsigned i = 0; i < UNWIND_PC; i++)
         registers->value[i] = self->gpr[numbers[i]];
     registers->value[UNWIND_PC] = self->pc;
+}
+
+static void walk_quickly(void *argument) {
+    struct walk *walk = argument;
+    walk->count = unwind_stack_quickly(&space, self->unwinder, &walk->registers, &walk->memory,
+                                       walk->pcs, walk->max);
+}
+
+// The part of its stack that a thread has in use can be read as it is, as a rule.
+static bool is_on_own_stack(struct walk *walk) {
+    uint64_t sp = self->gpr[RSP];
+    walk->memory.low = walk->memory.high = sp;
+    walk->memory.read = read_word;
+    walk->memory.is_code = NULL;
+    if (sp - self->stack_start >= self->stack_end - self->stack_start)
+        return false;
+    walk->memory.high = self->stack_end;
+    return true;
+}
+
+size_t stack_of_task_quickly(uint64_t *pcs, size_t max) {
+    struct walk walk;
+    if (!__atomic_load_n(&is_open, __ATOMIC_ACQUIRE) || !self->unwinder || !is_on_own_stack(&walk))
+        return 0;
+    walk.pcs = pcs;
+    walk.max = max;
+    read_registers(&walk.registers);
+    if (call_guarded(walk_quickly, &walk))
+        return walk.count;
+    unwind_abandon(self->unwinder);
+    return 0;
+}
+
+#pragma GCC pop_options
+
+static void walk_directly(void *argument) {
+    struct walk *walk = argument;
+    walk->count = unwind_stack(&space, self->unwinder, &walk->registers, &walk->memory, walk->pcs,
+                               walk->max, NULL);
 }
 
 size_t stack_frames(uint64_t *pcs, uint64_t *ends, size_t max) {
@@ -94,7 +145,6 @@ size_t stack_frames(uint64_t *pcs, uint64_t *ends, size_t max) {
 }
 
 size_t stack_of_task(uint64_t *pcs, size_t max) {
-    struct unwind_registers registers;
     if (!open_space())
         return 0;
     if (!self->unwinder) {
@@ -104,7 +154,14 @@ size_t stack_of_task(uint64_t *pcs, size_t max) {
             return 0;
         self->unwinder = memory;
     }
-    read_registers(&registers);
-    struct unwind_memory memory = {.read = read_word};
-    return unwind_stack(&space, self->unwinder, &registers, &memory, pcs, max, NULL);
+    struct walk walk = {.pcs = pcs, .max = max};
+    read_registers(&walk.registers);
+    if (is_on_own_stack(&walk)) {
+        if (call_guarded(walk_directly, &walk))
+            return walk.count;
+        unwind_abandon(self->unwinder);
+        walk.memory.high = walk.memory.low;
+    }
+    walk_directly(&walk);
+    return walk.count;
 }

@@ -13,6 +13,8 @@ struct mapped_code;
 // Walks the calling thread's stack from its saved registers. Writes at most max pcs, innermost
 // first, and returns how many. Not while the space lock is held for writing.
 size_t stack_of_task(uint64_t *pcs, size_t max);
+// The same with general registers only, where all that is needed has been looked up before; else 0.
+size_t stack_of_task_quickly(uint64_t *pcs, size_t max);
 
 // The same step by step, without a memory of earlier walks: for each frame its pc and the stack
 // pointer of its caller, where the frame ends.

@@ -173,6 +173,8 @@ static void walk_stack(void *argument) {
 
 uint32_t stack_here(void) {
     struct walk walk;
-    tool_with_vectors(walk_stack, &walk);
+    walk.count = tool_stack_quickly(walk.pcs, depth);
+    if (!walk.count)
+        tool_with_vectors(walk_stack, &walk);
     return stack_intern(walk.pcs, walk.count);
 }
