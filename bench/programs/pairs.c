@@ -65,7 +65,7 @@ int main(int argc, char **argv)
     int count = atoi(argv[1]);
     pairs = atol(argv[2]);
     depth = atoi(argv[3]) - 3; // main or the thread's start, work, and the innermost one
-    pthread_t threads[64];
+    pthread_t threads[256];
     void *result;
     uint64_t sum = 0;
     for (int i = 1; i < count; i++)

@@ -1,4 +1,4 @@
-// quern diff A B: what grew between two recordings.
+// quern diff A B: what grew between two recordings, or between two moments of one.
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,11 +10,15 @@ struct request {
     const char *paths[2];
     size_t path_count;
     struct heap_diff_options options;
+    struct heap_filter before, after; // `to` is the moment
+    bool has_moments;
 };
 
 static int usage(FILE *out, int status) {
-    fputs("usage: quern diff [options] BEFORE AFTER\n\n"
-          "Both are recordings of --tool=heap. Stacks are compared by the names of their "
+    fputs("usage: quern diff [options] BEFORE AFTER\n"
+          "       quern diff [options] --between=SECONDS-SECONDS FILE\n\n"
+          "Two recordings, or two moments of one, are compared: recordings of --tool=heap. Stacks "
+          "are compared by the names of their "
           "functions.\n\n"
           "  --top=NUMBER   stacks in each list [10]\n"
           "  --by=WEIGHT    what is compared [leaked]:\n",
@@ -31,6 +35,19 @@ static int take_top(struct request *request, const char *value) {
     if (!value || *value < '0' || *value > '9' || *end || number > 1000000)
         return words_fail("--top is a number up to 1000000");
     request->options.top = number;
+    return WORDS_DONE;
+}
+
+// Two moments: everything up to the first beside everything up to the second.
+static int take_moments(struct request *request, const char *value) {
+    char *middle, *end = NULL;
+    double first = value ? strtod(value, &middle) : -1;
+    double second = value && middle > value && *middle == '-' ? strtod(middle + 1, &end) : -1;
+    if (!(first >= 0 && second > first && second < 1e9) || end == middle + 1 || *end)
+        return words_fail("--between is two moments in seconds, the earlier one first: 1.5-20");
+    request->before.to = (uint64_t)(first * 1e9) + 1;
+    request->after.to = (uint64_t)(second * 1e9) + 1;
+    request->has_moments = true;
     return WORDS_DONE;
 }
 
@@ -51,6 +68,8 @@ static int take_words(struct request *request, char **words) {
             status = words_weight(value, &request->options.weight);
         else if (words_value(&word, "--top", &value))
             status = take_top(request, value);
+        else if (words_value(&word, "--between", &value))
+            status = take_moments(request, value);
         else
             status = take_word(request, *word);
     }
@@ -59,10 +78,12 @@ static int take_words(struct request *request, char **words) {
 
 static int compare(const struct request *request) {
     struct heap_file before, after;
-    int first = words_recording(request->paths[0], &before, NULL, 0);
+    const struct heap_filter *filter = request->has_moments ? &request->before : NULL;
+    int first = words_recording(request->paths[0], &before, filter, NULL, 0);
     if (first == WORDS_FAILED)
         return WORDS_FAILED;
-    int second = words_recording(request->paths[1], &after, NULL, 0);
+    filter = request->has_moments ? &request->after : NULL;
+    int second = words_recording(request->paths[1], &after, filter, NULL, 0);
     if (second != WORDS_FAILED) {
         heap_diff(stdout, &before, &after, &request->options);
         if (!words_close(stdout, NULL))
@@ -74,12 +95,17 @@ static int compare(const struct request *request) {
 }
 
 int verb_diff(char **words) {
-    struct request request = {.options.top = 10};
+    struct request request = {
+        .options.top = 10, .before = HEAP_FILTER_ALL, .after = HEAP_FILTER_ALL};
     for (char **word = words; *word; word++)
         if (strcmp(*word, "-h") == 0 || strcmp(*word, "--help") == 0)
             return usage(stdout, WORDS_DONE);
     if (words_weight("leaked", &request.options.weight) || take_words(&request, words))
         return WORDS_FAILED;
+    if (request.has_moments && request.path_count == 1)
+        request.paths[request.path_count++] = request.paths[0];
+    else if (request.has_moments)
+        return words_fail("--between compares two moments of one recording");
     if (request.path_count < 2)
         return usage(stderr, WORDS_FAILED);
     return compare(&request);

@@ -14,6 +14,8 @@ struct request {
     const char *path, *out;
     const struct heap_format *format;
     const struct heap_weight *weight; // NULL: not given
+    struct heap_filter filter;
+    bool is_filtered;
 };
 
 static void list_formats(struct text *text) {
@@ -27,7 +29,7 @@ static int usage(FILE *out, int status) {
     words_list_weights(&weights);
     fprintf(out,
             "usage: quern export FILE --as %s\n"
-            "                    [--by %s] [-o OUT]\n\n"
+            "                    [--by %s] [-o OUT] [options]\n\n"
             "FILE is a recording of --tool=heap, or, as collapsed by peak, a massif.out. What is "
             "written goes to OUT, or to standard "
             "output.\n\n  --as FORMAT:\n",
@@ -37,6 +39,7 @@ static int usage(FILE *out, int status) {
     fputs("\n  --by WEIGHT, for collapsed, flamegraph and speedscope [peak]:\n", out);
     for (size_t i = 0; i < heap_weight_count; i++)
         fprintf(out, "    %-11s %s\n", heap_weights[i].name, heap_weights[i].help);
+    fprintf(out, "\n  Of a recording, a part:\n%s", words_filter_help);
     fputs("\nStatus 2: FILE is cut off or damaged, and what it holds was written.\n", out);
     text_free(&formats);
     text_free(&weights);
@@ -79,6 +82,8 @@ static int take_words(struct request *request, char **words) {
             status = words_weight(value, &request->weight);
         else if (words_value(&word, "-o", &value))
             status = take_output(request, value);
+        else if (words_filter(&word, &request->filter, &status))
+            request->is_filtered = true;
         else
             status = take_path(request, *word);
     }
@@ -99,7 +104,9 @@ static int export_recording(const struct request *request) {
         massif_sink(massif, &sink);
     }
     struct heap_file file;
-    int status = words_recording(request->path, &file, &sink, massif ? 1 : 0);
+    int status =
+        words_recording(request->path, &file, request->is_filtered ? &request->filter : NULL, &sink,
+                        massif ? 1 : 0);
     if (status != WORDS_FAILED) {
         FILE *out = words_output(request->out, request->path);
         if (out)
@@ -118,7 +125,8 @@ static int export_recording(const struct request *request) {
 // ---- massif.out ----
 
 static int export_massif(const struct request *request, int fd) {
-    if (strcmp(request->format->name, "collapsed") != 0 || request->weight != &heap_weights[0])
+    if (strcmp(request->format->name, "collapsed") != 0 || request->weight != &heap_weights[0] ||
+        request->is_filtered)
         return words_fail("'%s' is a massif.out, which can be exported as collapsed by peak only",
                           request->path);
     FILE *in = fdopen(dup(fd), "r");
@@ -154,7 +162,7 @@ static int export_file(const struct request *request) {
 }
 
 int verb_export(char **words) {
-    struct request request = {0};
+    struct request request = {.filter = HEAP_FILTER_ALL};
     for (char **word = words; *word; word++)
         if (strcmp(*word, "-h") == 0 || strcmp(*word, "--help") == 0)
             return usage(stdout, WORDS_DONE);

@@ -1,4 +1,4 @@
-// quern print FILE: shows a massif.out, or sums a recording up.
+// quern print FILE: shows a massif.out, or a recording from one of several sides.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,14 +8,30 @@
 
 #include "base/text.h"
 #include "cli/verbs.h"
-#include "report/heap_file.h"
+#include "cli/words.h"
 #include "report/heap_text.h"
+#include "report/heap_views.h"
 #include "report/massif_print.h"
 
 struct request {
     const char *path;
     struct massif_print_options massif;
     struct heap_text_options heap;
+    enum view { SUMMARY, TOP_DOWN, BOTTOM_UP, LIBRARIES, THREADS, GROWTH, VIEWS } view;
+    struct heap_view_options views;
+    struct heap_filter filter;
+    bool is_filtered;
+};
+
+static const struct {
+    const char *name, *help;
+} views[VIEWS] = {
+    [SUMMARY] = {"summary", "totals, and the stacks that matter most"},
+    [TOP_DOWN] = {"top-down", "the tree of calls from main inwards"},
+    [BOTTOM_UP] = {"bottom-up", "the tree of callers from who wanted the memory outwards"},
+    [LIBRARIES] = {"libraries", "sums by program and library"},
+    [THREADS] = {"threads", "sums by thread"},
+    [GROWTH] = {"growth", "stacks that keep growing after the warm-up"},
 };
 
 static int fail(const char *path, const char *reason) {
@@ -39,15 +55,15 @@ static bool take_number(const char *word, const char *name, double least, double
 static bool take_option(struct request *request, const char *word) {
     double number;
     if (take_number(word, "--threshold=", 0, 100, &number))
-        request->massif.threshold = number;
+        request->massif.threshold = request->views.threshold = number;
     else if (take_number(word, "--x=", 4, 1000, &number))
         request->massif.width = (unsigned)number;
     else if (take_number(word, "--y=", 4, 1000, &number))
         request->massif.height = (unsigned)number;
     else if (take_number(word, "--top=", 0, 1000, &number))
-        request->heap.top = (size_t)number;
+        request->heap.top = request->views.top = (size_t)number;
     else if (take_number(word, "--num-callers=", 1, 500, &number))
-        request->heap.callers = (size_t)number;
+        request->heap.callers = request->views.callers = (size_t)number;
     else if (strcmp(word, "--peak-only") == 0)
         request->massif.peak_only = true;
     else
@@ -55,16 +71,38 @@ static bool take_option(struct request *request, const char *word) {
     return true;
 }
 
+static void list_views(struct text *text) {
+    for (size_t i = 0; i < VIEWS; i++)
+        text_format(text, "%s%s", i ? "|" : "", views[i].name);
+}
+
+static int take_view(struct request *request, const char *value) {
+    for (size_t i = 0; value && i < VIEWS; i++) {
+        if (strcmp(views[i].name, value) == 0) {
+            request->view = (enum view)i;
+            return WORDS_DONE;
+        }
+    }
+    return words_refuse("view", value, list_views);
+}
+
 static int usage(FILE *out, int status) {
     fputs("usage: quern print [options] FILE\n\n"
           "FILE is a massif.out, of Quern or of Valgrind, or a recording of --tool=heap.\n\n"
-          "  --threshold=PERCENT  leave out what holds less in a massif.out [1.0]\n"
+          "  --threshold=PERCENT  leave out what holds less in a massif.out or a tree [1.0]\n"
           "  --x=COLUMNS          width of the graph, 4 to 1000 [72]\n"
           "  --y=ROWS             height of the graph, 4 to 1000 [20]\n"
           "  --peak-only          only the size of the peak\n"
           "  --top=NUMBER         stacks in each list of a recording's summary [5]\n"
           "  --num-callers=NUMBER frames of each stack [12]\n",
           out);
+    fputs("\n  --view=VIEW, of a recording [summary]:\n", out);
+    for (size_t i = 0; i < VIEWS; i++)
+        fprintf(out, "    %-11s %s\n", views[i].name, views[i].help);
+    fputs("\n  --by=WEIGHT, for trees and sums [peak]:\n", out);
+    for (size_t i = 0; i < heap_weight_count; i++)
+        fprintf(out, "    %-11s %s\n", heap_weights[i].name, heap_weights[i].help);
+    fprintf(out, "\n  Of a recording, a part:\n%s", words_filter_help);
     return status;
 }
 
@@ -93,7 +131,7 @@ static void print_line(void *context, const char *text) {
     puts(text);
 }
 
-static void print_heads(const struct recording_info *info) {
+static void print_heads(const struct recording_info *info, bool is_filtered) {
     printf("command:    ");
     stack_text_escaped(stdout, info->process.command ? info->process.command : "(unknown)");
     printf("\nprocess:    %d\n", info->process.pid);
@@ -102,26 +140,76 @@ static void print_heads(const struct recording_info *info) {
     else if (!info->is_complete)
         puts("cut off:    Quern was ended before the program; what follows may lack the last "
              "second");
+    if (is_filtered)
+        puts("filtered:   what follows is about a part of it");
     char digits[32];
     if (info->end.missed)
         printf("missed:     %s events could not be recorded\n",
                heap_text_number(digits, info->end.missed));
 }
 
+// Reads the recording to a sink, or to none. A message to be freed, or NULL.
+static char *read_part(const struct request *request, int fd, struct heap_file *file,
+                       const struct heap_sink *sink) {
+    return heap_filter_read(fd, file, request->is_filtered ? &request->filter : NULL, sink, !!sink);
+}
+
+// Growth needs to know the end before it can choose its moments.
+static char *print_growth(const struct request *request, int fd, const struct heap_file *file) {
+    struct heap_growth *growth = heap_growth_new(file);
+    struct heap_sink sink;
+    struct heap_file again;
+    heap_growth_sink(growth, &sink);
+    char *problem = lseek(fd, 0, SEEK_SET) < 0 ? base_copy("it cannot be read twice") : NULL;
+    if (!problem) {
+        problem = read_part(request, fd, &again, &sink);
+        if (!problem)
+            heap_view_growth(stdout, growth, &request->views);
+        heap_file_free(&again);
+    }
+    heap_growth_free(growth);
+    return problem;
+}
+
+static char *print_view(const struct request *request, int fd, const struct heap_file *file,
+                        const struct heap_threads *threads) {
+    switch (request->view) {
+    case TOP_DOWN:
+        heap_view_top_down(stdout, file, &request->views);
+        break;
+    case BOTTOM_UP:
+        heap_view_bottom_up(stdout, file, &request->views);
+        break;
+    case LIBRARIES:
+        heap_view_libraries(stdout, file, &request->views);
+        break;
+    case THREADS:
+        heap_view_threads(stdout, file, threads, &request->views);
+        break;
+    case GROWTH:
+        return print_growth(request, fd, file);
+    default:
+        heap_text(&file->summary, file->names, &request->heap, print_line, NULL);
+    }
+    return NULL;
+}
+
 static int print_recording(struct request *request, int fd) {
     struct heap_file file;
-    char *problem = heap_file_read(fd, &file, NULL, 0);
-    int status = 0;
-    if (problem) {
-        status = fail(request->path, problem);
-    } else if (request->massif.peak_only) {
+    struct heap_threads threads = {0};
+    struct heap_sink sink;
+    heap_threads_sink(&threads, &sink);
+    char *problem = read_part(request, fd, &file, request->view == THREADS ? &sink : NULL);
+    if (!problem && request->massif.peak_only) {
         char digits[32];
         printf("Peak memory usage: %s bytes\n",
                heap_text_number(digits, file.summary.total.peak_bytes));
-    } else {
-        print_heads(&file.info);
-        heap_text(&file.summary, file.names, &request->heap, print_line, NULL);
+    } else if (!problem) {
+        print_heads(&file.info, request->is_filtered);
+        problem = print_view(request, fd, &file, &threads);
     }
+    int status = problem ? fail(request->path, problem) : 0;
+    heap_threads_free(&threads);
     heap_file_free(&file);
     free(problem);
     close(fd);
@@ -132,24 +220,35 @@ int verb_print(char **words) {
     struct request request = {
         .massif = {.threshold = 1, .width = 72, .height = 20},
         .heap = {.top = 5, .callers = 12},
+        .views = {.weight = &heap_weights[0], .threshold = 1, .top = 20, .callers = 12},
+        .filter = HEAP_FILTER_ALL,
     };
     struct text arguments = {0};
-    for (char **word = words; *word; word++) {
+    int status = WORDS_DONE;
+    for (char **word = words; *word && !status; word++) {
+        const char *value;
         text_format(&arguments, "%s%s", arguments.size ? " " : "", *word);
         if (strcmp(*word, "-h") == 0 || strcmp(*word, "--help") == 0)
             return usage(stdout, 0);
         if ((*word)[0] != '-' && !request.path)
             request.path = *word;
+        else if (words_value(&word, "--view", &value))
+            status = take_view(&request, value);
+        else if (words_value(&word, "--by", &value))
+            status = words_weight(value, &request.views.weight);
+        else if (words_filter(&word, &request.filter, &status))
+            request.is_filtered = true;
         else if ((*word)[0] != '-' || !take_option(&request, *word))
             return usage(stderr, 1);
     }
+    if (status)
+        return status;
     if (!request.path)
         return usage(stderr, 1);
     request.massif.arguments = arguments.bytes;
     int fd = open(request.path, O_RDONLY | O_CLOEXEC);
     char start[8] = {0};
     ssize_t size = fd < 0 ? -1 : pread(fd, start, sizeof start, 0);
-    int status;
     if (size < 0)
         status = fail(request.path, strerror(errno));
     else if (massif_file_is_one(start, (size_t)size))

@@ -35,7 +35,7 @@ static int answer(const char *path, const char *sql, enum heap_query_style style
     int status = WORDS_FAILED;
     if (query) {
         heap_query_sink(query, &sink);
-        status = words_recording(path, &file, &sink, 1);
+        status = words_recording(path, &file, NULL, &sink, 1);
     }
     if (status != WORDS_FAILED) {
         problem = heap_query_fill(query, &file);

@@ -74,14 +74,82 @@ int words_open(const char *path, char *start, size_t *size) {
     return -1;
 }
 
-int words_recording(const char *path, struct heap_file *file, const struct heap_sink *sinks,
-                    size_t count) {
+// ---- filters ----
+
+const char words_filter_help[] =
+    "  --from=SECONDS       only blocks allocated from then on\n"
+    "  --to=SECONDS         nothing that happened then or later\n"
+    "  --size=LEAST-MOST    only blocks of so many bytes when they were allocated; either may be\n"
+    "                       missing\n"
+    "  --lifetime=LEAST-MOST  only blocks that lived for so many seconds\n"
+    "  --function=PATTERN   only stacks with a function of that name; * and ? stand for anything,\n"
+    "                       several are separated by commas\n"
+    "  --library=PATTERN    the same for program and libraries\n";
+
+// A number of seconds in nanoseconds.
+static bool parse_seconds(const char *text, const char *end, uint64_t *value) {
+    char *stop;
+    double seconds = strtod(text, &stop);
+    if (stop != end || stop == text || !(seconds >= 0 && seconds < 1e9))
+        return false;
+    *value = (uint64_t)(seconds * 1e9 + 0.5);
+    return true;
+}
+
+static bool parse_bytes(const char *text, const char *end, uint64_t *value) {
+    char *stop;
+    *value = strtoull(text, &stop, 10);
+    return stop == end && *text >= '0' && *text <= '9' && *value <= HEAP_SIZE_MAX;
+}
+
+// LEAST-MOST: the second is in the range, and the first value behind it is kept.
+static bool parse_range(const char *text,
+                        bool (*parse)(const char *text, const char *end, uint64_t *value),
+                        uint64_t *from, uint64_t *to) {
+    const char *dash = text ? strchr(text, '-') : NULL;
+    if (!dash || !(dash[1] || dash > text))
+        return false;
+    if (dash > text && !parse(text, dash, from))
+        return false;
+    if (dash[1] && !parse(dash + 1, dash + strlen(dash), to))
+        return false;
+    *to += dash[1] != 0;
+    return *from < *to;
+}
+
+bool words_filter(char ***word, struct heap_filter *filter, int *status) {
+    const char *value;
+    bool fine = true;
+    if (words_value(word, "--from", &value))
+        fine = value && parse_seconds(value, value + strlen(value), &filter->from);
+    else if (words_value(word, "--to", &value))
+        fine = value && parse_seconds(value, value + strlen(value), &filter->to);
+    else if (words_value(word, "--size", &value))
+        fine = parse_range(value, parse_bytes, &filter->size_from, &filter->size_to);
+    else if (words_value(word, "--lifetime", &value))
+        fine = parse_range(value, parse_seconds, &filter->life_from, &filter->life_to);
+    else if (words_value(word, "--function", &value))
+        fine = (filter->function = value) && *value;
+    else if (words_value(word, "--library", &value))
+        fine = (filter->library = value) && *value;
+    else
+        return false;
+    *status = fine ? WORDS_DONE
+                   : words_fail("'%s' is no value for this option; --help says what is",
+                                value ? value : "");
+    return true;
+}
+
+// ---- recordings ----
+
+int words_recording(const char *path, struct heap_file *file, const struct heap_filter *filter,
+                    const struct heap_sink *sinks, size_t count) {
     char start[8];
     size_t size = sizeof start;
     int fd = words_open(path, start, &size);
     if (fd < 0)
         return WORDS_FAILED;
-    char *problem = heap_file_read(fd, file, sinks, count);
+    char *problem = heap_filter_read(fd, file, filter, sinks, count);
     close(fd);
     if (problem) {
         words_fail("cannot read '%s': %s", path, problem);

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "report/heap_export.h"
+#include "report/heap_filter.h"
 
 // Exit statuses of these verbs. Documented in the manual page.
 enum { WORDS_DONE = 0, WORDS_FAILED = 1, WORDS_PARTIAL = 2 };
@@ -26,10 +27,15 @@ void words_list_weights(struct text *text);
 
 // Opens a file for reading and looks at its first bytes. -1 after a message.
 int words_open(const char *path, char *start, size_t *size);
+// Whether the word is an option of a filter. If so *status is WORDS_DONE, or WORDS_FAILED after a
+// message.
+bool words_filter(char ***word, struct heap_filter *filter, int *status);
+// What --help says of them.
+extern const char words_filter_help[];
 // Reads the recording at path. WORDS_DONE; WORDS_PARTIAL after a notice when it does not hold the
 // whole run; WORDS_FAILED after a message. The file is to be freed unless it is WORDS_FAILED.
-int words_recording(const char *path, struct heap_file *file, const struct heap_sink *sinks,
-                    size_t count);
+int words_recording(const char *path, struct heap_file *file, const struct heap_filter *filter,
+                    const struct heap_sink *sinks, size_t count);
 
 // The output: stdout if path is NULL or "-". NULL after a message, also if it is the input.
 FILE *words_output(const char *path, const char *input);

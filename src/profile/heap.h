@@ -36,7 +36,8 @@ struct heap_block {
     uint32_t place;  // the writer's of a recording; kept likewise
 };
 
-enum heap_kind { HEAP_ALLOCATED, HEAP_FREED, HEAP_RESIZED };
+// The last is an event that somebody between source and sink has left out: it has no blocks.
+enum heap_kind { HEAP_ALLOCATED, HEAP_FREED, HEAP_RESIZED, HEAP_SKIPPED };
 
 struct heap_event {
     enum heap_kind kind;
@@ -86,6 +87,8 @@ struct heap_sink {
     void (*mapping)(void *context, const struct heap_mapping *mapping);
     void (*region)(void *context, const struct heap_region *region);
     void (*sample)(void *context, const struct heap_sample *sample);
+    // A block that was not freed: told for each of them before the end. Recordings only.
+    void (*left)(void *context, const struct heap_block *block, uint64_t time);
     // Nothing more will come; `time` as in events.
     void (*end)(void *context, uint64_t time);
 };

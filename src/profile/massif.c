@@ -216,6 +216,8 @@ static void on_event(void *context, const struct heap_event *event) {
     case HEAP_RESIZED:
         on_resized(massif, &event->before, event->block);
         break;
+    case HEAP_SKIPPED:
+        break;
     }
 }
 

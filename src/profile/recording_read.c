@@ -348,6 +348,14 @@ static bool read_header(struct reader *reader) {
     return false;
 }
 
+static void tell_left(const struct reader *reader) {
+    for (size_t i = 0; i < reader->sink_count; i++)
+        for (uint32_t at = 1; reader->sinks[i].left && at <= reader->held_count; at++)
+            if (reader->held[at].group)
+                reader->sinks[i].left(reader->sinks[i].context, &reader->held[at].block,
+                                      reader->info->end.time);
+}
+
 bool recording_read(int fd, const struct heap_sink *sinks, size_t count,
                     struct recording_info *info) {
     struct reader reader = {.fd = fd, .sinks = sinks, .sink_count = count, .info = info};
@@ -368,6 +376,7 @@ bool recording_read(int fd, const struct heap_sink *sinks, size_t count,
                     reader.problem);
         info->damage = text_take(&message);
     }
+    tell_left(&reader);
     for (size_t i = 0; i < count; i++)
         if (sinks[i].end)
             sinks[i].end(sinks[i].context, info->end.time);

@@ -278,6 +278,8 @@ static void on_event(void *context, const struct heap_event *event) {
     case HEAP_RESIZED:
         on_resized(writer, &event->before, event->block);
         break;
+    case HEAP_SKIPPED:
+        break;
     }
 }
 

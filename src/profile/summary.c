@@ -103,6 +103,9 @@ static void on_event(void *context, const struct heap_event *event) {
         on_resized(summary, &event->before, event->block);
         *latest = 0;
         break;
+    case HEAP_SKIPPED:
+        *latest = 0;
+        break;
     }
     check_peak(summary, event->time);
 }

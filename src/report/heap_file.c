@@ -24,28 +24,45 @@ bool heap_file_is_one(const char *start, size_t size) {
     return size >= length && memcmp(start, RECORDING_MAGIC, length) == 0;
 }
 
-char *heap_file_read(int fd, struct heap_file *file, const struct heap_sink *sinks, size_t count) {
+static void open_file(struct heap_file *file) {
     *file = (struct heap_file){0};
-    struct heap_sink all[HEAP_FILE_SINKS + 2];
-    if (count > HEAP_FILE_SINKS)
-        abort();
     file->symbols = symbols_new(&(struct symbols_options){.keep_unmapped = true});
     file->names = heap_names_new(file->symbols, PROCESS,
                                  &(struct heap_names_options){.depth = HEAP_FRAMES_MAX});
+}
+
+static char *read_to(int fd, struct heap_file *file, const struct heap_sink *sinks, size_t count) {
+    return recording_read(fd, sinks, count, &file->info) ? NULL : base_copy(file->info.damage);
+}
+
+char *heap_file_read(int fd, struct heap_file *file, const struct heap_sink *sinks, size_t count) {
+    struct heap_sink all[HEAP_FILE_SINKS + 2];
+    if (count > HEAP_FILE_SINKS)
+        abort();
+    open_file(file);
     summary_sink(&file->summary, &all[0]);
     all[1] = (struct heap_sink){.context = file->symbols, .mapping = on_mapping};
     for (size_t i = 0; i < count; i++)
         all[i + 2] = sinks[i];
-    if (recording_read(fd, all, count + 2, &file->info))
-        return NULL;
-    return base_copy(file->info.damage);
+    return read_to(fd, file, all, count + 2);
+}
+
+char *heap_file_read_through(int fd, struct heap_file *file, const struct heap_sink *sink,
+                             struct heap_sink *own) {
+    open_file(file);
+    summary_sink(&file->summary, own);
+    struct heap_sink all[] = {*sink, {.context = file->symbols, .mapping = on_mapping}};
+    return read_to(fd, file, all, 2);
 }
 
 void heap_file_free(struct heap_file *file) {
     recording_info_free(&file->info);
     summary_free(&file->summary);
-    heap_names_free(file->names);
-    symbols_free(file->symbols);
+    // One that was never opened has neither.
+    if (file->names)
+        heap_names_free(file->names);
+    if (file->symbols)
+        symbols_free(file->symbols);
 }
 
 char *heap_file_notice(const struct heap_file *file) {

@@ -24,6 +24,10 @@ bool heap_file_is_one(const char *start, size_t size);
 // Reads from the descriptor, which stays open. NULL, or what is wrong, to be freed. The file is to
 // be freed in either case.
 char *heap_file_read(int fd, struct heap_file *file, const struct heap_sink *sinks, size_t count);
+// The same with one sink of the caller's only, to which `own` is what the file itself needs told:
+// the caller stands in between.
+char *heap_file_read_through(int fd, struct heap_file *file, const struct heap_sink *sink,
+                             struct heap_sink *own);
 void heap_file_free(struct heap_file *file);
 // What is to be said of a recording that does not hold the whole run, to be freed; NULL: it does.
 char *heap_file_notice(const struct heap_file *file);

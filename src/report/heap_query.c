@@ -218,6 +218,8 @@ static void on_event(void *context, const struct heap_event *event) {
         block->marks = resizes;
         break;
     }
+    case HEAP_SKIPPED:
+        break;
     case HEAP_FREED:
         if (blocks_remove(&query->live, event->before.number, &own))
             insert_block(query, &own, event);

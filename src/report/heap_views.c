@@ -1,0 +1,266 @@
+#include "report/heap_views.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "profile/calltree.h"
+#include "report/heap_rows.h"
+#include "report/heap_text.h"
+
+#define NODES_MAX ((size_t)1 << 22)
+// Deeper than this a tree is not indented any more.
+#define INDENT_MAX 60
+
+static double percent(uint64_t part, uint64_t whole) {
+    return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+// ---- trees ----
+
+struct path {
+    struct calltree *tree;
+    uint32_t *functions; // innermost first
+    size_t count, room;
+};
+
+static void add_frame(void *context, const struct heap_place *place,
+                      const struct symbol_frame *frame) {
+    struct path *path = context;
+    if (path->count == path->room) {
+        path->room = path->room ? path->room * 2 : 64;
+        path->functions = base_reallocate(path->functions, path->room * sizeof *path->functions);
+    }
+    char *label = heap_file_label(frame);
+    path->functions[path->count++] =
+        calltree_function(path->tree, label, frame->object ? heap_file_base(frame->object) : "");
+    free(label);
+}
+
+static struct calltree *tree_of(const struct heap_file *file, const struct heap_weight *weight,
+                                bool bottom_up) {
+    const struct summary *summary = &file->summary;
+    struct path path = {.tree = calltree_new(NODES_MAX)};
+    for (size_t i = 0; i < summary->site_count; i++) {
+        uint64_t value = heap_weight_of(weight, &summary->sites[i]);
+        if (!value)
+            continue;
+        path.count = 0;
+        rows_frames(file, (uint32_t)i, add_frame, &path);
+        for (size_t j = 0; !bottom_up && j < path.count / 2; j++) {
+            uint32_t inner = path.functions[j];
+            path.functions[j] = path.functions[path.count - 1 - j];
+            path.functions[path.count - 1 - j] = inner;
+        }
+        calltree_add(path.tree, path.functions, path.count, value);
+    }
+    calltree_finish(path.tree);
+    free(path.functions);
+    return path.tree;
+}
+
+static int by_total(const void *left, const void *right) {
+    const struct calltree_node *a = *(struct calltree_node *const *)left;
+    const struct calltree_node *b = *(struct calltree_node *const *)right;
+    return a->total < b->total ? 1 : a->total > b->total ? -1 : 0;
+}
+
+struct tree_writer {
+    FILE *out;
+    const struct calltree *tree;
+    uint64_t least;
+};
+
+static void write_node(const struct tree_writer *writer, const struct calltree_node *node,
+                       unsigned depth) {
+    const struct calltree_function *function = &writer->tree->functions[node->function];
+    char digits[32];
+    fprintf(writer->out, "%6.2f %% %16s  %*s", percent(node->total, writer->tree->root.total),
+            heap_text_number(digits, node->total),
+            (int)(depth < INDENT_MAX ? 2 * depth : 2 * INDENT_MAX), "");
+    stack_text_escaped(writer->out, function->name);
+    if (function->group[0] && function->name[0] != '[') {
+        fputs(" (", writer->out);
+        stack_text_escaped(writer->out, function->group);
+        fputc(')', writer->out);
+    }
+    fputc('\n', writer->out);
+}
+
+// The heaviest first; those of equal weight stay in the order of their names.
+static void write_children(const struct tree_writer *writer, const struct calltree_node *node,
+                           unsigned depth) {
+    struct calltree_node **order = base_allocate((node->count + 1) * sizeof *order);
+    uint64_t rest = 0;
+    if (node->count)
+        memcpy(order, node->children, node->count * sizeof *order);
+    qsort(order, node->count, sizeof *order, by_total);
+    for (uint32_t i = 0; i < node->count; i++) {
+        if (order[i]->total < writer->least) {
+            rest += order[i]->total;
+            continue;
+        }
+        write_node(writer, order[i], depth);
+        write_children(writer, order[i], depth + 1);
+    }
+    char digits[32];
+    if (rest >= writer->least)
+        fprintf(writer->out, "%6.2f %% %16s  %*s[below the threshold]\n",
+                percent(rest, writer->tree->root.total), heap_text_number(digits, rest),
+                (int)(depth < INDENT_MAX ? 2 * depth : 2 * INDENT_MAX), "");
+    free(order);
+}
+
+static void write_tree(FILE *out, const struct heap_file *file,
+                       const struct heap_view_options *options, bool bottom_up) {
+    struct calltree *tree = tree_of(file, options->weight, bottom_up);
+    char digits[32];
+    fprintf(out, "%s: %s\n", options->weight->help, heap_text_number(digits, tree->root.total));
+    struct tree_writer writer = {
+        .out = out,
+        .tree = tree,
+        .least = (uint64_t)((double)tree->root.total * options->threshold / 100),
+    };
+    writer.least += !writer.least;
+    write_children(&writer, &tree->root, 0);
+    calltree_free(tree);
+}
+
+void heap_view_top_down(FILE *out, const struct heap_file *file,
+                        const struct heap_view_options *options) {
+    write_tree(out, file, options, false);
+}
+
+void heap_view_bottom_up(FILE *out, const struct heap_file *file,
+                         const struct heap_view_options *options) {
+    write_tree(out, file, options, true);
+}
+
+// ---- tables ----
+
+struct row {
+    char *name;
+    struct summary_site sums;
+};
+
+static void add_sums(struct summary_site *to, const struct summary_site *from) {
+    to->allocated += from->allocated;
+    to->allocated_bytes += from->allocated_bytes;
+    to->temporary += from->temporary;
+    to->live += from->live;
+    to->live_bytes += from->live_bytes;
+    to->peak += from->peak;
+    to->peak_bytes += from->peak_bytes;
+}
+
+static int by_weight(const void *left, const void *right, void *context) {
+    const struct row *a = left, *b = right;
+    uint64_t first = heap_weight_of(context, &a->sums), second = heap_weight_of(context, &b->sums);
+    return first < second ? 1 : first > second ? -1 : strcmp(a->name, b->name);
+}
+
+// Frees the names.
+static void write_rows(FILE *out, const char *title, struct row *rows, size_t count,
+                       const struct heap_view_options *options) {
+    qsort_r(rows, count, sizeof *rows, by_weight, (void *)options->weight);
+    fprintf(out, "%16s %16s %14s %16s %14s  %s\n", "peak bytes", "allocated", "blocks", "not freed",
+            "temporary", title);
+    for (size_t i = 0; i < count; i++) {
+        const struct summary_site *sums = &rows[i].sums;
+        char digits[5][32];
+        if (i < options->top) {
+            fprintf(out, "%16s %16s %14s %16s %14s  ",
+                    heap_text_number(digits[0], sums->peak_bytes),
+                    heap_text_number(digits[1], sums->allocated_bytes),
+                    heap_text_number(digits[2], sums->allocated),
+                    heap_text_number(digits[3], sums->live_bytes),
+                    heap_text_number(digits[4], sums->temporary));
+            stack_text_escaped(out, rows[i].name);
+            fputc('\n', out);
+        }
+        free(rows[i].name);
+    }
+    if (count > options->top)
+        fprintf(out, "and %zu more\n", count - options->top);
+}
+
+// The library of who wanted the memory.
+static void take_library(void *context, const struct heap_place *place,
+                         const struct symbol_frame *frame) {
+    const char **library = context;
+    if (!*library)
+        *library = frame->object ? frame->object : "[unknown]";
+}
+
+void heap_view_libraries(FILE *out, const struct heap_file *file,
+                         const struct heap_view_options *options) {
+    struct row *rows = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < file->summary.site_count; i++) {
+        const struct summary_site *site = &file->summary.sites[i];
+        const char *library = NULL;
+        if (!rows_has(site))
+            continue;
+        rows_frames(file, (uint32_t)i, take_library, &library);
+        size_t at = 0;
+        while (at < count && strcmp(rows[at].name, library) != 0)
+            at++;
+        if (at == count) {
+            rows = base_reallocate(rows, (count + 1) * sizeof *rows);
+            rows[count++] = (struct row){.name = base_copy(library)};
+        }
+        add_sums(&rows[at].sums, site);
+    }
+    write_rows(out, "library", rows, count, options);
+    free(rows);
+}
+
+// ---- threads ----
+
+static void on_event(void *context, const struct heap_event *event) {
+    struct heap_threads *threads = context;
+    struct heap_event told = *event;
+    struct heap_block block;
+    told.before.stack = told.before.thread;
+    if (event->kind == HEAP_ALLOCATED || event->kind == HEAP_RESIZED) {
+        block = *event->block;
+        block.stack = block.thread;
+        told.block = &block;
+    }
+    threads->inner.event(threads->inner.context, &told);
+}
+
+static void on_end(void *context, uint64_t time) {
+    struct heap_threads *threads = context;
+    threads->inner.end(threads->inner.context, time);
+}
+
+void heap_threads_sink(struct heap_threads *threads, struct heap_sink *sink) {
+    summary_sink(&threads->sums, &threads->inner);
+    *sink = (struct heap_sink){.context = threads, .event = on_event, .end = on_end};
+}
+
+void heap_threads_free(struct heap_threads *threads) {
+    summary_free(&threads->sums);
+}
+
+void heap_view_threads(FILE *out, const struct heap_file *file, const struct heap_threads *threads,
+                       const struct heap_view_options *options) {
+    const struct summary *sums = &threads->sums;
+    struct row *rows = base_allocate((sums->site_count + 1) * sizeof *rows);
+    size_t count = 0;
+    for (size_t i = 0; i < sums->site_count; i++) {
+        if (!rows_has(&sums->sites[i]))
+            continue;
+        struct text name = {0};
+        if (i == 0 || i > file->summary.threads) {
+            text_string(&name, "(no thread)");
+        } else {
+            const struct summary_thread *thread = &file->summary.thread_list[i];
+            text_format(&name, "%zu %s (%d)", i, thread->name ? thread->name : "?", thread->tid);
+        }
+        rows[count++] = (struct row){.name = text_take(&name), .sums = sums->sites[i]};
+    }
+    write_rows(out, "thread that allocated", rows, count, options);
+    free(rows);
+}
