@@ -230,6 +230,7 @@ struct heap *heap_first(void);
 // ---- what is replaced --------------------------------------------------------------------------
 
 void entry_start(void);                           // reads options
+bool entry_knows_makers(void);                    // by which name a function was called
 extern const struct tool_symbol entry_symbols[];  // malloc and its kin (entry.c)
 extern const struct tool_symbol string_symbols[]; // mem* and str* (strings.c)
 

@@ -298,11 +298,31 @@ void entry_start(void) {
         snprintf(modules, sizeof modules, "%s|%.*s", LIBRARIES, size, pattern);
 }
 
+// Some allocators have one function for free and delete, or for malloc and a kind of new: then
+// nobody knows by which name it was called, and a block's maker means nothing.
+#define ALLOCATORS "*jemalloc*.so*|*tcmalloc*.so*|*mimalloc*.so*|" TOOL_PROGRAM
+
+static const char allocators[] = ALLOCATORS;
+static uint64_t place_of_malloc, place_of_free, place_of_new, place_of_new_nothrow, place_of_delete;
+
+bool entry_knows_makers(void) {
+    return !(place_of_free && place_of_free == place_of_delete) &&
+           !(place_of_malloc &&
+             (place_of_malloc == place_of_new_nothrow || place_of_malloc == place_of_new));
+}
+
+#define LOCATE(name, place)                                                                        \
+    { allocators, name, TOOL_LOCATE, NULL, &place }
 #define REPLACE(name, hook)                                                                        \
     { modules, name, TOOL_REPLACE, hook, NULL }
 
 const struct tool_symbol entry_symbols[] = {
     {modules, "__errno_location", TOOL_LOCATE, NULL, &target_errno_function},
+    LOCATE("malloc", place_of_malloc),
+    LOCATE("free", place_of_free),
+    LOCATE("_Znwm", place_of_new),
+    LOCATE("_ZnwmRKSt9nothrow_t", place_of_new_nothrow),
+    LOCATE("_ZdlPv", place_of_delete),
     REPLACE("malloc", on_malloc),
     REPLACE("calloc", on_calloc),
     REPLACE("realloc", on_realloc),

@@ -454,7 +454,8 @@ static void report_bad_free(void *argument) {
 }
 
 static void report_mismatch(void *address) {
-    error_mismatched_free((uint64_t)address);
+    if (entry_knows_makers())
+        error_mismatched_free((uint64_t)address);
 }
 
 void heap_free(uint64_t address, enum heap_maker maker, const char *function) {
