@@ -199,8 +199,7 @@ void xml_loss(struct text *text, const struct loss *loss, uint64_t unique, size_
     text_string(text, "</error>\n\n");
 }
 
-void xml_signal(struct text *text, const struct xml_signal *signal,
-                const struct stack_text_options *options) {
+void xml_signal(struct text *text, const struct xml_signal *signal) {
     text_format(text,
                 "<fatal_signal>\n  <tid>%d</tid>\n  <signo>%d</signo>\n  <signame>%s</signame>\n"
                 "  <sicode>%d</sicode>\n",
@@ -213,10 +212,11 @@ void xml_signal(struct text *text, const struct xml_signal *signal,
 }
 
 void xml_message(struct text *text, int thread, const char *message,
-                 const struct named_stack *stack, const struct stack_text_options *options) {
-    text_format(text, "<clientmsg>\n  <tid>%d</tid>\n", thread);
-    element(text, "  ", "text", message);
+                 const struct named_stack *stack) {
+    text_format(text, "<clientmsg>\n  <tid>%d</tid>\n  <text>", thread);
+    xml_escaped(text, message);
+    text_string(text, "\n  </text>\n");
     if (stack)
         add_stack(text, stack);
-    text_string(text, "</clientmsg>\n\n");
+    text_string(text, "</clientmsg>\n");
 }

@@ -28,10 +28,9 @@ struct xml_signal {
     uint64_t address;
     const struct named_stack *stack;
 };
-void xml_signal(struct text *, const struct xml_signal *, const struct stack_text_options *);
-// Text of the program's own (client requests).
-void xml_message(struct text *, int thread, const char *message, const struct named_stack *,
-                 const struct stack_text_options *);
+void xml_signal(struct text *, const struct xml_signal *);
+// Text of the program's own (client requests); the stack may be NULL.
+void xml_message(struct text *, int thread, const char *message, const struct named_stack *);
 
 // Text with the characters that mean something to XML replaced.
 void xml_escaped(struct text *, const char *);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +75,18 @@ static void forget(struct loop *loop, int pid) {
 static void forget_all(struct loop *loop) {
     while (followed_count())
         forget(loop, followed_at(0)->pid);
+}
+
+// Whoever ended before the main process did comes first, also when that was noticed only now.
+static void forget_ended_children(struct loop *loop) {
+    for (size_t i = 0; i < followed_count();) {
+        const struct followed *process = followed_at(i);
+        struct pollfd ended = {.fd = process->pidfd, .events = POLLIN};
+        if (process->pid != loop->main_pid && process->pidfd >= 0 && poll(&ended, 1, 0) == 1)
+            forget(loop, process->pid);
+        else
+            i++;
+    }
 }
 
 // ---- messages ----
@@ -357,6 +370,7 @@ int collect_until_end(const struct supervisor_request *request, const struct lau
     while (!loop.main_ended)
         one_round(&loop);
     drain_wire(&loop, -1);
+    forget_ended_children(&loop);
     struct followed *process = followed_find(loop.main_pid);
     if (WIFSIGNALED(loop.status) && process && !process->fatal_shown)
         present_killed(loop.main_pid, WTERMSIG(loop.status));

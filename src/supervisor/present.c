@@ -106,15 +106,13 @@ static void write_xml_signal(const struct supervisor_request *request, struct sy
     struct stack stack = {.pid = pid, .addresses = fatal->pcs, .count = fatal->pc_count};
     struct named_stack named = named_stack_make(symbols, cache, &stack, &request->stacks);
     struct text text = {0};
-    xml_signal(&text,
-               &(struct xml_signal){.thread = findings_thread(pid, fatal->tid),
-                                    .signal = fatal->signal,
-                                    .code = fatal->code,
-                                    .name = signal_name(fatal->signal),
-                                    .event = signal_cause(fatal->signal, fatal->code),
-                                    .address = fatal->address,
-                                    .stack = &named},
-               &request->stacks);
+    xml_signal(&text, &(struct xml_signal){.thread = findings_thread(pid, fatal->tid),
+                                           .signal = fatal->signal,
+                                           .code = fatal->code,
+                                           .name = signal_name(fatal->signal),
+                                           .event = signal_cause(fatal->signal, fatal->code),
+                                           .address = fatal->address,
+                                           .stack = &named});
     xml_put(pid, &text);
     text_free(&text);
     named_stack_free(&named);
@@ -146,9 +144,27 @@ void present_fatal_signal(const struct supervisor_request *request, struct symbo
     text_free(&out);
 }
 
+static void write_xml_message(const struct supervisor_request *request, struct symbols *symbols,
+                              int pid, const struct wire_print *print, const char *message) {
+    struct named_cache *cache = named_cache_new();
+    struct stack stack = {.pid = pid, .addresses = print->pcs, .count = print->pc_count};
+    struct named_stack named = named_stack_make(symbols, cache, &stack, &request->stacks);
+    struct text text = {0};
+    xml_message(&text, print->thread, message, named.shown ? &named : NULL);
+    xml_put(pid, &text);
+    text_free(&text);
+    named_stack_free(&named);
+    named_cache_free(cache);
+}
+
 void present_print(const struct supervisor_request *request, struct symbols *symbols, int pid,
                    const struct wire_print *print) {
-    log_print(pid, LOG_PROGRAM, (const char *)(print->pcs + print->pc_count));
+    const char *message = (const char *)(print->pcs + print->pc_count);
+    if (request->xml.wanted) {
+        write_xml_message(request, symbols, pid, print, message);
+        return;
+    }
+    log_print(pid, LOG_PROGRAM, message);
     if (print->pc_count == 0)
         return;
     struct text out = {0};

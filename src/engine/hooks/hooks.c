@@ -518,7 +518,7 @@ void tool_print(const char *text, bool with_stack) {
     size_t count = 0;
     if (with_stack)
         count = tool_stack(pcs, sizeof pcs / sizeof *pcs);
-    wire_send_print(tool_thread_id(), text, pcs, count);
+    wire_send_print(tool_thread_number(), text, pcs, count);
 }
 
 const char *tool_option(const char *name) {
