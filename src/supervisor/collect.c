@@ -77,12 +77,19 @@ static void forget_all(struct loop *loop) {
         forget(loop, followed_at(0)->pid);
 }
 
+// A process that was gone before it was heard of has no pidfd.
+static bool has_ended(const struct followed *process) {
+    struct pollfd ended = {.fd = process->pidfd, .events = POLLIN};
+    if (process->pidfd < 0)
+        return kill(process->pid, 0) < 0 && errno == ESRCH;
+    return poll(&ended, 1, 0) == 1;
+}
+
 // Whoever ended before the main process did comes first, also when that was noticed only now.
 static void forget_ended_children(struct loop *loop) {
     for (size_t i = 0; i < followed_count();) {
         const struct followed *process = followed_at(i);
-        struct pollfd ended = {.fd = process->pidfd, .events = POLLIN};
-        if (process->pid != loop->main_pid && process->pidfd >= 0 && poll(&ended, 1, 0) == 1)
+        if (process->pid != loop->main_pid && has_ended(process))
             forget(loop, process->pid);
         else
             i++;
