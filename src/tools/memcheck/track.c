@@ -282,6 +282,8 @@ static track_function *choose(struct track *t, const uint8_t *bytes,
         run = track_vector(t, bytes, z, operands);
     if (!run)
         run = track_x87(t, z);
+    if (!run)
+        run = track_state(t, z);
     return run ? run : track_fallback;
 }
 
@@ -299,6 +301,7 @@ struct track *track_prepare(uint64_t pc, const uint8_t *bytes, const ZydisDecode
 void track_start(void) {
     stub_start();
     vector_rules_start();
+    track_state_start();
 }
 
 void track_run(const struct track *t) {

@@ -17,45 +17,64 @@ static void set_carry(struct context *c, struct item carry) {
 
 // ---- bt, bts, btr, btc ----
 
-// With a register as offset, memory is a string of bits that reaches far in both directions.
-static uint64_t bit_address(struct context *c, const struct track *t, struct item *offset) {
+// With a register as offset, memory is a string of bits that reaches far in both directions; then
+// one byte of it is looked at.
+static uint64_t bit_address(struct context *c, const struct track *t, struct item offset) {
     uint64_t address = operand_address(c, t, 0);
-    if (t->operands[1].kind != OPERAND_GENERAL)
-        return address;
-    if (offset->bits & ~(uint64_t)(t->width - 1))
+    if (offset.bits & ~7ul)
         report_value(c, 8);
     unsigned shift = 64 - t->width;
-    int64_t distance = (int64_t)(offset->value << shift) >> shift;
-    unsigned log = t->width == 64 ? 6 : t->width == 32 ? 5 : 4;
-    return address + (distance >> log) * (t->width / 8);
+    return address + ((int64_t)(offset.value << shift) >> shift >> 3);
+}
+
+// Positions that an offset may name.
+static uint64_t possible_positions(struct item offset, unsigned width) {
+    uint64_t positions = 0;
+    unsigned unsure = offset.bits & (width - 1), sure = offset.value & ~offset.bits & (width - 1);
+    for (unsigned some = unsure;; some = (some - 1) & unsure) {
+        positions |= 1ul << (sure | some);
+        if (!some)
+            return positions;
+    }
+}
+
+static uint64_t changed_bits(ZydisMnemonic mnemonic, struct item a, uint64_t positions) {
+    bool is_certain = !(positions & (positions - 1));
+    uint64_t ones = a.value & ~a.bits, zeros = ~a.value & ~a.bits;
+    switch (mnemonic) {
+    case ZYDIS_MNEMONIC_BTS:
+        return is_certain ? a.bits & ~positions : a.bits | (positions & ~ones);
+    case ZYDIS_MNEMONIC_BTR:
+        return is_certain ? a.bits & ~positions : a.bits | (positions & ~zeros);
+    case ZYDIS_MNEMONIC_BTC:
+        return is_certain ? a.bits : a.bits | positions;
+    default:
+        return a.bits;
+    }
 }
 
 static void run_bit_test(struct context *c, const struct track *t) {
     struct item offset = operand_item(c, t, 1), a;
-    bool is_memory = t->operands[0].kind == OPERAND_MEMORY;
+    bool is_string =
+        t->operands[0].kind == OPERAND_MEMORY && t->operands[1].kind == OPERAND_GENERAL;
+    unsigned width = is_string ? 8 : t->width;
     uint64_t address = 0;
-    if (is_memory) {
-        address = bit_address(c, t, &offset);
-        a.bits = memory_load_word(c, address, t->width / 8);
-        a.value = memory_value(address, t->width / 8);
+    if (is_string) {
+        address = bit_address(c, t, offset);
+        a.bits = memory_load_word(c, address, 1);
+        a.value = memory_value(address, 1);
     } else {
         a = operand_item(c, t, 0);
     }
-    unsigned at = offset.value & (t->width - 1);
-    bool unsure = offset.bits & (t->width - 1);
-    struct item carry = {a.value >> at & 1, unsure || (a.bits >> at & 1)};
-    if (t->mnemonic != ZYDIS_MNEMONIC_BT) {
-        uint64_t bits = a.bits;
-        if (unsure)
-            bits = ~0ul;
-        else if (t->mnemonic != ZYDIS_MNEMONIC_BTC)
-            bits &= ~(1ul << at);
-        if (is_memory)
-            memory_store_word(c, address, t->width / 8, bits & width_mask(t->width));
-        else
-            operand_set_bits(c, t, 0, bits);
-    }
-    set_carry(c, carry);
+    uint64_t positions = possible_positions(offset, width), bits;
+    uint64_t values = a.value & positions;
+    bool unsure = (a.bits & positions) || (values && values != positions);
+    bits = changed_bits(t->mnemonic, a, positions);
+    if (t->mnemonic != ZYDIS_MNEMONIC_BT && is_string)
+        memory_store_word(c, address, 1, bits & 0xff);
+    else if (t->mnemonic != ZYDIS_MNEMONIC_BT)
+        operand_set_bits(c, t, 0, bits);
+    set_carry(c, (struct item){values != 0, unsure});
 }
 
 // ---- bsf, bsr, tzcnt, lzcnt ----

@@ -333,12 +333,9 @@ static void run_compare_exchange_pair(struct context *c, const struct track *t) 
     uint64_t mask = width_mask(size * 8), address = operand_address(c, t, 0);
     static const uint8_t expected[] = {0, 2}, wanted[] = {3, 1};
     struct item memory[2], accumulator[2], new[2];
-    uint64_t bits[2] = {0, 0};
-    memory_load(c, address, 2 * size, bits);
-    if (size == 4) {
-        bits[1] = bits[0] >> 32;
-        bits[0] = (uint32_t)bits[0];
-    }
+    uint64_t bits[2];
+    for (int i = 1; i >= 0; i--)
+        bits[i] = memory_load_word(c, address + i * size, size);
     bool unsure = false, differs = false, equal = true;
     for (unsigned i = 0; i < 2; i++) {
         memory[i] = (struct item){memory_value(address + i * size, size), bits[i]};

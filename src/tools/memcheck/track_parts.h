@@ -191,6 +191,7 @@ void set_mmx_bits(struct context *, unsigned number, uint64_t bits);
 void x87_set(struct context *, unsigned number, uint64_t low, uint64_t high);
 void x87_set_status(struct context *, uint16_t bits);
 uint16_t x87_status_bits(struct context *);
+unsigned x87_physical(unsigned number); // of a register counted from the top of the stack
 void set_mask_bits(struct context *, unsigned number, uint64_t bits);
 static inline bool wide_any(const wide bits) {
     uint64_t any = 0;
@@ -237,6 +238,8 @@ track_function *track_string(struct track *, const ZydisDecodedInstruction *);
 track_function *track_vector(struct track *, const uint8_t *bytes, const ZydisDecodedInstruction *,
                              const ZydisDecodedOperand *);
 track_function *track_x87(struct track *, const ZydisDecodedInstruction *);
+track_function *track_state(struct track *, const ZydisDecodedInstruction *);
+void track_state_start(void);
 // Nothing that bits could pass through.
 bool track_is_inert(ZydisMnemonic);
 // Whatever is not known better: any undefined bit makes all results undefined.

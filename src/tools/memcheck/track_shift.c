@@ -77,11 +77,26 @@ static struct item count_item(struct context *c, const struct track *t, unsigned
     return count;
 }
 
+// All counts that are possible: what differs between their results is undefined.
+static uint64_t shifted_by_any(unsigned kind, struct item a, struct item count, unsigned width) {
+    uint64_t bits = 0, all = ~0ul, any = 0;
+    unsigned sure = count.value & ~count.bits;
+    for (unsigned some = count.bits;; some = (some - 1) & count.bits) {
+        uint64_t value = shifted(kind, a.value, sure | some, width);
+        bits |= shifted(kind, a.bits, sure | some, width);
+        all &= value;
+        any |= value;
+        if (!some)
+            return bits | (any & ~all);
+    }
+}
+
 static void run_shift(struct context *c, const struct track *t) {
     struct item count = count_item(c, t, 1);
     uint64_t bits = operand_bits(c, t, 0);
     if (count.bits) {
-        operand_set_bits(c, t, 0, bits | operand_value(c, t, 0) ? ~0ul : 0);
+        struct item a = {operand_value(c, t, 0), bits};
+        operand_set_bits(c, t, 0, shifted_by_any(t->variant, a, count, t->width));
         set_conditions(c, CONDITIONS_ALL);
         return;
     }
@@ -118,9 +133,7 @@ static void run_rotate(struct context *c, const struct track *t) {
     struct item count = count_item(c, t, 1);
     struct item a = {operand_value(c, t, 0), operand_bits(c, t, 0)};
     if (count.bits) {
-        // All zeros or all ones look the same however they are turned.
-        bool same = !a.bits && (a.value == 0 || a.value == width_mask(t->width));
-        operand_set_bits(c, t, 0, same ? 0 : ~0ul);
+        operand_set_bits(c, t, 0, shifted_by_any(t->variant, a, count, t->width));
         rotate_flags(c, (struct item){0, 1}, true);
         return;
     }
@@ -208,7 +221,8 @@ static void run_shift_plain(struct context *c, const struct track *t) {
     struct item count = count_item(c, t, 2);
     uint64_t bits = operand_bits(c, t, 1);
     if (count.bits)
-        bits = bits | operand_value(c, t, 1) ? ~0ul : 0;
+        bits = shifted_by_any(t->variant, (struct item){operand_value(c, t, 1), bits}, count,
+                              t->width);
     else
         bits = shifted(t->variant, bits, count.value, t->width);
     operand_set_bits(c, t, 0, bits);

@@ -126,8 +126,7 @@ static void special(struct track_units *units, const ZydisDecodedInstruction *z)
     switch (z->mnemonic) {
     case ZYDIS_MNEMONIC_SYSCALL:
         // Not rax: its number is looked at before the call, which makes it defined after.
-        *units =
-            (struct track_units){.writes = UNIT(1) | UNIT(11), .kills = UNIT(1) | UNIT(11)};
+        *units = (struct track_units){.writes = UNIT(1) | UNIT(11), .kills = UNIT(1) | UNIT(11)};
         break;
     case ZYDIS_MNEMONIC_VZEROUPPER:
         units->writes |= VECTORS(16);

@@ -18,26 +18,26 @@ static unsigned top(void) {
     return status >> 11 & 7;
 }
 
-static unsigned physical(unsigned number) {
+unsigned x87_physical(unsigned number) {
     return (top() + number) & 7;
 }
 
 static struct real get(struct context *c, unsigned number) {
     if (!c->shadow->undefined[TOOL_UNIT_X87])
         return DEFINED;
-    const uint64_t *bits = c->shadow->x87[physical(number)];
+    const uint64_t *bits = c->shadow->x87[x87_physical(number)];
     if ((bits[0] | bits[1]) && !c->origin)
         c->origin = c->shadow->origin[TOOL_UNIT_X87];
     return (struct real){bits[0], bits[1]};
 }
 
 static void set(struct context *c, unsigned number, struct real bits) {
-    x87_set(c, physical(number), bits.low, bits.high);
+    x87_set(c, x87_physical(number), bits.low, bits.high);
 }
 
 // Into the register that will be the top.
 static void push(struct context *c, struct real bits) {
-    x87_set(c, physical(7), bits.low, bits.high);
+    x87_set(c, x87_physical(7), bits.low, bits.high);
 }
 
 static struct real whole(bool undefined) {
@@ -54,10 +54,16 @@ static void set_status(struct context *c, bool undefined) {
 
 // ---- loads and stores ----
 
+// Reports about ten bytes are by pieces of four and two.
+static unsigned piece_at(unsigned at, unsigned size) {
+    return size != 10 ? size : at < 8 ? 4 : 2;
+}
+
 static struct real load(struct context *c, const struct track *t, unsigned operand) {
     uint64_t bits[2] = {0, 0}, address = operand_address(c, t, operand);
     unsigned size = t->operands[operand].size;
-    memory_load(c, address, size, bits);
+    for (unsigned at = 0; at < size; at += piece_at(at, size))
+        memory_load(c, address + at, piece_at(at, size), (uint8_t *)bits + at);
     if (size == 10 && t->mnemonic == ZYDIS_MNEMONIC_FLD)
         return (struct real){bits[0], bits[1]};
     return whole(bits[0] | bits[1]);
@@ -85,7 +91,9 @@ static void run_store(struct context *c, const struct track *t) {
     bool exact = size == 10 && t->mnemonic == ZYDIS_MNEMONIC_FSTP;
     uint64_t filled = any(bits) ? ~0ul : 0;
     uint64_t stored[2] = {exact ? bits.low : filled, exact ? bits.high : filled};
-    memory_store(c, operand_address(c, t, 0), size, stored);
+    uint64_t address = operand_address(c, t, 0);
+    for (unsigned at = 0; at < size; at += piece_at(at, size))
+        memory_store(c, address + at, piece_at(at, size), (uint8_t *)stored + at);
 }
 
 static void run_exchange(struct context *c, const struct track *t) {
