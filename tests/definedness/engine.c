@@ -31,6 +31,14 @@ uint8_t *engine_shadow_byte(uint64_t address) {
     return region < 0 ? NULL : &shadows[region][address - starts[region]];
 }
 
+void engine_clear_shadow(void) {
+    for (unsigned i = 0; i < REGIONS; i++)
+        for (unsigned j = 0; j < REGION_SIZE; j++) {
+            shadows[i][j] = 0;
+            missing[i][j] = false;
+        }
+}
+
 bool engine_is_writable(uint64_t address) {
     int region = region_of(address);
     return region >= 0 && (region % 2 || address - starts[region] < DATA_SIZE);

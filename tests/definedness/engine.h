@@ -20,6 +20,7 @@ extern struct engine_complaints {
 
 // The shadow byte of an address; NULL outside the areas.
 uint8_t *engine_shadow_byte(uint64_t address);
+void engine_clear_shadow(void); // all defined and addressable
 bool engine_is_writable(uint64_t address);
 // Whether the byte may be accessed; all may be at first.
 void engine_set_addressable(uint64_t address, bool);

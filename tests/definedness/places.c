@@ -30,12 +30,12 @@ static uint8_t *x87_byte(struct cpu_state *state, unsigned number, unsigned byte
     return state->xsave + XSAVE_ST + 16 * ((number - top) & 7) + byte;
 }
 
-static void add_place(struct scene *s, uint8_t *value, void *shadow, uint8_t bits) {
+static void add_place(struct scene *s, int unit, uint8_t *value, void *shadow) {
     for (unsigned i = 0; i < s->place_count; i++)
         if (s->places[i].value == value)
             return;
     if (s->place_count < PLACES_MAX)
-        s->places[s->place_count++] = (struct place){value, shadow, bits, s->group_count};
+        s->places[s->place_count++] = (struct place){value, shadow, s->group_count, unit};
 }
 
 static int general_number(ZydisRegister reg) {
@@ -82,32 +82,34 @@ static void add_register(struct scene *s, const ZydisDecodedOperand *o) {
         unsigned shift = reg >= ZYDIS_REGISTER_AH && reg <= ZYDIS_REGISTER_BH;
         for (unsigned i = 0; i < 8 && !(fixed >> number & 1); i++)
             if (i - shift < size || size < 4)
-                add_place(s, (uint8_t *)&IN->gpr[number] + i,
-                          (uint8_t *)&engine_shadow.general[number] + i, 0xff);
+                add_place(s, number, (uint8_t *)&IN->gpr[number] + i,
+                          (uint8_t *)&engine_shadow.general[number] + i);
         return;
     }
     number = vector_number(reg);
     if (number >= 0) {
         unsigned whole = ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, reg) / 8;
         for (unsigned i = 0; i < whole && !(fixed_vectors >> number & 1); i++)
-            add_place(s, vector_byte(IN, number, i), (uint8_t *)engine_shadow.vector[number] + i,
-                      0xff);
+            add_place(s, TOOL_UNIT_VECTOR + number, vector_byte(IN, number, i),
+                      (uint8_t *)engine_shadow.vector[number] + i);
     } else if (reg >= ZYDIS_REGISTER_K0 && reg <= ZYDIS_REGISTER_K7) {
         number = reg - ZYDIS_REGISTER_K0;
         if (o->encoding == ZYDIS_OPERAND_ENCODING_MASK && number == 0)
             return;
         for (unsigned i = 0; i < 8; i++)
-            add_place(s, mask_byte(IN, number, i), (uint8_t *)&engine_shadow.mask[number] + i,
-                      0xff);
+            add_place(s, TOOL_UNIT_MASK + number, mask_byte(IN, number, i),
+                      (uint8_t *)&engine_shadow.mask[number] + i);
     } else if (reg >= ZYDIS_REGISTER_MM0 && reg <= ZYDIS_REGISTER_MM7) {
         number = reg - ZYDIS_REGISTER_MM0;
         for (unsigned i = 0; i < 8; i++)
-            add_place(s, x87_byte(IN, number, i), (uint8_t *)engine_shadow.x87[number] + i, 0xff);
+            add_place(s, TOOL_UNIT_X87, x87_byte(IN, number, i),
+                      (uint8_t *)engine_shadow.x87[number] + i);
     } else if (reg >= ZYDIS_REGISTER_ST0 && reg <= ZYDIS_REGISTER_ST7) {
         unsigned top = IN->xsave[XSAVE_FSW + 1] >> 3 & 7;
         number = (top + reg - ZYDIS_REGISTER_ST0) & 7;
         for (unsigned i = 0; i < 10; i++)
-            add_place(s, x87_byte(IN, number, i), (uint8_t *)engine_shadow.x87[number] + i, 0xff);
+            add_place(s, TOOL_UNIT_X87, x87_byte(IN, number, i),
+                      (uint8_t *)engine_shadow.x87[number] + i);
     } else if (reg >= ZYDIS_REGISTER_FLAGS && reg <= ZYDIS_REGISTER_RFLAGS) {
         s->has_flags = true;
     }
@@ -120,13 +122,23 @@ static void add_window(struct scene *s, uint64_t start, uint64_t end) {
         start++;
     if (s->window_count == WINDOWS_MAX || start >= end || end - start > WINDOW_MAX)
         return;
-    struct window *w = &s->windows[s->window_count];
     for (uint64_t at = start; at < end; at++)
         if (!engine_is_writable(at))
             return;
-    for (unsigned i = 0; i < s->window_count; i++)
-        if (start < s->windows[i].start + s->windows[i].size && s->windows[i].start < end)
+    for (unsigned i = 0; i < s->window_count; i++) {
+        struct window *other = &s->windows[i];
+        uint64_t other_end = other->start + other->size;
+        if (start >= other_end || other->start >= end)
+            continue;
+        start = start < other->start ? start : other->start;
+        end = end > other_end ? end : other_end;
+        if (end - start > WINDOW_MAX)
             return;
+        *other = s->windows[--s->window_count];
+        add_window(s, start, end);
+        return;
+    }
+    struct window *w = &s->windows[s->window_count];
     w->start = start;
     w->size = end - start;
     memcpy(w->before, (void *)start, w->size);
@@ -161,7 +173,7 @@ static void add_memory(struct scene *s, const ZydisDecodedOperand *o) {
     add_window(s, low - 8, high + 8);
     for (uint64_t at = low; at < high && high - low < 4096; at++)
         if (engine_is_writable(at))
-            add_place(s, (uint8_t *)at, engine_shadow_byte(at), 0xff);
+            add_place(s, -1, (uint8_t *)at, engine_shadow_byte(at));
 }
 
 void scene_make(struct scene *s) {
@@ -175,7 +187,7 @@ void scene_make(struct scene *s) {
         else if (o->type == ZYDIS_OPERAND_TYPE_MEMORY)
             add_memory(s, o);
         if (s->place_count > before)
-            s->group_count++;
+            s->group_operands[s->group_count++] = i;
     }
 }
 
@@ -239,6 +251,20 @@ unsigned scene_marked(const struct scene *s, uint8_t *bytes) {
         for (unsigned j = 0; j < s->windows[i].size; j++)
             bytes[at++] = *engine_shadow_byte(s->windows[i].start + j);
     return at;
+}
+
+int scene_unit_of(unsigned byte) {
+    if (byte < OUTCOME_CONDITIONS)
+        return byte / 8;
+    if (byte < OUTCOME_MASK)
+        return TOOL_UNIT_FLAGS;
+    if (byte < OUTCOME_X87)
+        return TOOL_UNIT_MASK + (byte - OUTCOME_MASK) / 8;
+    if (byte < OUTCOME_VECTOR)
+        return TOOL_UNIT_X87;
+    if (byte < OUTCOME_MEMORY)
+        return TOOL_UNIT_VECTOR + (byte - OUTCOME_VECTOR) / 64;
+    return -1;
 }
 
 const char *scene_name_outcome(const struct scene *s, unsigned byte, char *buffer) {

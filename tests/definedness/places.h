@@ -16,8 +16,8 @@ enum { PLACES_MAX = 8192, WINDOWS_MAX = 4, WINDOW_MAX = 2400, OUTCOME_MAX = 2600
 
 struct place {
     uint8_t *value, *shadow;
-    uint8_t bits;  // of the byte that may be undefined
     uint8_t group; // operand it belongs to
+    int8_t unit;   // enum tool_unit, -1: memory
 };
 
 struct window {
@@ -32,7 +32,8 @@ struct scene {
     const struct form *form;
     struct place places[PLACES_MAX];
     unsigned place_count, group_count;
-    bool has_flags; // the flags are an input or partly kept
+    uint8_t group_operands[ZYDIS_MAX_OPERAND_COUNT]; // their numbers, as decoded
+    bool has_flags;                                  // the flags are an input or partly kept
     struct window windows[WINDOWS_MAX];
     unsigned window_count;
 };
@@ -52,6 +53,8 @@ enum {
 // The state at CONTEXT_OUT and memory; what track says about it.
 unsigned scene_outcome(const struct scene *, uint8_t *bytes);
 unsigned scene_marked(const struct scene *, uint8_t *bytes);
+// enum tool_unit, -1: memory.
+int scene_unit_of(unsigned byte);
 const char *scene_name_outcome(const struct scene *, unsigned byte, char *buffer);
 
 // Undefined flags that cannot be seen through the conditions they form together.

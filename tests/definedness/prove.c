@@ -41,7 +41,7 @@ static bool verbose;
 
 struct figures {
     unsigned long trials, marked, idle; // bits marked where all combinations ran; never changed
-    unsigned long exact_trials;
+    unsigned long plain_trials, plain_marked, plain_idle; // of these, where exactness is expected
     unsigned long failures;
 };
 static struct figures figures[ZYDIS_MNEMONIC_MAX_VALUE + 1];
@@ -263,17 +263,13 @@ static void run_some_combinations(struct trial *t, struct random *r) {
     }
 }
 
-static void describe_failure(struct trial *t, const char *what, unsigned byte) {
+static void show(struct trial *t, const char *what, unsigned byte) {
     char text[128], place[64];
     ZydisFormatter formatter;
     ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_INTEL);
     ZydisFormatterFormatInstruction(&formatter, t->scene.instruction, t->scene.operands,
                                     t->scene.instruction->operand_count_visible, text, sizeof text,
                                     CODE, NULL);
-    figures[t->scene.instruction->mnemonic].failures++;
-    failures++;
-    if (failures > FAILURES_SHOWN && !only)
-        return;
     printf("# %s: %s: %s: marked %02x, changes %02x\n", what, text,
            scene_name_outcome(&t->scene, byte, place), t->marked[byte], t->changed[byte]);
     for (unsigned i = 0; i < t->input_count && i < 8; i++) {
@@ -281,9 +277,15 @@ static void describe_failure(struct trial *t, const char *what, unsigned byte) {
         if (t->inputs[i].place == PLACES_MAX)
             printf("#   undefined flag %u\n", t->inputs[i].bit);
         else
-            printf("#   undefined bit %u of byte %u of operand group %u\n", t->inputs[i].bit,
-                   t->inputs[i].place, p->group);
+            printf("#   undefined bit %u of byte %u of operand %u\n", t->inputs[i].bit,
+                   t->inputs[i].place, t->scene.group_operands[p->group]);
     }
+}
+
+static void fail(struct trial *t, const char *what, unsigned byte) {
+    figures[t->scene.instruction->mnemonic].failures++;
+    if (++failures <= FAILURES_SHOWN)
+        show(t, what, byte);
 }
 
 // Conditions that rest on flags which the architecture leaves open are nobody's business.
@@ -301,34 +303,72 @@ static void drop_open_flags(struct trial *t) {
     }
 }
 
-static void compare(struct trial *t, bool complete) {
+// Whether the rules may be less than exact here: a register that is used twice, or an undefined
+// operand that steers others.
+static bool is_excused(const struct trial *t) {
+    const ZydisDecodedOperand *operands = t->scene.operands;
+    unsigned count = t->scene.instruction->operand_count, steering = 0;
+    for (unsigned i = 0; i < count; i++) {
+        if (operands[i].type != ZYDIS_OPERAND_TYPE_REGISTER)
+            continue;
+        if (operands[i].encoding == ZYDIS_OPERAND_ENCODING_MASK)
+            steering |= 1u << i;
+        for (unsigned j = i + 1; j < count; j++)
+            if (operands[j].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+                ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64,
+                                                 operands[i].reg.value) ==
+                    ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64,
+                                                     operands[j].reg.value))
+                return true;
+    }
+    // Writemasks are no operands to track.
+    for (unsigned i = 0, own = 0; i < count; i++)
+        if (!(steering >> i & 1) && own++ == t->track->control)
+            steering |= 1u << i;
+    for (unsigned i = 0; i < t->input_count; i++) {
+        unsigned place = t->inputs[i].place;
+        if (place != PLACES_MAX &&
+            steering >> t->scene.group_operands[t->scene.places[place].group] & 1)
+            return true;
+    }
+    return false;
+}
+
+static void count_precision(struct trial *t) {
     struct figures *f = &figures[t->scene.instruction->mnemonic];
-    bool failed = false;
     unsigned long marked = 0, idle = 0;
+    int first = -1;
+    // Parity is a matter of single bits: nobody decides by it but for floating point.
+    t->marked[OUTCOME_CONDITIONS] &= ~(1 << COND_P);
+    for (unsigned i = 0; i < t->outcome_size; i++) {
+        uint8_t still = t->marked[i] & ~t->changed[i];
+        marked += __builtin_popcount(t->marked[i]);
+        idle += __builtin_popcount(still);
+        if (still && first < 0)
+            first = i;
+    }
+    f->marked += marked;
+    f->idle += idle;
+    if (is_excused(t))
+        return;
+    f->plain_trials++;
+    f->plain_marked += marked;
+    f->plain_idle += idle;
+    if (verbose && first >= 0)
+        show(t, "imprecise", first);
+}
+
+static void compare(struct trial *t, bool complete) {
+    figures[t->scene.instruction->mnemonic].trials++;
     if (t->scene.instruction->cpu_flags->undefined & FLAGS_ALL)
         drop_open_flags(t);
-    for (unsigned i = 0; i < t->outcome_size; i++) {
-        if (t->changed[i] & ~t->marked[i] && !failed) {
-            describe_failure(t, "unsound", i);
-            failed = true;
+    for (unsigned i = 0; i < t->outcome_size; i++)
+        if (t->changed[i] & ~t->marked[i]) {
+            fail(t, "unsound", i);
+            break;
         }
-        marked += __builtin_popcount(t->marked[i]);
-        idle += __builtin_popcount(t->marked[i] & ~t->changed[i]);
-    }
-    f->trials++;
-    if (complete) {
-        f->exact_trials++;
-        f->marked += marked;
-        f->idle += idle;
-        if (verbose && idle)
-            for (unsigned i = 0; i < t->outcome_size; i++)
-                if (t->marked[i] & ~t->changed[i]) {
-                    describe_failure(t, "imprecise", i);
-                    failures--;
-                    f->failures--;
-                    break;
-                }
-    }
+    if (complete)
+        count_precision(t);
 }
 
 // What track leaves behind must be what it found. It may read mmx registers of instructions that
@@ -347,8 +387,63 @@ static bool registers_changed(const struct trial *t) {
     return changed;
 }
 
-// Units that the instruction does not read, by track_units, must not matter to it; what it kills
-// must be defined if nothing that it reads is undefined.
+// What track_units says: units that are not read must not matter to anything that is written, and
+// nothing changes but what is written.
+static void run_unread_trial(struct trial *t, struct random *r) {
+    struct track_units units = track_units(t->scene.instruction, t->scene.operands);
+    clear_shadow(t);
+    for (unsigned i = 0; i < t->scene.place_count; i++) {
+        int unit = t->scene.places[i].unit;
+        for (unsigned bit = 0; unit >= 0 && !(units.reads >> unit & 1) && bit < 8; bit++)
+            make_undefined(t, i, bit);
+    }
+    if (t->scene.has_flags && !(units.reads >> TOOL_UNIT_FLAGS & 1))
+        for (unsigned bit = 0; bit < 12; bit++)
+            if (FLAGS_ALL >> bit & 1)
+                make_flag_undefined(t, bit);
+    t->outcome_size = scene_outcome(&t->scene, t->marked);
+    memset(t->changed, 0, t->outcome_size);
+    memset(t->marked, 0, t->outcome_size);
+    if (t->input_count)
+        run_some_combinations(t, r);
+    uint64_t touched = units.writes;
+    for (unsigned i = 0; i < t->input_count; i++)
+        touched |=
+            1ul << (t->inputs[i].place == PLACES_MAX ? TOOL_UNIT_FLAGS
+                                                     : t->scene.places[t->inputs[i].place].unit);
+    if (t->scene.instruction->cpu_flags->undefined & FLAGS_ALL)
+        drop_open_flags(t);
+    for (unsigned i = 0; i < t->outcome_size; i++) {
+        int unit = scene_unit_of(i);
+        bool is_written = unit < 0 || units.writes >> unit & 1;
+        if (t->changed[i] && (is_written || !(touched >> unit & 1))) {
+            fail(t, "depends on a unit that is not read", i);
+            break;
+        }
+    }
+    if (units.kills & ~units.writes)
+        fail(t, "kills what it does not write", 0);
+}
+
+// Units that change though they are not written.
+static void check_written_units(struct trial *t) {
+    struct track_units units = track_units(t->scene.instruction, t->scene.operands);
+    uint64_t inputs = 0;
+    for (unsigned i = 0; i < t->input_count; i++) {
+        unsigned place = t->inputs[i].place;
+        int unit = place == PLACES_MAX ? TOOL_UNIT_FLAGS : t->scene.places[place].unit;
+        inputs |= unit >= 0 ? 1ul << unit : 0;
+    }
+    for (unsigned i = 0; i < t->outcome_size; i++) {
+        int unit = scene_unit_of(i);
+        if (unit >= 0 && (t->changed[i] || t->marked[i]) &&
+            !((units.writes | inputs) >> unit & 1)) {
+            fail(t, "changes a unit that is not written", i);
+            return;
+        }
+    }
+}
+
 static void run_trial(struct trial *t, struct random *r, bool sparse) {
     clear_shadow(t);
     if (!t->scene.group_count && !t->scene.has_flags)
@@ -364,7 +459,7 @@ static void run_trial(struct trial *t, struct random *r, bool sparse) {
     memset(&engine_complaints, 0, sizeof engine_complaints);
     engine_run(t->track);
     if (registers_changed(t))
-        describe_failure(t, "vector registers changed", 0);
+        fail(t, "vector registers changed", 0);
     t->outcome_size = scene_marked(&t->scene, t->marked);
     memset(t->changed, 0, t->outcome_size);
     put_back(t);
@@ -373,8 +468,10 @@ static void run_trial(struct trial *t, struct random *r, bool sparse) {
     else
         run_some_combinations(t, r);
     // What has been reported counts as defined: the way of a loop, the index of a table.
-    if (!engine_complaints.conditions && !engine_complaints.values)
+    if (!engine_complaints.conditions && !engine_complaints.values) {
         compare(t, sparse);
+        check_written_units(t);
+    }
 }
 
 // ---- all forms ----
@@ -412,6 +509,7 @@ static void prove(const struct draft *d, uint32_t id) {
     ZydisDecodedInstruction instruction;
     ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
     struct random r = {id};
+    engine_clear_shadow();
     place_code(d);
     const uint8_t *bytes = (const uint8_t *)CODE + d->entry;
     if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&enumerate_decoder, bytes,
@@ -443,6 +541,7 @@ static void prove(const struct draft *d, uint32_t id) {
         any = true;
         run_trial(&trial, &r, true);
         run_trial(&trial, &r, false);
+        run_unread_trial(&trial, &r);
         memory_restore(ignore_change, NULL);
     }
     forms_run += any;
@@ -476,9 +575,11 @@ static void report(void) {
         trials += f->trials;
         marked += f->marked;
         idle += f->idle;
-        printf("figure %s %s trials %lu marked %lu idle %lu failures %lu\n",
+        printf("figure %s %s trials %lu marked %lu idle %lu plain-trials %lu plain-marked %lu "
+               "plain-idle %lu failures %lu\n",
                ZydisMnemonicGetString(m), followed_by[m] == track_fallback ? "fallback" : "rule",
-               f->trials, f->marked, f->idle, f->failures);
+               f->trials, f->marked, f->idle, f->plain_trials, f->plain_marked, f->plain_idle,
+               f->failures);
     }
     printf("total forms %lu not-run %lu trials %lu runs %lu marked %lu idle %lu failures %lu\n",
            forms_run, forms_not_run, trials, runs, marked, idle, failures);

@@ -100,7 +100,11 @@ static void run_add(struct context *c, const struct track *t) {
     struct item carry = carry_in(c, t);
     uint64_t bits = 0;
     uint16_t conditions = 0;
-    if (t->is_same && t->variant != ADD) {
+    if (t->is_same && t->mnemonic == ZYDIS_MNEMONIC_ADD && va) {
+        struct item a = {operand_value(c, t, 0), va};
+        bits = va << 1;
+        conditions = add_conditions(t->width, a, a, NOTHING);
+    } else if (t->is_same && t->variant != ADD) {
         // The outcome is the carry, whatever the register holds.
         bits = carry.bits ? ~0ul : 0;
         conditions = carry.bits ? CONDITIONS_ALL & ~(1 << COND_O) : 0;

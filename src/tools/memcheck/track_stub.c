@@ -46,6 +46,12 @@ static void emit_vector(enum vector_reach size, unsigned number, size_t offset, 
     emit_offset(number, offset);
 }
 
+static void emit_mmx(unsigned number, size_t offset, bool store) {
+    emit_byte(0x0f);
+    emit_byte(store ? 0x7f : 0x6f);
+    emit_offset(number, offset);
+}
+
 static void emit_general(unsigned number, size_t offset, bool store) {
     emit_byte(0x48);
     emit_byte(store ? 0x89 : 0x8b);
@@ -279,6 +285,11 @@ static void emit_step(const struct track *t, enum vector_reach size, enum step s
                         saved ? offsetof(struct stub_frame, saved[slot])
                               : offsetof(struct stub_frame, vector[slot]),
                         store);
+        else if (o->kind == OPERAND_MMX)
+            emit_mmx(slot,
+                     saved ? offsetof(struct stub_frame, saved[slot])
+                           : offsetof(struct stub_frame, vector[slot]),
+                     store);
         else if (o->kind == OPERAND_MASK)
             emit_mask(slot,
                       saved ? offsetof(struct stub_frame, saved_mask[slot])
@@ -299,7 +310,9 @@ static bool is_possible(const struct track *t) {
     for (unsigned i = 0; i < t->operand_count; i++) {
         const struct track_operand *o = &t->operands[i];
         bool is_vector = o->kind == OPERAND_VECTOR && (o->field || o->number == 0);
-        bool is_named = (o->kind == OPERAND_GENERAL || o->kind == OPERAND_MASK) && o->field;
+        bool is_named =
+            (o->kind == OPERAND_GENERAL || o->kind == OPERAND_MASK || o->kind == OPERAND_MMX) &&
+            o->field;
         bool is_plain = o->kind == OPERAND_MEMORY || o->kind == OPERAND_IMMEDIATE ||
                         o->kind == OPERAND_OTHER || o->kind == OPERAND_NONE;
         if (!is_vector && !is_named && !is_plain)

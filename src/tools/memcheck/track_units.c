@@ -32,7 +32,9 @@ static bool overwrites(const ZydisDecodedInstruction *z, const ZydisDecodedOpera
     if (!(o->actions & ZYDIS_OPERAND_ACTION_WRITE))
         return false;
     if (unit < TOOL_UNIT_FLAGS)
-        return o->size >= 32;
+        // A search that finds nothing leaves its destination alone.
+        return o->size >= 32 && z->mnemonic != ZYDIS_MNEMONIC_BSF &&
+               z->mnemonic != ZYDIS_MNEMONIC_BSR;
     if (unit >= TOOL_UNIT_VECTOR)
         return z->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY;
     return unit >= TOOL_UNIT_MASK;

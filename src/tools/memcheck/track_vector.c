@@ -124,9 +124,10 @@ static void take_source(struct context *c, const struct track *t, unsigned opera
                         struct stub_frame *frame, wide control, bool *any) {
     const struct track_operand *o = &t->operands[operand];
     bool steers = operand == t->control;
-    uint64_t *slot = o->kind == OPERAND_VECTOR ? frame->vector[o->field] : frame->memory[0];
+    uint64_t *slot = o->kind == OPERAND_MEMORY ? frame->memory[0] : frame->vector[o->field];
     switch (o->kind) {
     case OPERAND_VECTOR:
+    case OPERAND_MMX:
         wide_bits(c, t, operand, slot);
         break;
     case OPERAND_MEMORY:
@@ -172,6 +173,7 @@ static void set_moved(struct context *c, const struct track *t, struct stub_fram
     const struct track_operand *o = &t->operands[0];
     switch (o->kind) {
     case OPERAND_VECTOR:
+    case OPERAND_MMX:
         if (t->control != CONTROL_ABSENT)
             smear_control(t, control, frame->vector[o->field]);
         if (t->class == CLASS_MOVE_MASKED) {
@@ -221,19 +223,10 @@ void vector_run_move(struct context *c, const struct track *t) {
         t->stub(&frame);
     } else {
         const struct track_operand *o = &t->operands[0];
-        if (o->kind == OPERAND_VECTOR)
+        if (o->kind == OPERAND_VECTOR || o->kind == OPERAND_MMX)
             wide_clear(frame.vector[o->field]);
     }
     set_moved(c, t, &frame, control);
-}
-
-// movd, movq and the like between mmx registers and others: bits are extended with zeros.
-void vector_run_mmx_move(struct context *c, const struct track *t) {
-    wide bits;
-    wide_bits(c, t, 1, bits);
-    for (unsigned i = t->operands[1].size > 4 ? 1 : 0; i < WIDE_WORDS; i++)
-        bits[i] = i == 0 ? (uint32_t)bits[0] : 0;
-    vector_set_result(c, t, bits);
 }
 
 // ---- which is which ----
@@ -289,7 +282,8 @@ static bool has_kind(const struct track *t, unsigned kind) {
 static unsigned last_source(const struct track *t) {
     unsigned last = 0;
     for (unsigned i = 0; i < t->operand_count; i++)
-        if (t->operands[i].kind == OPERAND_VECTOR || t->operands[i].kind == OPERAND_MEMORY)
+        if (t->operands[i].kind == OPERAND_VECTOR || t->operands[i].kind == OPERAND_MEMORY ||
+            t->operands[i].kind == OPERAND_MMX)
             last = i;
     return last;
 }
@@ -419,14 +413,8 @@ track_function *track_vector(struct track *t, const uint8_t *bytes,
     bool masked = rule.class == CLASS_MOVE_MASKED;
     if (run == vector_run_move) {
         t->stub = stub_make(t, bytes, z, masked ? STUB_MASKED : STUB_UNMASKED);
-        if (!t->stub) {
-            bool plain =
-                has_kind(t, OPERAND_MMX) && z->operand_count_visible == 2 &&
-                (z->mnemonic == ZYDIS_MNEMONIC_MOVD || z->mnemonic == ZYDIS_MNEMONIC_MOVQ ||
-                 z->mnemonic == ZYDIS_MNEMONIC_MOVQ2DQ || z->mnemonic == ZYDIS_MNEMONIC_MOVDQ2Q ||
-                 z->mnemonic == ZYDIS_MNEMONIC_MOVNTQ);
-            return plain ? vector_run_mmx_move : NULL;
-        }
+        if (!t->stub)
+            return NULL;
     }
     return run;
 }

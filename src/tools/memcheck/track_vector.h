@@ -39,6 +39,6 @@ track_function vector_run_move, vector_run_logic, vector_run_ternary, vector_run
     vector_run_convert_scalar, vector_run_horizontal, vector_run_pack, vector_run_whole,
     vector_run_test, vector_run_test_mask, vector_run_compare_flags, vector_run_classify,
     vector_run_string, vector_run_gather, vector_run_scatter, vector_run_masked_move,
-    vector_run_masked_bytes, vector_run_zero_upper, vector_run_mask, vector_run_mmx_move;
+    vector_run_masked_bytes, vector_run_zero_upper, vector_run_mask;
 
 #endif
