@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/cost_words.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
 #include "report/heap_diff.h"
@@ -12,6 +13,7 @@ struct request {
     struct heap_diff_options options;
     struct heap_filter before, after; // `to` is the moment
     bool has_moments;
+    const char *event; // of costs
 };
 
 static int usage(FILE *out, int status) {
@@ -19,12 +21,14 @@ static int usage(FILE *out, int status) {
           "       quern diff [options] --between=SECONDS-SECONDS FILE\n\n"
           "Two recordings, or two moments of one, are compared: recordings of --tool=heap. Stacks "
           "are compared by the names of their "
-          "functions.\n\n"
+          "functions. Or two callgrind.out or cachegrind.out files, whose functions are "
+          "compared.\n\n"
           "  --top=NUMBER   stacks in each list [10]\n"
           "  --by=WEIGHT    what is compared [leaked]:\n",
           out);
     for (size_t i = 0; i < heap_weight_count; i++)
         fprintf(out, "    %-11s  %s\n", heap_weights[i].name, heap_weights[i].help);
+    fputs("  --by=EVENT     the event that decides, of costs [the first]\n", out);
     fputs("\nStatus 2: one of them is cut off or damaged, and what they hold was compared.\n", out);
     return status;
 }
@@ -60,12 +64,17 @@ static int take_word(struct request *request, const char *word) {
     return WORDS_DONE;
 }
 
+static int take_by(struct request *request, const char *value) {
+    request->event = value;
+    return value ? WORDS_DONE : words_weight(NULL, &request->options.weight);
+}
+
 static int take_words(struct request *request, char **words) {
     int status = WORDS_DONE;
     for (char **word = words; *word && !status; word++) {
         const char *value;
         if (words_value(&word, "--by", &value))
-            status = words_weight(value, &request->options.weight);
+            status = take_by(request, value);
         else if (words_value(&word, "--top", &value))
             status = take_top(request, value);
         else if (words_value(&word, "--between", &value))
@@ -94,13 +103,41 @@ static int compare(const struct request *request) {
     return second != WORDS_DONE ? second : first;
 }
 
+static int compare_costs(const struct request *request) {
+    struct cost_profile *before = costs_new(), *after = costs_new();
+    struct annotate_options options = {0};
+    int status = cost_words_read(before, request->paths[0]);
+    if (!status)
+        status = cost_words_read(after, request->paths[1]);
+    if (!status)
+        status = cost_words_events(before, NULL, request->event, &options);
+    unsigned kept = 0;
+    for (unsigned i = 0; i < options.show_count; i++)
+        if (costs_event(after, before->events[options.show[i]]) >= 0)
+            options.show[kept++] = options.show[i];
+    options.show_count = kept;
+    if (!status && !kept)
+        status = words_fail("the two have no event in common");
+    if (!status) {
+        annotate_diff(stdout, before, after, &options, request->options.top);
+        if (!words_close(stdout, NULL))
+            status = WORDS_FAILED;
+    }
+    costs_free(before);
+    costs_free(after);
+    return status;
+}
+
 int verb_diff(char **words) {
     struct request request = {
         .options.top = 10, .before = HEAP_FILTER_ALL, .after = HEAP_FILTER_ALL};
     for (char **word = words; *word; word++)
         if (strcmp(*word, "-h") == 0 || strcmp(*word, "--help") == 0)
             return usage(stdout, WORDS_DONE);
-    if (words_weight("leaked", &request.options.weight) || take_words(&request, words))
+    if (take_words(&request, words))
+        return WORDS_FAILED;
+    bool costs = request.path_count == 2 && cost_words_is_one(request.paths[0]);
+    if (!costs && words_weight(request.event ? request.event : "leaked", &request.options.weight))
         return WORDS_FAILED;
     if (request.has_moments && request.path_count == 1)
         request.paths[request.path_count++] = request.paths[0];
@@ -108,5 +145,7 @@ int verb_diff(char **words) {
         return words_fail("--between compares two moments of one recording");
     if (request.path_count < 2)
         return usage(stderr, WORDS_FAILED);
+    if (costs)
+        return compare_costs(&request);
     return compare(&request);
 }

@@ -5,8 +5,12 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "cli/cost_words.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
+#include "report/cost_tree.h"
+#include "report/flamegraph.h"
+#include "report/folded.h"
 #include "report/heap_export.h"
 #include "report/massif_folded.h"
 
@@ -16,6 +20,7 @@ struct request {
     const struct heap_weight *weight; // NULL: not given
     struct heap_filter filter;
     bool is_filtered;
+    const char *by; // what it was given as, or an event of costs
 };
 
 static void list_formats(struct text *text) {
@@ -30,7 +35,8 @@ static int usage(FILE *out, int status) {
     fprintf(out,
             "usage: quern export FILE --as %s\n"
             "                    [--by %s] [-o OUT] [options]\n\n"
-            "FILE is a recording of --tool=heap, or, as collapsed by peak, a massif.out. What is "
+            "FILE is a recording of --tool=heap, or, as collapsed by peak, a massif.out, or, as\n"
+            "collapsed, flamegraph or speedscope, a callgrind.out or cachegrind.out. What is "
             "written goes to OUT, or to standard "
             "output.\n\n  --as FORMAT:\n",
             formats.bytes, weights.bytes);
@@ -39,6 +45,7 @@ static int usage(FILE *out, int status) {
     fputs("\n  --by WEIGHT, for collapsed, flamegraph and speedscope [peak]:\n", out);
     for (size_t i = 0; i < heap_weight_count; i++)
         fprintf(out, "    %-11s %s\n", heap_weights[i].name, heap_weights[i].help);
+    fputs("  --by EVENT, of costs [the first]\n", out);
     fprintf(out, "\n  Of a recording, a part:\n%s", words_filter_help);
     fputs("\nStatus 2: FILE is cut off or damaged, and what it holds was written.\n", out);
     text_free(&formats);
@@ -72,6 +79,11 @@ static int take_path(struct request *request, const char *word) {
     return WORDS_DONE;
 }
 
+static int take_by(struct request *request, const char *value) {
+    request->by = value;
+    return value ? WORDS_DONE : words_weight(NULL, &request->weight);
+}
+
 static int take_words(struct request *request, char **words) {
     int status = WORDS_DONE;
     for (char **word = words; *word && !status; word++) {
@@ -79,7 +91,7 @@ static int take_words(struct request *request, char **words) {
         if (words_value(&word, "--as", &value))
             status = take_format(request, value);
         else if (words_value(&word, "--by", &value))
-            status = words_weight(value, &request->weight);
+            status = take_by(request, value);
         else if (words_value(&word, "-o", &value))
             status = take_output(request, value);
         else if (words_filter(&word, &request->filter, &status))
@@ -148,6 +160,49 @@ static int export_massif(const struct request *request, int fd) {
     return status;
 }
 
+// ---- callgrind.out, cachegrind.out ----
+
+static void write_costs(FILE *out, const struct request *request,
+                        const struct cost_profile *profile, unsigned event) {
+    struct calltree *tree = cost_tree(profile, event);
+    const char *title = profile->command ? profile->command : request->path;
+    if (strcmp(request->format->name, "collapsed") == 0)
+        folded_write(out, tree);
+    else if (strcmp(request->format->name, "speedscope") == 0)
+        cost_tree_speedscope(out, tree, title);
+    else
+        flamegraph_write(out, tree,
+                         &(struct flamegraph_options){.title = title,
+                                                      .details = "exact costs",
+                                                      .unit = profile->events[event]});
+    calltree_free(tree);
+}
+
+static int export_costs(const struct request *request) {
+    static const char *const formats[] = {"collapsed", "speedscope", "flamegraph"};
+    struct annotate_options options = {0};
+    bool served = false;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        served |= strcmp(request->format->name, formats[i]) == 0;
+    if (!served)
+        return words_fail("'%s' holds costs, which can be exported as collapsed, flamegraph or "
+                          "speedscope",
+                          request->path);
+    struct cost_profile *profile = costs_new();
+    int status = cost_words_read(profile, request->path);
+    if (!status)
+        status = cost_words_events(profile, NULL, request->by, &options);
+    if (!status) {
+        FILE *out = words_output(request->out, request->path);
+        if (out)
+            write_costs(out, request, profile, options.sort);
+        if (!out || !words_close(out, request->out))
+            status = WORDS_FAILED;
+    }
+    costs_free(profile);
+    return status;
+}
+
 // By what the file is.
 static int export_file(const struct request *request) {
     char start[8];
@@ -175,7 +230,10 @@ int verb_export(char **words) {
         return words_fail("no file to export; quern export --help says more");
     if (!request.format)
         return words_refuse("format", NULL, list_formats);
-    if (!request.weight)
-        request.weight = &heap_weights[0];
+    if (cost_words_is_one(request.path))
+        return export_costs(&request);
+    request.weight = &heap_weights[0];
+    if (request.by && words_weight(request.by, &request.weight))
+        return WORDS_FAILED;
     return export_file(&request);
 }

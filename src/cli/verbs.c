@@ -5,6 +5,8 @@
 const struct verb verb_table[] = {
     {"print", "[options] FILE", "show a massif.out as ms_print does, or sum a recording up",
      verb_print},
+    {"annotate", "[options] FILE...",
+     "show costs of functions and lines, from callgrind.out and cachegrind.out", verb_annotate},
     {"export", "FILE --as FORMAT", "write a recording in the format of another program",
      verb_export},
     {"diff", "BEFORE AFTER", "compare two recordings: which stacks hold more", verb_diff},

@@ -26,6 +26,8 @@ const struct verb *verb_find(const char *name);
 
 // Writes a recording in another format.
 int verb_export(char **words);
+// Costs of functions and lines, from callgrind.out and cachegrind.out files.
+int verb_annotate(char **words);
 // Compares two recordings.
 int verb_diff(char **words);
 // Asks a recording in SQL.

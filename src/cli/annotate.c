@@ -1,0 +1,141 @@
+// quern annotate FILE...: costs of functions and lines from callgrind.out and cachegrind.out files.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cost_words.h"
+#include "cli/verbs.h"
+#include "cli/words.h"
+#include "report/annotate.h"
+
+struct request {
+    const char **paths;
+    size_t path_count;
+    const char *show, *sort;
+    const char *out;
+    struct annotate_options options;
+    const char **directories;
+};
+
+static int usage(FILE *out, int status) {
+    fputs("usage: quern annotate [options] FILE...\n\n"
+          "FILE is a callgrind.out or cachegrind.out, Quern's or Valgrind's. Several add up.\n\n"
+          "  --inclusive=no|yes   costs of functions with what they call [no]\n"
+          "  --tree=none|caller|calling|both\n"
+          "                       who calls them, and whom they call [none]\n"
+          "  --sort=EVENT         the event that decides [the first]\n"
+          "  --show=EVENT,...     the events to show [all]\n"
+          "  --threshold=PERCENT  functions are shown until they make up so much [99]\n"
+          "  --show-percs=no|yes  shares of the total [yes]\n"
+          "  --auto=no|yes        source lines of the functions shown [no]\n"
+          "  --context=NUMBER     lines around those with costs [8]\n"
+          "  -I DIRECTORY         look for sources here too\n"
+          "  -o OUT               write to a file\n",
+          out);
+    return status;
+}
+
+static int take_bool(const char *name, const char *value, bool *to) {
+    if (!value || (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0))
+        return words_fail("%s is yes or no", name);
+    *to = *value == 'y';
+    return WORDS_DONE;
+}
+
+static int take_tree(struct request *request, const char *value) {
+    static const char *const names[] = {"none", "caller", "calling", "both"};
+    for (unsigned i = 0; value && i < 4; i++) {
+        if (strcmp(value, names[i]) == 0) {
+            request->options.tree = i;
+            return WORDS_DONE;
+        }
+    }
+    return words_fail("--tree is none, caller, calling or both");
+}
+
+static int take_number(const char *name, const char *value, double most, double *to) {
+    char *end = NULL;
+    *to = value ? strtod(value, &end) : -1;
+    if (!value || end == value || *end || !(*to >= 0 && *to <= most))
+        return words_fail("%s is a number from 0 to %g", name, most);
+    return WORDS_DONE;
+}
+
+static void add_text(const char ***list, size_t *count, const char *text) {
+    *list = base_reallocate(*list, (*count + 1) * sizeof **list);
+    (*list)[(*count)++] = text;
+}
+
+static int take_word(struct request *request, char ***word) {
+    struct annotate_options *options = &request->options;
+    const char *value;
+    double number = 0;
+    int status;
+    if (words_value(word, "--inclusive", &value))
+        return take_bool("--inclusive", value, &options->inclusive);
+    if (words_value(word, "--show-percs", &value))
+        return take_bool("--show-percs", value, &options->percents);
+    if (words_value(word, "--auto", &value))
+        return take_bool("--auto", value, &options->sources);
+    if (words_value(word, "--tree", &value))
+        return take_tree(request, value);
+    if (words_value(word, "--threshold", &value))
+        return take_number("--threshold", value, 100, &options->threshold);
+    if (words_value(word, "--context", &value)) {
+        status = take_number("--context", value, 1e6, &number);
+        options->context = (unsigned)number;
+        return status;
+    }
+    if (words_value(word, "--sort", &request->sort) ||
+        words_value(word, "--show", &request->show) || words_value(word, "-o", &request->out))
+        return WORDS_DONE;
+    if (words_value(word, "-I", &value)) {
+        if (!value)
+            return words_fail("no directory after -I");
+        add_text(&request->directories, &options->directory_count, value);
+        return WORDS_DONE;
+    }
+    if (**word[0] == '-' && (**word)[1])
+        return words_fail("unknown option '%s'; quern annotate --help lists them", **word);
+    add_text(&request->paths, &request->path_count, **word);
+    return WORDS_DONE;
+}
+
+static int annotate_all(struct request *request) {
+    struct cost_profile *profile = costs_new();
+    struct annotate_options *options = &request->options;
+    int status = WORDS_DONE;
+    for (size_t i = 0; i < request->path_count && !status; i++)
+        status = cost_words_read(profile, request->paths[i]);
+    if (!status)
+        status = cost_words_events(profile, request->show, request->sort, options);
+    if (!status) {
+        options->directories = request->directories;
+        FILE *out = words_output(request->out, request->paths[0]);
+        if (out)
+            annotate(out, profile, options);
+        if (!out || !words_close(out, request->out))
+            status = WORDS_FAILED;
+    }
+    costs_free(profile);
+    return status;
+}
+
+int verb_annotate(char **words) {
+    struct request request = {
+        .options = {.threshold = 99, .percents = true, .context = 8, .tree = TREE_NONE}};
+    int status = WORDS_DONE;
+    for (char **word = words; *word; word++)
+        if (strcmp(*word, "-h") == 0 || strcmp(*word, "--help") == 0)
+            return usage(stdout, WORDS_DONE);
+    for (char **word = words; *word && !status; word++)
+        status = take_word(&request, &word);
+    if (!status && !request.path_count)
+        status = usage(stderr, WORDS_FAILED);
+    else if (!status)
+        status = annotate_all(&request);
+    free(request.paths);
+    free(request.directories);
+    return status;
+}

@@ -1,0 +1,72 @@
+#include "cli/cost_words.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/words.h"
+
+enum { START = 4096 };
+
+bool cost_words_is_one(const char *path) {
+    char start[START];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd >= 0 ? read(fd, start, sizeof start) : -1;
+    if (fd >= 0)
+        close(fd);
+    return size > 0 && costs_is_one(start, (size_t)size);
+}
+
+int cost_words_read(struct cost_profile *profile, const char *path) {
+    FILE *in = fopen(path, "r");
+    if (!in)
+        return words_fail("cannot read '%s': %s", path, strerror(errno));
+    char *problem = costs_read(profile, in);
+    int status = problem ? words_fail("cannot read '%s': %s", path, problem) : WORDS_DONE;
+    free(problem);
+    fclose(in);
+    return status;
+}
+
+static int no_event(const struct cost_profile *profile, const char *name, size_t size) {
+    struct text known = {0};
+    for (unsigned i = 0; i < profile->event_count; i++)
+        text_format(&known, "%s%s", i ? ", " : "", profile->events[i]);
+    int status = words_fail("there is no event '%.*s'; there are %s", (int)size, name, known.bytes);
+    text_free(&known);
+    return status;
+}
+
+static int find_event(const struct cost_profile *profile, const char *name, size_t size) {
+    for (unsigned i = 0; i < profile->event_count; i++)
+        if (strlen(profile->events[i]) == size && memcmp(profile->events[i], name, size) == 0)
+            return (int)i;
+    return -1;
+}
+
+int cost_words_events(const struct cost_profile *profile, const char *show, const char *sort,
+                      struct annotate_options *options) {
+    options->show_count = 0;
+    for (unsigned i = 0; !show && i < profile->event_count; i++)
+        options->show[options->show_count++] = i;
+    while (show && *show) {
+        size_t size = strcspn(show, ",");
+        int event = find_event(profile, show, size);
+        if (event < 0)
+            return no_event(profile, show, size);
+        if (options->show_count < COST_EVENTS)
+            options->show[options->show_count++] = (unsigned)event;
+        show += size + (show[size] == ',');
+    }
+    options->sort = options->show_count ? options->show[0] : 0;
+    if (sort) {
+        size_t size = strcspn(sort, ",:");
+        int event = find_event(profile, sort, size);
+        if (event < 0)
+            return no_event(profile, sort, size);
+        options->sort = (unsigned)event;
+    }
+    return WORDS_DONE;
+}

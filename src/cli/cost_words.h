@@ -1,0 +1,15 @@
+// What the verbs for callgrind.out and cachegrind.out files share.
+#ifndef QUERN_CLI_COST_WORDS_H
+#define QUERN_CLI_COST_WORDS_H
+
+#include "report/annotate.h"
+
+// Whether the file is one of these; false also if it cannot be read.
+bool cost_words_is_one(const char *path);
+// Adds the file: WORDS_DONE, or WORDS_FAILED after a message.
+int cost_words_read(struct cost_profile *, const char *path);
+// Columns from comma-separated names; NULL: all, and the first decides.
+int cost_words_events(const struct cost_profile *, const char *show, const char *sort,
+                      struct annotate_options *);
+
+#endif
