@@ -141,6 +141,16 @@ bool task_is_last(void) {
     return last;
 }
 
+bool task_runs_alone(void) {
+    bool alone = true;
+    pthread_mutex_lock(&list_lock);
+    for (const struct task *task = tasks; task; task = task->next)
+        if (task != self && !__atomic_load_n(&task->is_leaving, __ATOMIC_ACQUIRE))
+            alone = false;
+    pthread_mutex_unlock(&list_lock);
+    return alone;
+}
+
 void task_lock_list(void) {
     pthread_mutex_lock(&list_lock);
 }

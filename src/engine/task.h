@@ -55,9 +55,9 @@ struct task {
     uint8_t *xstate;           // XSAVE area: x87, vector and mask registers, while in the engine
     uint32_t exit_link, exit_reason;
     uint32_t pending;
-    uint32_t busy;      // looks up or runs translated code: a flush must wait for it
-    void *tool;         // the tool's own state of the thread
-    uint64_t syscall;   // number of the system call made from the cache
+    uint32_t busy;          // looks up or runs translated code: a flush must wait for it
+    void *tool;             // the tool's own state of the thread
+    uint64_t syscall;       // number of the system call made from the cache
     uint64_t tool_words[4]; // of the tool's state, what generated code reaches with one operand
     bool stepping;          // single-stepping to a clean point (signal/host.c)
     bool forced;            // the next instruction's check has failed (cache/version.h)
@@ -80,17 +80,18 @@ struct task {
     struct queued_signal queued; // an asynchronous signal under way
     struct queued_signal fault;  // a synchronous one
     struct queued_signal guarded_fault; // what the last call_guarded failed with
-    uint64_t sigmask;            // the target's signal mask
-    uint64_t held_back;          // sent to the thread, never blocked natively, but by the target
-    stack_t altstack;            // the target's
-    struct sighand *sighand;     // the target's handlers, shared by the threads of a process
+    uint64_t sigmask;                   // the target's signal mask
+    uint64_t held_back;             // sent to the thread, never blocked natively, but by the target
+    stack_t altstack;               // the target's
+    struct sighand *sighand;        // the target's handlers, shared by the threads of a process
     struct unwind_thread *unwinder; // made when its stack is first walked
-    uint64_t clear_child_tid;    // set_tid_address
+    uint64_t clear_child_tid;       // set_tid_address
     uint64_t robust_list;
     void *host_altstack;
     sigjmp_buf thread_end; // where a thread that has ended goes
     bool is_leader;        // runs on the process's first host thread
     bool is_borrowed;      // a vfork child runs on its parent's task
+    bool is_leaving;       // has run the last of the target's code; to be read with atomics
     struct task *next;     // in the list of all tasks
 };
 
@@ -115,7 +116,8 @@ void task_unregister(struct task *);
 const struct task *task_first(void);
 // The number of the thread whose stack contains the address; 0: none.
 int task_with_stack(uint64_t address);
-bool task_is_last(void); // nobody but the caller is left
+bool task_is_last(void);    // nobody but the caller is left
+bool task_runs_alone(void); // all others, if any, are leaving
 // Around fork: the list must be whole in the child, whose only thread is the caller.
 void task_lock_list(void);
 void task_unlock_list(void);

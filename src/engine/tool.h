@@ -273,6 +273,12 @@ struct tool_symbol {
 
 // ---- the tool ----
 
+// A function of a library, called before the process ends by exit, unless the option says no.
+struct tool_exit_function {
+    const char *name, *option;
+};
+enum { TOOL_EXIT_FUNCTIONS = 4 }; // at most
+
 struct tool {
     const char *name;
     size_t thread_size;                // of the thread's state
@@ -280,7 +286,7 @@ struct tool {
     bool plain_hooks; // functions that replace others leave vector registers alone: called faster
     const struct tool_symbol *symbols; // ended by a NULL name
 
-    const char *exit_function; // of the C library: called before the process ends by exit
+    const struct tool_exit_function *exit_functions; // in their order, ended by a NULL name
     void (*start)(void); // before the first instruction; options: tool_option
     void (*end)(void);   // the process is about to end, whatever the reason
     int (*exit_status)(int status); // after `end`, not for signals: the status it ends with

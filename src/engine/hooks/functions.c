@@ -79,7 +79,7 @@ static bool is_in(const char *globs, const char *module, bool is_program) {
 enum { PLACES_SIZE = 64 * 1024, PLACE_SIZE = 16 };
 
 static uint64_t next_place, places_end;
-static uint64_t exit_function;
+static uint64_t exit_functions[TOOL_EXIT_FUNCTIONS]; // as the tool has them; 0: not there
 
 void functions_init(void) {
     if (!tool->symbols)
@@ -97,16 +97,43 @@ void functions_init(void) {
     places_end = start + PLACES_SIZE;
 }
 
-uint64_t function_at_exit(uint64_t *place, tool_function *after, void *argument) {
+static uint64_t place_for(tool_function *function, void *argument) {
+    uint64_t place = next_place;
+    function_hook(place, place, TOOL_REPLACE, function, argument);
+    next_place += PLACE_SIZE;
+    return place;
+}
+
+static void do_nothing(void *unused) {}
+
+unsigned functions_at_exit(uint64_t *returns, tool_function *after, void *argument) {
+    unsigned count = 0;
     cache_lock();
-    uint64_t function = next_place < places_end ? exit_function : 0;
-    if (function) {
-        *place = next_place;
-        function_hook(next_place, next_place, TOOL_REPLACE, after, argument);
-        next_place += PLACE_SIZE;
+    if (next_place + 2 * PLACE_SIZE <= places_end) {
+        uint64_t between = 0;
+        for (unsigned i = 0; i < TOOL_EXIT_FUNCTIONS; i++) {
+            if (!exit_functions[i])
+                continue;
+            if (count && !between)
+                between = place_for(do_nothing, NULL);
+            if (count)
+                returns[count++] = between;
+            returns[count++] = exit_functions[i];
+        }
+        if (count)
+            returns[count++] = place_for(after, argument);
     }
     cache_unlock();
-    return function;
+    return count;
+}
+
+static void consider_exit_function(const char *name, uint64_t pc) {
+    const struct tool_exit_function *functions = tool->exit_functions;
+    for (unsigned i = 0; functions && functions[i].name; i++) {
+        const char *option = tool_option(functions[i].option);
+        if (strcmp(functions[i].name, name) == 0 && !(option && strcmp(option, "no") == 0))
+            exit_functions[i] = pc;
+    }
 }
 
 static void resolve(void *place) {
@@ -172,8 +199,7 @@ typedef void visit_symbol(struct module *, const char *name, const Elf64_Sym *);
 static void consider(struct module *module, const char *name, const Elf64_Sym *symbol) {
     if (symbol->st_value < module->first || symbol->st_value >= module->last)
         return;
-    if (tool->exit_function && strcmp(tool->exit_function, name) == 0)
-        exit_function = module->bias + symbol->st_value;
+    consider_exit_function(name, module->bias + symbol->st_value);
     bool is_indirect = ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC;
     bool is_local = ELF64_ST_BIND(symbol->st_info) == STB_LOCAL;
     for (const struct wanted *it = *wanted_by(name); it; it = it->next)

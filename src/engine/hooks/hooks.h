@@ -61,9 +61,11 @@ void functions_init(void);
 void function_hook(uint64_t pc, uint64_t shown, enum tool_function_kind, tool_function *,
                    void *argument);
 const struct hooked_function *function_find(uint64_t pc);
-// The tool's exit_function, 0: not there or not wanted; and where it is to return to, which then
-// goes on with `after`.
-uint64_t function_at_exit(uint64_t *place, tool_function *after, void *argument);
+// The tool's exit_functions as a stack of return addresses that calls them one after the other and
+// then goes on with `after`; every one begins with the stack aligned as after a call. The number of
+// addresses, even or 0.
+enum { RETURNS_AT_EXIT = 2 * TOOL_EXIT_FUNCTIONS };
+unsigned functions_at_exit(uint64_t *returns, tool_function *after, void *argument);
 // A module's code has been mapped, or is gone. With the cache lock free.
 void functions_of_module(uint64_t start, uint64_t end, uint64_t offset, const char *path);
 void functions_gone(uint64_t start, uint64_t end);

@@ -186,6 +186,9 @@ void thread_exit(int status) {
     if (!self->is_borrowed)
         hooks_thread_end();
     release_robust_futexes();
+    // Before anybody may know that this thread has ended.
+    if (!self->is_borrowed)
+        __atomic_store_n(&self->is_leaving, true, __ATOMIC_RELEASE);
     if (self->clear_child_tid) {
         store_tid(self->clear_child_tid, 0);
         wake(self->clear_child_tid);
@@ -358,23 +361,24 @@ static void exit_now(void *status) {
     process_exit((long)status);
 }
 
-// The C library may have something to free first. Only where no other thread would be in its way.
-static bool call_exit_function(int status) {
+// Libraries may have something to free first. Only where no other thread would be in their way.
+static bool call_exit_functions(int status) {
     static bool called;
-    uint64_t place, sp = ((self->gpr[RSP] - RED_ZONE) & ~15ul) - 8;
-    if (called || self->is_borrowed || !task_is_last())
+    uint64_t returns[RETURNS_AT_EXIT];
+    if (called || self->is_borrowed || !task_runs_alone())
         return false;
     called = true;
-    uint64_t function = function_at_exit(&place, exit_now, (void *)(long)status);
-    if (!function || target_write(sp, &place, sizeof place))
+    unsigned count = functions_at_exit(returns, exit_now, (void *)(long)status);
+    uint64_t sp = ((self->gpr[RSP] - RED_ZONE) & ~15ul) - count * sizeof *returns;
+    if (!count || target_write(sp, returns, count * sizeof *returns))
         return false;
-    self->gpr[RSP] = sp;
-    self->pc = function;
+    self->pc = returns[0];
+    self->gpr[RSP] = sp + sizeof *returns;
     return true;
 }
 
 long sys_exit_group(long number, struct sys_arguments *args) {
-    if (call_exit_function(args->a[0]))
+    if (call_exit_functions(args->a[0]))
         return SYS_DONE;
     process_exit(args->a[0]);
 }

@@ -82,13 +82,19 @@ static void faulted(const void *prepared, uint64_t address, bool is_known) {
     shadow_assume_nothing();
 }
 
+static const struct tool_exit_function exit_functions[] = {
+    {"_ZN9__gnu_cxx9__freeresEv", "run-cxx-freeres"},
+    {"__libc_freeres", "run-libc-freeres"},
+    {NULL, NULL},
+};
+
 const struct tool tool_memcheck = {
     .name = "memcheck",
     .thread_size = sizeof(struct memcheck_thread),
     .shadows = true,
     .plain_hooks = true,
     .symbols = heap_symbols,
-    .exit_function = "__libc_freeres",
+    .exit_functions = exit_functions,
     .start = start,
     .end = end,
     .exit_status = errors_exit_status,
