@@ -48,7 +48,8 @@ OFFSET_IS(guard, TASK_GUARD);
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct task *tasks;
 static pthread_mutex_t stop_lock = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t stopped; // futex word: 1 while others must not become busy
+static uint32_t stopped;    // futex word: 1 while others must not become busy
+static struct task *ending; // has stopped the others for good
 
 enum { XFEATURE_TILES = 3 << 17 }; // AMX: needs a permission that the target asks for itself
 
@@ -141,16 +142,6 @@ bool task_is_last(void) {
     return last;
 }
 
-bool task_runs_alone(void) {
-    bool alone = true;
-    pthread_mutex_lock(&list_lock);
-    for (const struct task *task = tasks; task; task = task->next)
-        if (task != self && !__atomic_load_n(&task->is_leaving, __ATOMIC_ACQUIRE))
-            alone = false;
-    pthread_mutex_unlock(&list_lock);
-    return alone;
-}
-
 void task_lock_list(void) {
     pthread_mutex_lock(&list_lock);
 }
@@ -163,6 +154,7 @@ void task_forked(void) {
     pthread_mutex_init(&list_lock, NULL);
     pthread_mutex_init(&stop_lock, NULL);
     stopped = 0;
+    ending = NULL;
     tasks = self;
     self->next = NULL;
     self->pid = getpid();
@@ -174,7 +166,7 @@ void task_forked(void) {
 void task_become_busy(void) {
     for (;;) {
         __atomic_store_n(&self->busy, 1, __ATOMIC_SEQ_CST);
-        if (!__atomic_load_n(&stopped, __ATOMIC_SEQ_CST))
+        if (!__atomic_load_n(&stopped, __ATOMIC_SEQ_CST) || ending == self)
             break;
         __atomic_store_n(&self->busy, 0, __ATOMIC_SEQ_CST);
         syscall(SYS_futex, &stopped, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0);
@@ -193,6 +185,8 @@ static void interrupt(const struct task *task) {
 
 void task_stop_others(void) {
     task_become_idle();
+    if (ending == self)
+        return;
     pthread_mutex_lock(&stop_lock);
     __atomic_store_n(&stopped, 1, __ATOMIC_SEQ_CST);
     pthread_mutex_lock(&list_lock);
@@ -211,7 +205,14 @@ void task_stop_others(void) {
     pthread_mutex_unlock(&list_lock);
 }
 
+void task_end_others(void) {
+    task_stop_others();
+    ending = self;
+}
+
 void task_resume_others(void) {
+    if (ending == self)
+        return;
     __atomic_store_n(&stopped, 0, __ATOMIC_SEQ_CST);
     syscall(SYS_futex, &stopped, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
     pthread_mutex_unlock(&stop_lock);

@@ -91,7 +91,6 @@ struct task {
     sigjmp_buf thread_end; // where a thread that has ended goes
     bool is_leader;        // runs on the process's first host thread
     bool is_borrowed;      // a vfork child runs on its parent's task
-    bool is_leaving;       // has run the last of the target's code; to be read with atomics
     struct task *next;     // in the list of all tasks
 };
 
@@ -116,8 +115,7 @@ void task_unregister(struct task *);
 const struct task *task_first(void);
 // The number of the thread whose stack contains the address; 0: none.
 int task_with_stack(uint64_t address);
-bool task_is_last(void);    // nobody but the caller is left
-bool task_runs_alone(void); // all others, if any, are leaving
+bool task_is_last(void); // nobody but the caller is left
 // Around fork: the list must be whole in the child, whose only thread is the caller.
 void task_lock_list(void);
 void task_unlock_list(void);
@@ -127,6 +125,8 @@ void task_forked(void);
 // does this; the caller is not busy while it waits for its turn, and holds no lock.
 void task_stop_others(void);
 void task_resume_others(void);
+// Stops them for good: the process is about to end, and this thread has something left to run.
+void task_end_others(void);
 // A thread becomes busy; it waits while somebody has stopped the others.
 void task_become_busy(void);
 void task_become_idle(void);

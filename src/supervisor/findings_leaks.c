@@ -34,7 +34,7 @@ static bool in(unsigned kinds, const struct loss *loss) {
 }
 
 static bool is_counted(const struct errors *errors, const struct loss *loss) {
-    return errors->search.facts.full && !loss->facts.is_quiet && loss->facts.blocks;
+    return errors->search.facts.full && !loss->facts.is_quiet;
 }
 
 static void hide(struct errors *errors, struct suppression *by, const struct wire_loss *facts) {
@@ -44,7 +44,7 @@ static void hide(struct errors *errors, struct suppression *by, const struct wir
         .by = by, .bytes = facts->bytes + facts->indirect_bytes, .blocks = facts->blocks};
 }
 
-// Takes a loss into the sums. A suppressed one is marked by having no blocks left to show.
+// Takes a loss into the sums. A suppressed one is not shown.
 static void judge(struct errors *errors, struct loss *loss) {
     struct suppression_subject subject = {
         .kind = "Leak", .leak_kind = 1u << loss->facts.kind, .stack = &loss->stack};

@@ -212,6 +212,17 @@ TEST(chain_from_data_is_reachable) {
     CHECK_EQ(record(LEAK_REACHABLE, 1)->holder_steps, 0);
 }
 
+TEST(nearest_holder_is_told) {
+    begin();
+    uint64_t a = block(16, 1), b = block(16, 1), c = block(16, 1);
+    point(DATA + 8, c);
+    point(c, b);
+    point(b, a);
+    search();
+    CHECK_EQ(record(LEAK_REACHABLE, 1)->holder_steps, 0);
+    CHECK_EQ(record(LEAK_REACHABLE, 1)->holder_address, DATA + 8);
+}
+
 TEST(registers_and_stack_hold) {
     begin();
     uint64_t a = block(16, 1), b = block(16, 2), c = block(16, 3);

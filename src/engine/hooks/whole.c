@@ -44,12 +44,19 @@ void tool_unmap(uint64_t start, size_t size) {
 
 // ---- threads -----------------------------------------------------------------------------------
 
+static bool was_busy; // of who has stopped the others
+
 void tool_stop_threads(void) {
+    bool busy = self->busy;
     task_stop_others();
+    was_busy = busy;
 }
 
 void tool_resume_threads(void) {
+    bool busy = was_busy;
     task_resume_others();
+    if (busy)
+        task_become_busy();
 }
 
 static void tell(const struct task *task, void (*function)(const struct tool_thread *, void *),

@@ -186,9 +186,6 @@ void thread_exit(int status) {
     if (!self->is_borrowed)
         hooks_thread_end();
     release_robust_futexes();
-    // Before anybody may know that this thread has ended.
-    if (!self->is_borrowed)
-        __atomic_store_n(&self->is_leaving, true, __ATOMIC_RELEASE);
     if (self->clear_child_tid) {
         store_tid(self->clear_child_tid, 0);
         wake(self->clear_child_tid);
@@ -361,17 +358,17 @@ static void exit_now(void *status) {
     process_exit((long)status);
 }
 
-// Libraries may have something to free first. Only where no other thread would be in their way.
+// Libraries may have something to free first, also of other threads, which run no more then.
 static bool call_exit_functions(int status) {
     static bool called;
     uint64_t returns[RETURNS_AT_EXIT];
-    if (called || self->is_borrowed || !task_runs_alone())
+    if (self->is_borrowed || __atomic_exchange_n(&called, true, __ATOMIC_SEQ_CST))
         return false;
-    called = true;
     unsigned count = functions_at_exit(returns, exit_now, (void *)(long)status);
     uint64_t sp = ((self->gpr[RSP] - RED_ZONE) & ~15ul) - count * sizeof *returns;
     if (!count || target_write(sp, returns, count * sizeof *returns))
         return false;
+    task_end_others();
     self->pc = returns[0];
     self->gpr[RSP] = sp + sizeof *returns;
     return true;

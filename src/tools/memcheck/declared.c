@@ -208,16 +208,11 @@ bool heap_undeclare(uint64_t start, size_t red_zone) {
 }
 
 bool heap_redeclare(uint64_t start, size_t old_size, size_t new_size, size_t red_zone) {
-    uint32_t stack = heap_options.keep_made ? stack_here() : 0;
     declared_lock();
     struct declared *entry = starting_at(start);
     bool is_live = entry && entry->block.state == HEAP_LIVE && entry->block.size == old_size;
     if (is_live) {
         entry->block.size = new_size;
-        entry->block.made_at = stack;
-        allocations++;
-        frees++;
-        bytes += new_size;
         live_bytes += new_size - old_size;
     }
     declared_unlock();
@@ -259,6 +254,13 @@ bool declared_find(uint64_t address, struct heap_block *block) {
         *block = entry->block;
     declared_unlock();
     return entry;
+}
+
+void heap_count_chunk(size_t size) {
+    declared_lock();
+    allocations++;
+    bytes += size;
+    declared_unlock();
 }
 
 struct heap_totals declared_totals(void) {

@@ -52,7 +52,7 @@ struct loss_record {
     uint64_t old_blocks, old_bytes, old_indirect_bytes; // of the search before
     bool passed_over; // a delta search does not show it: it has not grown, changed, or is not new
     uint64_t cycle;   // blocks of the largest lost cycle in it; 0: none
-    // Of reachable blocks, an example: the place that holds the first of them.
+    // Of reachable blocks, the place that holds the nearest of them.
     enum holder_kind holder;
     int holder_thread;
     uint64_t holder_address; // of the pointer; of HOLDER_REGISTER: the register's number

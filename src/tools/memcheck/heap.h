@@ -39,10 +39,13 @@ void heap_free(uint64_t address, enum heap_maker, const char *function);
 uint64_t heap_resize(uint64_t address, size_t size);
 size_t heap_size_of(uint64_t address); // of the live block that begins there, else 0
 
-// Blocks that the target declares itself (MALLOCLIKE_BLOCK and memory pools).
+// Blocks that the target declares itself (MALLOCLIKE_BLOCK).
 void heap_declare(uint64_t start, size_t size, size_t red_zone, bool zeroed);
 bool heap_undeclare(uint64_t start, size_t red_zone);
 bool heap_redeclare(uint64_t start, size_t old_size, size_t new_size, size_t red_zone);
+
+// A pool's chunk counts as allocated, but neither as in use nor as freed: its pool's memory does.
+void heap_count_chunk(size_t size);
 
 struct heap_totals {
     uint64_t allocations, frees, bytes; // bytes: all that was ever allocated

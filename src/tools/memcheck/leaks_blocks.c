@@ -6,7 +6,7 @@
 #include "tools/memcheck/pools.h"
 
 // An area is 64 MiB; a granule is small enough that few blocks start in it.
-enum { AREA_BITS = 26, GRANULE_BITS = 10, GRANULES = 1 << (AREA_BITS - GRANULE_BITS) };
+enum { AREA_BITS = 26, GRANULE_BITS = 8, GRANULES = 1 << (AREA_BITS - GRANULE_BITS) };
 enum { BATCH = 512 };
 
 static uint64_t block_end(const struct leak_blocks *blocks, uint32_t i) {
@@ -55,8 +55,7 @@ bool blocks_collect(struct leak_blocks *blocks) {
 void blocks_free(struct leak_blocks *blocks) {
     search_unmap(blocks->starts, blocks->room * sizeof *blocks->starts);
     search_unmap(blocks->blocks, blocks->room * sizeof *blocks->blocks);
-    for (size_t i = 0; i < blocks->area_count; i++)
-        search_unmap(blocks->areas[i], (GRANULES + 1) * sizeof *blocks->areas[i]);
+    search_unmap(blocks->tables, blocks->table_size);
     search_unmap(blocks->areas, blocks->area_count * sizeof *blocks->areas);
 }
 
@@ -126,6 +125,22 @@ static void drop_overlaps(struct leak_blocks *blocks) {
 
 // ---- index -------------------------------------------------------------------------------------
 
+static size_t area_of(const struct leak_blocks *blocks, uint32_t i) {
+    return (blocks->starts[i] - blocks->lowest) >> AREA_BITS;
+}
+
+// Returns the number of the first block after the area.
+static uint32_t fill_table(const struct leak_blocks *blocks, uint32_t *table, uint64_t start,
+                           uint32_t next) {
+    for (unsigned i = 0; i <= GRANULES; i++) {
+        uint64_t granule = start + ((uint64_t)i << GRANULE_BITS);
+        while (next < blocks->count && blocks->starts[next] < granule)
+            next++;
+        table[i] = next;
+    }
+    return next;
+}
+
 bool blocks_index(struct leak_blocks *blocks) {
     sort(blocks);
     drop_overlaps(blocks);
@@ -138,20 +153,18 @@ bool blocks_index(struct leak_blocks *blocks) {
     blocks->areas = search_map(blocks->area_count * sizeof *blocks->areas);
     if (!blocks->areas)
         return false;
-    uint32_t next = 0;
-    while (next < blocks->count) {
-        size_t number = (blocks->starts[next] - blocks->lowest) >> AREA_BITS;
-        uint32_t *area = search_map((GRANULES + 1) * sizeof *area);
-        if (!area)
-            return false;
-        uint64_t start = blocks->lowest + (number << AREA_BITS);
-        for (unsigned i = 0; i <= GRANULES; i++) {
-            uint64_t granule = start + ((uint64_t)i << GRANULE_BITS);
-            while (next < blocks->count && blocks->starts[next] < granule)
-                next++;
-            area[i] = next;
-        }
-        blocks->areas[number] = area;
+    size_t tables = 0;
+    for (uint32_t i = 0; i < blocks->count; i++)
+        tables += i == 0 || area_of(blocks, i) != area_of(blocks, i - 1);
+    blocks->table_size = tables * (GRANULES + 1) * sizeof *blocks->tables;
+    blocks->tables = search_map(blocks->table_size);
+    if (!blocks->tables)
+        return false;
+    uint32_t *table = blocks->tables;
+    for (uint32_t next = 0; next < blocks->count; table += GRANULES + 1) {
+        size_t area = area_of(blocks, next);
+        next = fill_table(blocks, table, blocks->lowest + (area << AREA_BITS), next);
+        blocks->areas[area] = table;
     }
     return true;
 }

@@ -307,14 +307,16 @@ bool mark_all(struct search *search, struct leak_helpers *helpers) {
     return true;
 }
 
+unsigned mark_steps(const struct leak_block *block) {
+    return block->way & HELD ? 0 : (uint32_t)block->way;
+}
+
 void mark_holder(const struct search *search, const struct leak_block *block,
                  struct loss_record *record) {
     uint64_t way = block->way;
-    record->holder_steps = 0;
-    if (!(way & HELD)) {
-        record->holder_steps = (uint32_t)way;
+    record->holder_steps = mark_steps(block);
+    if (!(way & HELD))
         way = search->blocks.blocks[way >> 32].way;
-    }
     record->holder_address = way & ~HELD_BY_REGISTER;
     if ((way & HELD_BY_REGISTER) == HELD_BY_REGISTER) {
         record->holder = HOLDER_REGISTER;

@@ -5,12 +5,17 @@
 
 #include "tools/memcheck/heap.h"
 
-enum { PAGE = 4096, RED_ZONE = 128, RSP = 4 };
+enum { RED_ZONE = 128, RSP = 4, LARGE = 8 << 20 };
 
 void *search_map(size_t size) {
     void *memory = mmap(NULL, size ? size : 1, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
+    if (memory == MAP_FAILED)
+        return NULL;
+    // What is large is used all over; with few pages, most of the time goes into finding them.
+    if (size >= LARGE)
+        madvise(memory, size, MADV_HUGEPAGE);
+    return memory;
 }
 
 void search_unmap(void *memory, size_t size) {

@@ -144,8 +144,12 @@ static void merge_block(struct merging *merging, uint32_t number, struct loss_re
             cycles[*at].blocks > record->cycle)
             record->cycle = cycles[*at].blocks;
     } else if (record->kind == LEAK_REACHABLE) {
-        if (record->blocks == 1)
-            mark_holder(search, block, record);
+        // Of all its blocks, the one nearest to a root; where it is held is looked up at the end.
+        unsigned steps = mark_steps(block);
+        if (record->blocks == 1 || steps < record->holder_steps) {
+            record->holder_steps = steps;
+            record->holder_address = number;
+        }
         unsigned heuristic = block->state / STATE_HEURISTIC;
         if (heuristic) {
             merging->result->heuristic_blocks[heuristic - 1]++;
@@ -164,6 +168,11 @@ static bool merge(struct merging *merging, struct table *table) {
         if (!record)
             return false;
         merge_block(merging, i, record);
+    }
+    for (size_t i = 0; i < table->count; i++) {
+        struct loss_record *reachable = &table->records[i];
+        if (reachable->kind == LEAK_REACHABLE && reachable->blocks)
+            mark_holder(merging->search, &blocks->blocks[reachable->holder_address], reachable);
     }
     return true;
 }

@@ -70,6 +70,8 @@ struct leak_blocks {
     // later. An area's table has one entry more than it has granules.
     uint32_t **areas;
     size_t area_count;
+    uint32_t *tables; // all of them
+    size_t table_size;
     size_t room; // for blocks, while they are collected
 };
 
@@ -150,7 +152,9 @@ struct leak_helpers;                     // threads that help
 struct leak_helpers *mark_prepare(void); // before the others are stopped; NULL: none
 bool mark_all(struct search *, struct leak_helpers *);
 void mark_release(struct leak_helpers *); // after they go on
-// Where a reachable block is held.
+// How many pointers lead from the place that holds a reachable block to it.
+unsigned mark_steps(const struct leak_block *);
+// Where it is held.
 void mark_holder(const struct search *, const struct leak_block *, struct loss_record *);
 
 // ---- leaks_lost.c: step 3 ----

@@ -42,6 +42,7 @@ static void end(void) {
 static void forked(void) {
     heap_forked();
     errors_forked();
+    requests_forked();
 }
 
 // A thread's stack below its stack pointer is free to be used and undefined.

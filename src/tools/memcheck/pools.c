@@ -163,7 +163,10 @@ void pools_allocate(uint64_t anchor, uint64_t start, size_t size) {
     if (!pool) {
         free(chunk);
         error_pool(anchor);
-    } else if (zeroed) {
+        return;
+    }
+    heap_count_chunk(size);
+    if (zeroed) {
         shadow_make_defined(start, size);
     } else {
         shadow_make_undefined(start, size);

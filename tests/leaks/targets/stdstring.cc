@@ -1,0 +1,18 @@
+// Strings of the old kind: a pointer to the characters, behind a header.
+#define _GLIBCXX_USE_CXX11_ABI 0
+#include <string>
+
+static std::string *volatile kept;
+
+static void __attribute__((noinline)) make() {
+    static void *place[sizeof(std::string) / sizeof(void *)];
+    kept = new (place) std::string("a text that is long enough to be somewhere else");
+    new std::string("nobody has this one, and what it holds");
+}
+int main() {
+    make();
+    volatile char stack[4096];
+    for (unsigned i = 0; i < sizeof stack; i++)
+        stack[i] = 0;
+    return 0;
+}
