@@ -42,7 +42,7 @@ static int usage(FILE *out, int status) {
             formats.bytes, weights.bytes);
     for (size_t i = 0; i < heap_format_count; i++)
         fprintf(out, "    %-11s %s\n", heap_formats[i].name, heap_formats[i].help);
-    fputs("\n  --by WEIGHT, for collapsed, flamegraph and speedscope [peak]:\n", out);
+    fputs("\n  --by WEIGHT, for collapsed, flamegraph, speedscope and pprof [peak]:\n", out);
     for (size_t i = 0; i < heap_weight_count; i++)
         fprintf(out, "    %-11s %s\n", heap_weights[i].name, heap_weights[i].help);
     fputs("  --by EVENT, of costs [the first]\n", out);

@@ -40,6 +40,7 @@ const struct heap_format heap_formats[] = {
     {"csv", "a table with a row for each stack and all its sums", false, rows_csv},
     {"json", "the same with totals, and frames with file, line and module", false, rows_json_file},
     {"speedscope", "for speedscope.app, a profile for each --by", false, rows_speedscope},
+    {"pprof", "for pprof, all sums; --by is the one shown first", false, rows_pprof},
     {"massif", "massif.out, for ms_print and massif-visualizer", true, write_massif},
 };
 const size_t heap_format_count = sizeof heap_formats / sizeof *heap_formats;

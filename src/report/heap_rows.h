@@ -44,6 +44,7 @@ void rows_collapsed(FILE *out, const struct heap_export *export);
 void rows_csv(FILE *out, const struct heap_export *export);
 void rows_json_file(FILE *out, const struct heap_export *export);
 void rows_flamegraph(FILE *out, const struct heap_export *export);
+void rows_pprof(FILE *out, const struct heap_export *export);
 void rows_speedscope(FILE *out, const struct heap_export *export);
 
 #endif
