@@ -41,7 +41,7 @@ static int usage(FILE *out, int status) {
             "output.\n\n  --as FORMAT:\n",
             formats.bytes, weights.bytes);
     for (size_t i = 0; i < heap_format_count; i++)
-        fprintf(out, "    %-11s %s\n", heap_formats[i].name, heap_formats[i].help);
+        fprintf(out, "    %-14s %s\n", heap_formats[i].name, heap_formats[i].help);
     fputs("\n  --by WEIGHT, for collapsed, flamegraph, speedscope and pprof [peak]:\n", out);
     for (size_t i = 0; i < heap_weight_count; i++)
         fprintf(out, "    %-11s %s\n", heap_weights[i].name, heap_weights[i].help);
@@ -107,7 +107,12 @@ static int take_words(struct request *request, char **words) {
 static int export_recording(const struct request *request) {
     struct massif *massif = NULL;
     struct heap_sink sink = {0};
-    if (request->format->needs_massif) {
+    struct heap_events *events = NULL;
+    if (request->format->needs == NEEDS_EVENTS) {
+        events = heap_events_new();
+        heap_events_sink(events, &sink);
+    }
+    if (request->format->needs == NEEDS_MASSIF) {
         massif = massif_new(&(struct massif_options){.time_unit = MASSIF_MILLISECONDS,
                                                      .heap_admin = 8,
                                                      .max_snapshots = 100,
@@ -118,19 +123,22 @@ static int export_recording(const struct request *request) {
     struct heap_file file;
     int status =
         words_recording(request->path, &file, request->is_filtered ? &request->filter : NULL, &sink,
-                        massif ? 1 : 0);
+                        massif || events ? 1 : 0);
     if (status != WORDS_FAILED) {
         FILE *out = words_output(request->out, request->path);
         if (out)
-            request->format->write(
-                out,
-                &(struct heap_export){.file = &file, .weight = request->weight, .massif = massif});
+            request->format->write(out, &(struct heap_export){.file = &file,
+                                                              .weight = request->weight,
+                                                              .massif = massif,
+                                                              .events = events});
         if (!out || !words_close(out, request->out))
             status = WORDS_FAILED;
         heap_file_free(&file);
     }
     if (massif)
         massif_free(massif);
+    if (events)
+        heap_events_free(events);
     return status;
 }
 

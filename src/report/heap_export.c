@@ -35,12 +35,14 @@ static void write_massif(FILE *out, const struct heap_export *export) {
 }
 
 const struct heap_format heap_formats[] = {
-    {"collapsed", "folded stacks, a line each: main;work;inner NUMBER", false, rows_collapsed},
-    {"flamegraph", "an interactive flame graph, one SVG file", false, rows_flamegraph},
-    {"csv", "a table with a row for each stack and all its sums", false, rows_csv},
-    {"json", "the same with totals, and frames with file, line and module", false, rows_json_file},
-    {"speedscope", "for speedscope.app, a profile for each --by", false, rows_speedscope},
-    {"pprof", "for pprof, all sums; --by is the one shown first", false, rows_pprof},
-    {"massif", "massif.out, for ms_print and massif-visualizer", true, write_massif},
+    {"collapsed", "folded stacks, a line each: main;work;inner NUMBER", NEEDS_SUMS, rows_collapsed},
+    {"flamegraph", "an interactive flame graph, one SVG file", NEEDS_SUMS, rows_flamegraph},
+    {"csv", "a table with a row for each stack and all its sums", NEEDS_SUMS, rows_csv},
+    {"json", "the same with totals, and frames with file, line and module", NEEDS_SUMS,
+     rows_json_file},
+    {"speedscope", "for speedscope.app, a profile for each --by", NEEDS_SUMS, rows_speedscope},
+    {"pprof", "for pprof, all sums; --by is the one shown first", NEEDS_SUMS, rows_pprof},
+    {"heaptrack-text", "for heaptrack_print and heaptrack_gui", NEEDS_EVENTS, rows_heaptrack},
+    {"massif", "massif.out, for ms_print and massif-visualizer", NEEDS_MASSIF, write_massif},
 };
 const size_t heap_format_count = sizeof heap_formats / sizeof *heap_formats;

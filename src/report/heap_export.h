@@ -32,15 +32,23 @@ uint64_t heap_weight_of(const struct heap_weight *weight, const struct summary_s
 struct heap_export {
     struct heap_file *file;
     const struct heap_weight *weight;
-    const struct massif *massif; // for formats that need it
+    // For formats that need them.
+    const struct massif *massif;
+    struct heap_events *events;
 };
 
 struct heap_format {
     const char *name;
     const char *help;
-    bool needs_massif;
+    enum heap_needs { NEEDS_SUMS, NEEDS_MASSIF, NEEDS_EVENTS } needs;
     void (*write)(FILE *out, const struct heap_export *export);
 };
+
+// The events of a recording, kept until they can be written. Fed by a sink.
+struct heap_events;
+struct heap_events *heap_events_new(void);
+void heap_events_free(struct heap_events *events);
+void heap_events_sink(struct heap_events *events, struct heap_sink *sink);
 
 extern const struct heap_format heap_formats[];
 extern const size_t heap_format_count;

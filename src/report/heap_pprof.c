@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "report/heap_rows.h"
+#include "report/numbered.h"
 
 // Numbers of fields, as in profile.proto.
 enum { PROFILE_TYPE = 1, PROFILE_SAMPLE = 2, PROFILE_LOCATION = 4, PROFILE_FUNCTION = 5 };
@@ -72,62 +73,14 @@ static void put_message(struct bytes *bytes, unsigned field, struct bytes *messa
 
 // ---- strings, functions, locations ----
 
-// Texts, each once; a number is its place.
-struct names {
-    char **list;
-    size_t count, room;
-    uint32_t *slots; // number plus 1
-    size_t slot_count;
-};
-
-static uint32_t *name_slot(const struct names *names, const char *text) {
-    uint64_t hash = 0xcbf29ce484222325;
-    for (const char *c = text; *c; c++)
-        hash = (hash ^ (uint8_t)*c) * 0x100000001b3;
-    for (hash ^= hash >> 29;; hash++) {
-        uint32_t *slot = &names->slots[hash & (names->slot_count - 1)];
-        if (!*slot || strcmp(names->list[*slot - 1], text) == 0)
-            return slot;
-    }
-}
-
-static uint32_t number_of(struct names *names, const char *text, bool *is_new) {
-    if (names->count + 1 > names->slot_count / 2) {
-        names->slot_count = names->slot_count ? names->slot_count * 2 : 1024;
-        free(names->slots);
-        names->slots = base_allocate(names->slot_count * sizeof *names->slots);
-        memset(names->slots, 0, names->slot_count * sizeof *names->slots);
-        for (size_t i = 0; i < names->count; i++)
-            *name_slot(names, names->list[i]) = (uint32_t)i + 1;
-    }
-    uint32_t *slot = name_slot(names, text);
-    *is_new = !*slot;
-    if (*slot)
-        return *slot - 1;
-    if (names->count == names->room) {
-        names->room = names->room ? names->room * 2 : 256;
-        names->list = base_reallocate(names->list, names->room * sizeof *names->list);
-    }
-    names->list[names->count++] = base_copy(text);
-    *slot = (uint32_t)names->count;
-    return *slot - 1;
-}
-
-static void free_names(struct names *names) {
-    for (size_t i = 0; i < names->count; i++)
-        free(names->list[i]);
-    free(names->list);
-    free(names->slots);
-}
-
 struct profile {
     struct bytes all, message, inner, locations;
-    struct names strings, functions, places;
+    struct numbered strings, functions, places;
 };
 
 static uint64_t string_of(struct profile *profile, const char *text) {
     bool is_new;
-    return number_of(&profile->strings, text, &is_new);
+    return numbered_text(&profile->strings, text, &is_new);
 }
 
 // Functions and locations are told apart by texts that hold all there is to them.
@@ -135,7 +88,7 @@ static uint64_t function_of(struct profile *profile, const char *name, const cha
     struct text key = {0};
     bool is_new;
     text_format(&key, "%s\n%s", name, file);
-    uint64_t number = number_of(&profile->functions, key.bytes, &is_new) + 1ull;
+    uint64_t number = numbered_text(&profile->functions, key.bytes, &is_new) + 1ull;
     text_free(&key);
     if (is_new) {
         put_number(&profile->message, 1, number);
@@ -155,7 +108,7 @@ static void add_location(void *context, const struct heap_place *place,
     const char *file = frame->file ? frame->file : frame->object ? frame->object : "";
     bool is_new;
     text_format(&key, "%s\n%s\n%u", label, file, frame->file ? frame->line : 0);
-    uint64_t number = number_of(&profile->places, key.bytes, &is_new) + 1ull;
+    uint64_t number = numbered_text(&profile->places, key.bytes, &is_new) + 1ull;
     if (is_new) {
         uint64_t function = function_of(profile, label, file);
         put_number(&profile->inner, 1, function);
@@ -210,7 +163,7 @@ void rows_pprof(FILE *out, const struct heap_export *export) {
     free(profile.message.at);
     free(profile.inner.at);
     free(profile.locations.at);
-    free_names(&profile.strings);
-    free_names(&profile.functions);
-    free_names(&profile.places);
+    numbered_free(&profile.strings);
+    numbered_free(&profile.functions);
+    numbered_free(&profile.places);
 }

@@ -8,6 +8,7 @@
 enum rows_style {
     ROWS_FOLDED, // semicolons become colons
     ROWS_JSON,   // without the quotes around it
+    ROWS_PLAIN,
 };
 
 void rows_text(FILE *out, const char *text, enum rows_style style);
@@ -45,6 +46,7 @@ void rows_csv(FILE *out, const struct heap_export *export);
 void rows_json_file(FILE *out, const struct heap_export *export);
 void rows_flamegraph(FILE *out, const struct heap_export *export);
 void rows_pprof(FILE *out, const struct heap_export *export);
+void rows_heaptrack(FILE *out, const struct heap_export *export);
 void rows_speedscope(FILE *out, const struct heap_export *export);
 
 #endif
