@@ -72,6 +72,7 @@ struct builder {
     uint64_t start; // the block's pc
     uint64_t pc;    // of the instruction being translated
     bool checked;
+    bool is_module; // code of a file
     unsigned version; // of the block
     uint64_t units;   // that may be undefined where code is written now (cache/version.h)
     bool force;       // follow the next instruction
@@ -118,7 +119,7 @@ void builder_note_branch(struct builder *, uint64_t pc);
 
 // The same to the forced version of the block that begins with the instruction at hand.
 void builder_force_rel32(struct builder *, uint64_t units);
-// Whether the rest of the block writes all flags before it reads any.
+// Whether all flags are written before any is read, from the instruction at hand on.
 bool builder_flags_are_dead(const struct builder *);
 
 // checks.c: what shadow memory asks for around an instruction.

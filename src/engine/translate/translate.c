@@ -250,6 +250,7 @@ static struct block *translate(const struct code_bytes *code, unsigned number, u
     b->begin = b->e.at;
     b->start = b->pc = code->pc;
     b->checked = code->checked;
+    b->is_module = code->is_module;
     b->version = number;
     b->units = version.units;
     b->force = version.forced;
