@@ -78,6 +78,10 @@ static void load(const struct wire_start *start) {
     process.brk_limit = loaded.brk + LOAD_BRK_ROOM;
     process.stack_start = loaded.stack_start;
     process.stack_end = loaded.stack_end;
+    if (loaded.has_interpreter) {
+        process.loader_start = loaded.interpreter.start;
+        process.loader_end = loaded.interpreter.end;
+    }
     self->stack_start = loaded.stack_start;
     self->stack_end = loaded.stack_end;
     self->pc = loaded.entry;

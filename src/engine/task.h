@@ -67,6 +67,8 @@ struct task {
     uint32_t raised;        // a replaced function has raised a signal
     uint64_t store_back;    // where to go on after a first store (cache_gate_store)
     uint64_t stack_start;   // of the stack that the thread was started on
+    bool any_hidden;        // a hidden unit may be undefined (cache/version.h)
+    bool with_hidden;       // the next block is to be of a version that knows which
     _Alignas(64) uint8_t tool_memory[4096]; // the tool's state, where it fits
 
     // The rest is for C code only.

@@ -25,6 +25,7 @@
 #define TASK_RAISED       412
 #define TASK_STORE_BACK   416
 #define TASK_STACK_START  424
+#define TASK_ANY_HIDDEN   432
 #define TASK_TOOL_MEMORY  448
 #define TASK_GUARD        392
 

@@ -55,7 +55,7 @@ static uint64_t *high_keys, *high_codes, *version_keys, *version_codes;
 uint32_t cache_epoch;
 bool cache_high_code;
 uint64_t cache_gate_link, cache_gate_high_lookup, cache_gate_version_lookup, cache_gate_follow,
-    cache_gate_replace;
+    cache_gate_replace, cache_gate_hidden;
 uint8_t *cache_syscall_table;
 static bool syscalls_forbidden;
 struct cache_stats cache_stats;
@@ -211,12 +211,14 @@ static void emit_follow(struct emitter *e, void (*function)(void *)) {
     emit8(e, 0xc3); // ret
 }
 
-void cache_set_followers(void (*follow)(void *), void (*replace)(void *)) {
+void cache_set_followers(void (*follow)(void *), void (*replace)(void *), void (*hidden)(void *)) {
     struct emitter e = {(uint8_t *)gates_end};
     cache_gate_follow = emit_address(&e);
     emit_follow(&e, follow);
     cache_gate_replace = emit_address(&e);
     emit_follow(&e, replace);
+    cache_gate_hidden = emit_address(&e);
+    emit_follow(&e, hidden);
     gates_end = emit_address(&e);
 }
 
@@ -305,7 +307,8 @@ static struct block **bucket_of(uint64_t pc, unsigned version) {
     return &hash[hash_of(pc + ((uint64_t)version << 40))];
 }
 
-struct block *block_find(uint64_t pc, unsigned version) {
+__attribute__((target("general-regs-only"))) struct block *block_find(uint64_t pc,
+                                                                     unsigned version) {
     struct block *block = __atomic_load_n(bucket_of(pc, version), __ATOMIC_ACQUIRE);
     while (block && (block->pc != pc || block->version != version))
         block = __atomic_load_n(&block->hash_next, __ATOMIC_ACQUIRE);

@@ -27,6 +27,7 @@ enum exit_kind {
     EXIT_REQUEST,    // a client request; target is the pc after it
     EXIT_MODIFIED,   // a checked block found its code changed; target is its pc
     EXIT_BREAKPOINT, // int3; target is the pc after it
+    EXIT_HIDDEN,     // on in a version of the block at target that knows of hidden units
     EXIT_RAISED,     // a replaced function at target has raised a signal instead of returning
     EXIT_REPLACED,   // entry of a function that the engine performs; target is its pc
     EXIT_CALL,       // a call that a tool inserted; target is the pc, stub where to go on
@@ -143,8 +144,8 @@ void cache_forbid_syscalls(void);
 extern uint64_t cache_gate_link, cache_gate_high_lookup, cache_gate_version_lookup;
 // What generated code calls before an instruction that is to be followed: rdi is the argument, rdi
 // and rsp are spilled, and the thread is on the engine's stack. General registers are at hand.
-extern uint64_t cache_gate_follow, cache_gate_replace;
-void cache_set_followers(void (*follow)(void *), void (*replace)(void *));
+extern uint64_t cache_gate_follow, cache_gate_replace, cache_gate_hidden;
+void cache_set_followers(void (*follow)(void *), void (*replace)(void *), void (*hidden)(void *));
 // Where generated code jumps when a store meets shadow that is not zero, with the address in rcx,
 // which is spilled, and self->store_back set. If the bytes are merely undefined, they are defined
 // now, and execution goes on at store_back; otherwise STORE_REFUSED bytes before it. By the binary

@@ -6,6 +6,9 @@
 #include "engine/hooks/hooks.h"
 #include "engine/task.h"
 
+// Some of this is called by generated code that has not saved vector registers.
+#pragma GCC target("general-regs-only")
+
 enum { BUCKETS = 1024, EVERYTHING = 1 };
 
 static struct version versions[VERSIONS_MOST] = {
@@ -19,22 +22,29 @@ static unsigned bucket_of(uint64_t units, bool forced) {
     return ((units + forced) * 0x9e3779b97f4a7c15ull) >> 54;
 }
 
-unsigned version_number(uint64_t units, bool forced) {
+unsigned version_find(uint64_t units, bool forced) {
     if (!units && !forced)
         return 0;
     if (units == ~0ul)
         return EVERYTHING + forced;
-    unsigned bucket = bucket_of(units, forced);
-    for (unsigned i = buckets[bucket]; i; i = next[i])
-        if (versions[i].units == units && versions[i].forced == forced)
-            return i;
+    unsigned i = __atomic_load_n(&buckets[bucket_of(units, forced)], __ATOMIC_ACQUIRE);
+    while (i && (versions[i].units != units || versions[i].forced != forced))
+        i = next[i];
+    return i ? i : NO_VERSION;
+}
+
+unsigned version_number(uint64_t units, bool forced) {
+    unsigned number = version_find(units, forced);
+    if (number != NO_VERSION)
+        return number;
     if (count == VERSIONS_MOST) {
         versions_full = true;
         return EVERYTHING + forced;
     }
+    unsigned bucket = bucket_of(units, forced);
     versions[count] = (struct version){units, forced};
     next[count] = buckets[bucket];
-    buckets[bucket] = count;
+    __atomic_store_n(&buckets[bucket], count, __ATOMIC_RELEASE);
     return count++;
 }
 
@@ -48,18 +58,28 @@ struct version version_get(unsigned number) {
     return versions[number];
 }
 
-unsigned version_of_thread(bool forced) {
+static uint64_t undefined_units(unsigned first, unsigned last) {
+    uint64_t units = 0, word;
+    for (unsigned group = first / 8; group < last / 8; group++) {
+        memcpy(&word, self->tool_memory + 8 * group, sizeof word);
+        for (; word; word &= word - 1)
+            units |= 1ul << (8 * group + __builtin_ctzl(word) / 8);
+    }
+    return units;
+}
+
+uint64_t version_hidden_units(void) {
+    return undefined_units(TOOL_UNIT_X87 & ~7u, TOOL_UNITS) & HIDDEN_UNITS;
+}
+
+unsigned version_of_thread(bool forced, bool with_hidden) {
     if (!tool->shadows)
         return 0;
-    uint64_t words[TOOL_UNITS / 8], any = 0, units = 0;
-    memcpy(words, self->tool_memory, sizeof words);
-    for (unsigned i = 0; i < TOOL_UNITS / 8; i++)
-        any |= words[i];
-    if (!any && !forced)
+    uint64_t units = undefined_units(0, TOOL_UNITS);
+    if (!with_hidden && !forced)
+        units &= ~HIDDEN_UNITS;
+    if (!units && !forced)
         return 0;
-    for (unsigned i = 0; i < TOOL_UNITS; i++)
-        if (self->tool_memory[i])
-            units |= 1ul << i;
     cache_lock();
     unsigned number = version_number(units, forced);
     cache_unlock();

@@ -96,6 +96,7 @@ void hooks_faulted(int number, int code, uint64_t address, bool is_fetch) {
     cache_unlock();
     if (prepared)
         tool->faulted(prepared, address, code != SI_KERNEL);
+    self->any_hidden = true; // at least it may be
 }
 
 void hooks_define(unsigned number) {

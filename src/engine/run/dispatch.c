@@ -219,6 +219,9 @@ static bool handle_exit(const struct link *link) {
     case EXIT_BREAKPOINT:
         signal_raise(SIGTRAP, SI_KERNEL, 0, TRAP_BREAKPOINT, 0);
         return false;
+    case EXIT_HIDDEN:
+        self->with_hidden = true;
+        return false;
     case EXIT_RAISED:
         replacement_raised(self->pc);
         return false;
@@ -247,7 +250,7 @@ static void connect(struct link *link, bool indirect, struct block *block, uint3
 
 // The target has set the trap flag: one instruction, then a trap. Its block is not kept.
 static void run_single(void) {
-    unsigned version = version_of_thread(false);
+    unsigned version = version_of_thread(false, true);
     memory_read_lock();
     cache_lock();
     int fault = memory_fetch_code(self->pc, &code);
@@ -293,14 +296,14 @@ void run_task(void) {
         }
         unsigned version = link ? link->version
                            : indirect ? self->exit_version
-                                      : version_of_thread(self->forced);
+                                      : version_of_thread(self->forced, self->with_hidden);
         struct block *block = get_block(self->pc, version);
         if (!block) {
             link = NULL; // may be stale
             indirect = false;
             continue;
         }
-        self->forced = false;
+        self->forced = self->with_hidden = false;
         connect(link, indirect, block, epoch);
         link = NULL;
         indirect = false;

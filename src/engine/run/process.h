@@ -12,6 +12,7 @@ extern struct process {
     uint64_t brk_start, brk;
     uint64_t brk_limit;
     uint64_t stack_start, stack_end;
+    uint64_t loader_start, loader_end; // the interpreter that the executable names
     int wire_fd, config_fd;
     bool trace_syscalls;
     bool has_vsyscall;

@@ -358,11 +358,13 @@ static void exit_now(void *status) {
     process_exit((long)status);
 }
 
-// Libraries may have something to free first, also of other threads, which run no more then.
+// Libraries may have something to free first, also of other threads, which run no more then. When
+// the loader itself ends the process, they are not ready for anything.
 static bool call_exit_functions(int status) {
     static bool called;
     uint64_t returns[RETURNS_AT_EXIT];
-    if (self->is_borrowed || __atomic_exchange_n(&called, true, __ATOMIC_SEQ_CST))
+    bool by_loader = self->pc >= process.loader_start && self->pc < process.loader_end;
+    if (self->is_borrowed || by_loader || __atomic_exchange_n(&called, true, __ATOMIC_SEQ_CST))
         return false;
     unsigned count = functions_at_exit(returns, exit_now, (void *)(long)status);
     uint64_t sp = ((self->gpr[RSP] - RED_ZONE) & ~15ul) - count * sizeof *returns;

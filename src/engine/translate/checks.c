@@ -442,6 +442,20 @@ static void emit_if_defined(struct builder *b, uint64_t units, uint64_t target) 
     over[-1] = e->at - over;
 }
 
+// The argument is in rdi already.
+static void emit_gate_call(struct emitter *e, uint64_t gate) {
+    emit_load_field(e, RSP, TASK_HOST_RSP);
+    emit8(e, 0xe8); // call
+    emit32(e, gate - (emit_address(e) + 4));
+    emit_unspill(e, RDI);
+    emit_unspill(e, RSP);
+}
+
+static void emit_gate_begin(struct emitter *e) {
+    emit_spill(e, RSP);
+    emit_spill(e, RDI);
+}
+
 // Units that the block overwrites before it reads them, whatever way it goes.
 static uint64_t overwritten_units(const struct builder *b, unsigned count) {
     uint64_t read = 0, overwritten = 0;
@@ -458,16 +472,103 @@ static uint64_t overwritten_units(const struct builder *b, unsigned count) {
     return overwritten;
 }
 
+static bool touches_hidden(const ZydisDecodedOperand *operand) {
+    if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY)
+        return operand->mem.type == ZYDIS_MEMOP_TYPE_VSIB;
+    return operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+           ((operand->reg.value >= ZYDIS_REGISTER_XMM0 &&
+             operand->reg.value <= ZYDIS_REGISTER_ZMM31) ||
+            (operand->reg.value >= ZYDIS_REGISTER_K0 && operand->reg.value <= ZYDIS_REGISTER_K7) ||
+            (operand->reg.value >= ZYDIS_REGISTER_ST0 &&
+             operand->reg.value <= ZYDIS_REGISTER_MM7));
+}
+
+static bool uses_hidden_units(struct insn *insn) {
+    insn_operands(insn);
+    for (unsigned i = 0; i < insn->z.operand_count; i++)
+        if (touches_hidden(&insn->operands[i]))
+            return true;
+    switch (insn->z.meta.category) {
+    case ZYDIS_CATEGORY_X87_ALU:
+    case ZYDIS_CATEGORY_XSAVE:
+    case ZYDIS_CATEGORY_XSAVEOPT:
+    case ZYDIS_CATEGORY_MMX:
+    case ZYDIS_CATEGORY_SSE:
+        return true;
+    default: // vzeroupper and its kin
+        return insn->z.encoding == ZYDIS_INSTRUCTION_ENCODING_VEX ||
+               insn->z.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX;
+    }
+}
+
+// A block that touches hidden units.
+struct hidden_site {
+    uint64_t pc;
+    unsigned version;
+    uint64_t exit; // code that leaves the block for the version that is not there yet
+};
+
+__attribute__((target("general-regs-only"))) static void run_hidden(void *argument) {
+    const struct hidden_site *site = argument;
+    uint64_t units = version_hidden_units();
+    self->entry = 0;
+    self->any_hidden = units != 0;
+    if (!units)
+        return;
+    unsigned version = version_find(units | version_get(site->version).units, false);
+    struct block *block = version == NO_VERSION ? NULL : block_find(site->pc, version);
+    self->entry = block ? CACHE_START + block->code + block->direct_entry : site->exit;
+}
+
+static void emit_hidden_check(struct builder *b) {
+    struct emitter *e = &b->e;
+    struct hidden_site *site = block_memory(sizeof *site);
+    emit_spill(e, RCX);
+    builder_state(b, STATE_WITHIN, 1u << RCX);
+    emit_bytes(e, (uint8_t[]){0x64, 0x0f, 0xb6}, 3); // movzx ecx, byte fs:[any_hidden]
+    emit_task_operand(e, RCX, TASK_ANY_HIDDEN);
+    emit_bytes(e, (uint8_t[]){0xe3, 0}, 2); // jrcxz
+    uint8_t *none = e->at;
+    emit_unspill(e, RCX);
+    emit_gate_begin(e);
+    builder_state(b, STATE_WITHIN, 1u << RDI | 1u << RSP);
+    emit_move_imm(e, RDI, (uint64_t)site);
+    emit_gate_call(e, cache_gate_hidden);
+    emit_spill(e, RCX);
+    builder_state(b, STATE_WITHIN, 1u << RCX);
+    emit_load_field(e, RCX, TASK_ENTRY);
+    emit_bytes(e, (uint8_t[]){0xe3, 0}, 2); // jrcxz
+    uint8_t *false_alarm = e->at;
+    emit_unspill(e, RCX);
+    emit_bytes(e, (uint8_t[]){0x64, 0xff}, 2); // jmp fs:[entry]
+    emit_task_operand(e, 4, TASK_ENTRY);
+    *site = (struct hidden_site){b->start, b->version, emit_address(e)};
+    builder_exit_inline(b, EXIT_HIDDEN, b->start);
+    b->ended = false;
+    none[-1] = e->at - none;
+    false_alarm[-1] = e->at - false_alarm;
+    emit_unspill(e, RCX);
+}
+
 void checks_head(struct builder *b, unsigned count) {
+    if (b->units & HIDDEN_UNITS)
+        return; // made for exactly these
     builder_state(b, STATE_CLEAN, 0);
-    uint64_t dead = overwritten_units(b, count) & b->units;
+    uint64_t dead = b->units ? overwritten_units(b, count) & b->units : 0;
     if (dead) { // the version without them does
         emit_define(&b->e, dead);
         b->units &= ~dead;
         builder_jump_exit(b, b->start);
         return;
     }
-    emit_if_defined(b, b->units, b->start);
+    if (b->units)
+        emit_if_defined(b, b->units, b->start);
+    for (unsigned i = 0; i < count; i++) {
+        if (uses_hidden_units((struct insn *)&b->all[i])) {
+            emit_hidden_check(b);
+            return;
+        }
+    }
 }
 
 // By the calling convention these registers hold nothing that is wanted after a return, or by the
@@ -482,29 +583,19 @@ static const uint64_t dead_at_return = UNIT(RCX) | UNIT(RSI) | UNIT(RDI) | UNIT(
 
 // ---- following ---------------------------------------------------------------------------------
 
-// The argument is in rdi already.
-static void emit_gate_call(struct emitter *e, uint64_t gate) {
-    emit_load_field(e, RSP, TASK_HOST_RSP);
-    emit8(e, 0xe8); // call
-    emit32(e, gate - (emit_address(e) + 4));
-    emit_unspill(e, RDI);
-    emit_unspill(e, RSP);
-}
-
-static void emit_gate_begin(struct emitter *e) {
-    emit_spill(e, RSP);
-    emit_spill(e, RDI);
-}
-
 struct followed {
     uint64_t pc;
     void *prepared;
+    uint64_t hidden; // units that it writes
 };
 
 __attribute__((target("general-regs-only"))) static void run_follower(void *argument) {
     const struct followed *followed = argument;
     self->pc = followed->pc;
     tool->follow(followed->prepared);
+    for (uint64_t units = followed->hidden; units; units &= units - 1)
+        if (self->tool_memory[__builtin_ctzl(units)])
+            self->any_hidden = true;
 }
 
 __attribute__((target("general-regs-only"))) static void run_replacement(void *argument) {
@@ -517,7 +608,7 @@ __attribute__((target("general-regs-only"))) static void run_replacement(void *a
 
 void checks_init(void) {
     if (tool->shadows)
-        cache_set_followers(run_follower, run_replacement);
+        cache_set_followers(run_follower, run_replacement, run_hidden);
     if (tool->shadows)
         cache_write_store_gates();
 }
@@ -551,7 +642,7 @@ static void follow(struct builder *b, struct insn *insn) {
         return;
     builder_state(b, STATE_WITHIN, 0); // must not be done twice
     struct followed *followed = block_memory(sizeof *followed);
-    *followed = (struct followed){insn->pc, prepared};
+    *followed = (struct followed){insn->pc, prepared, units.writes & HIDDEN_UNITS};
     emit_gate_begin(&b->e);
     emit_move_imm(&b->e, RDI, (uint64_t)followed);
     emit_gate_call(&b->e, cache_gate_follow);

@@ -22,7 +22,7 @@ static void emit_push_return(struct builder *b, uint64_t address) {
 
 // Among the versions other than 0. A destination that cannot exist comes to the dispatcher, too.
 static void emit_version_lookup(struct builder *b, uint64_t pc, uint64_t after_call) {
-    unsigned version = version_number(b->units, false);
+    unsigned version = version_number(b->units & ~HIDDEN_UNITS, false);
     builder_note_branch(b, pc);
     if (after_call)
         emit_push_return(b, after_call);
@@ -36,7 +36,7 @@ static void emit_version_lookup(struct builder *b, uint64_t pc, uint64_t after_c
 // (after_call, else 0) after the look-up: a destination that cannot exist is refused before.
 static void emit_lookup(struct builder *b, uint64_t pc, uint64_t after_call) {
     struct emitter *e = &b->e;
-    if (b->units) {
+    if (b->units & ~HIDDEN_UNITS) {
         emit_version_lookup(b, pc, after_call);
         return;
     }

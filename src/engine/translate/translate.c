@@ -24,7 +24,7 @@ void builder_state(struct builder *b, enum state_kind kind, uint16_t spilled) {
 
 static struct pending_exit *add_exit(struct builder *b, enum exit_kind kind, uint64_t target) {
     struct pending_exit *exit = &b->exits[b->exit_count++];
-    unsigned version = kind == EXIT_MODIFIED ? b->version : version_number(b->units, false);
+    unsigned version = kind == EXIT_MODIFIED ? b->version : version_number(b->units & ~HIDDEN_UNITS, false);
     *exit = (struct pending_exit){.target = target, .kind = kind, .version = version};
     return exit;
 }
@@ -197,7 +197,7 @@ static void translate_body(struct builder *b, const struct code_bytes *code, uns
         builder_exit_inline(b, EXIT_REPLACED, b->start);
         return;
     }
-    if (b->units && !b->force)
+    if (tool->shadows && !b->force)
         checks_head(b, count);
     for (unsigned i = 0; i < count && !b->ended; i++) {
         b->rest = &insns[i];
