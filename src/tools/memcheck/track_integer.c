@@ -57,6 +57,8 @@ static void run_lea(struct context *c, const struct track *t) {
     uint64_t bits = 0;
     if (base.bits | index.bits) {
         struct item sum = {base.value + index.value, add_bits(base, index, NOTHING)};
+        if (access->base == access->index && access->scale == 1)
+            sum.bits = base.bits << 1; // twice the same
         bits = add_bits(sum, (struct item){access->displacement, 0}, NOTHING);
     }
     operand_set_bits(c, t, 0, access->narrow ? (uint32_t)bits : bits);
