@@ -331,9 +331,9 @@ const struct option option_table[] = {
     {IN, NOT_YET, STRING("zero-before", "FUNCTION", NULL), ALL_MANY,
      .help = "start from nought when it is entered"},
     {IN, NOT_YET, STRING("dump-after", "FUNCTION", NULL), ALL_MANY, .help = "dump when it is left"},
-    {IN, NOT_YET, BOOL("instr-atstart", "yes"), .fine = "yes", .help = "instrument from the start"},
-    {IN, NOT_YET, BOOL("collect-atstart", "yes"), .fine = "yes", .help = "collect from the start"},
-    {IN, NOT_YET, STRING("toggle-collect", "FUNCTION", NULL), ALL_MANY,
+    {IN, BOOL("instr-atstart", "yes"), .help = "instrument from the start"},
+    {IN, BOOL("collect-atstart", "yes"), .help = "collect from the start"},
+    {IN, STRING("toggle-collect", "FUNCTION", NULL), ALL_MANY,
      .help = "collect inside this function"},
     {IN, NOT_YET, BOOL("collect-jumps", "no"), .fine = "no", .help = "collect jumps"},
     {IN, NOT_YET, BOOL("collect-bus", "no"), .fine = "no", .help = "collect locked instructions"},
@@ -369,7 +369,7 @@ const struct option option_table[] = {
 #undef IN
 #define IN .topic = TOPIC_CACHEGRIND
     {IN, NAMED("cachegrind-out-file", "cachegrind.out.%p"), .help = "output file"},
-    {IN, NOT_YET, BOOL("instr-at-start", "yes"), .fine = "yes", .help = "instrument from the start"},
+    {IN, BOOL("instr-at-start", "yes"), .help = "instrument from the start"},
 #undef IN
 #define IN .topic = TOPIC_DHAT, NOT_YET
     {IN, CHOICE("mode", "heap|copy|ad-hoc", "heap"), .help = "what to record"},

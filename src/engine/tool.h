@@ -339,6 +339,8 @@ void tool_send(unsigned type, const void *first, size_t first_size, const void *
                size_t second_size);
 // An option's value, or NULL.
 const char *tool_option(const char *name);
+// Its next value after one of them; NULL: the first, or none.
+const char *tool_option_next(const char *name, const char *previous);
 // A line for the user, after ==PID==.
 __attribute__((format(printf, 1, 2))) void tool_say(const char *format, ...);
 // A line that the program itself asked to print, after **PID**; then, if wanted, the call stack.

@@ -286,6 +286,14 @@ static void sum_up(const struct report *report, size_t first, uint64_t totals[CO
                 totals[e] += graph->values[graph->costs[i].values + report->columns[e]];
 }
 
+// Calls while nothing was collected leave no cost.
+static bool is_nought(const uint64_t costs[COUNTS_EVENTS]) {
+    for (unsigned e = 0; e < COUNTS_EVENTS; e++)
+        if (costs[e])
+            return false;
+    return true;
+}
+
 static void read_calls(struct report *report, const uint8_t *part,
                        const uint64_t totals[COUNTS_EVENTS]) {
     const struct counts_thread *thread = (const struct counts_thread *)part;
@@ -302,7 +310,7 @@ static void read_calls(struct report *report, const uint8_t *part,
     }
     close_frames(part, totals, costs, count);
     for (uint32_t i = 1; i <= count; i++) {
-        if (edges[i].site >= report->id_count || !edges[i].calls)
+        if (edges[i].site >= report->id_count || !edges[i].calls || is_nought(costs[i]))
             continue;
         const struct counts_id *site = &report->ids[edges[i].site];
         size_t values = add_call(report, context_of(report, thread, edges[i].area, site->function),
@@ -320,7 +328,7 @@ static void read_thread(struct report *report, const uint8_t *part) {
     uint64_t totals[COUNTS_EVENTS];
     read_area(report, thread, counters, 0);
     read_area(report, thread, counters, 1);
-    for (uint32_t area = OWN_AREA; area < thread->areas && area + COUNTS_SKIPPED < COUNTS_AREAS;
+    for (uint32_t area = OWN_AREA; area < thread->areas && area + COUNTS_SKIPPED < COUNTS_OFF_AREA;
          area++)
         if (!(area & COUNTS_SKIPPED))
             read_area(report, thread, counters, area);

@@ -16,7 +16,8 @@
 //             are being counted
 //   area      counters of one thread, by id. Area 0 has all contexts of level 1 that run their own
 //             function's code, area 1 those of level 2. A context that runs other code (a jump into
-//             the middle of another function) has an area for itself, from 4 on
+//             the middle of another function) has an area for itself, from 4 on. What is not to be
+//             collected goes to COUNTS_OFF_AREA, which nobody reads
 //   skipped   instructions of PLT entries, which count for the function that called: two areas
 //             further on, by the id of the site that they were reached from
 //   group     with simulation, a site and the ids after it: events of PLT entries that it reached
@@ -38,6 +39,7 @@ enum {
     COUNTS_THREADS = 1 << 9,
     COUNTS_AREAS = 128, // of a thread
     COUNTS_SKIPPED = 2, // from an area to its skipped one
+    COUNTS_OFF_AREA = 124,
     COUNTS_EDGES = 1 << 20,
     COUNTS_FRAMES = 1 << 22,
 };

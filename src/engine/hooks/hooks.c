@@ -526,6 +526,10 @@ const char *tool_option(const char *name) {
     return wire_option(name);
 }
 
+const char *tool_option_next(const char *name, const char *previous) {
+    return wire_option_next(name, previous);
+}
+
 void tool_say(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);

@@ -8,6 +8,20 @@
 static void on_start(void) {
     runs_modify_is_read = runs_first_branch_goes_on = true;
     counts_start();
+    counts_choose();
+}
+
+// cachegrind.h
+enum { REQUEST_START = 0x43470000, REQUEST_STOP = 0x43470001 };
+
+static bool on_request(const uint64_t words[6], uint64_t *result) {
+    if (words[0] != REQUEST_START && words[0] != REQUEST_STOP)
+        return false;
+    events_on = words[0] == REQUEST_START;
+    counts_may_pause();
+    thread_update(tool_thread_state());
+    *result = 0;
+    return true;
 }
 
 static void on_block(struct tool_block *block, uint64_t pc) {
@@ -47,4 +61,5 @@ const struct tool tool_cachegrind = {
     .forked = counts_forked,
     .module = functions_add,
     .unmapped = functions_drop,
+    .request = on_request,
 };

@@ -148,10 +148,41 @@ static void on_signal_returned(uint64_t frame) {
     thread_continued(tool_thread_state());
 }
 
+static void on_start(void) {
+    counts_start();
+    counts_choose();
+}
+
+// callgrind.h
+enum {
+    REQUEST_TOGGLE_COLLECT = 0x43540002,
+    REQUEST_START_INSTRUMENTATION = 0x43540004,
+    REQUEST_STOP_INSTRUMENTATION = 0x43540005,
+};
+
+static bool on_request(const uint64_t words[6], uint64_t *result) {
+    struct thread *thread = tool_thread_state();
+    switch (words[0]) {
+    case REQUEST_TOGGLE_COLLECT:
+        thread->collects = !thread->collects;
+        break;
+    case REQUEST_START_INSTRUMENTATION:
+    case REQUEST_STOP_INSTRUMENTATION:
+        events_on = words[0] == REQUEST_START_INSTRUMENTATION;
+        break;
+    default:
+        return false;
+    }
+    counts_may_pause();
+    thread_update(thread);
+    *result = 0;
+    return true;
+}
+
 const struct tool tool_callgrind = {
     .name = "callgrind",
     .thread_size = sizeof(struct thread),
-    .start = counts_start,
+    .start = on_start,
     .block = on_block,
     .instruction = on_instruction,
     .block_done = run_close,
@@ -163,4 +194,5 @@ const struct tool tool_callgrind = {
     .unmapped = on_unmapped,
     .signal_delivered = on_signal,
     .signal_returned = on_signal_returned,
+    .request = on_request,
 };

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "engine/tool.h"
+#include "tools/callgrind/functions.h"
 #include "tools/callgrind/simulate.h"
 
 enum { BUCKETS = 1 << 16 };
@@ -24,6 +25,7 @@ static uint32_t free_threads[COUNTS_THREADS];
 static unsigned free_thread_count;
 static struct counts_frame *kept_frames; // of the thread that forks
 static uint32_t kept_frame_count;
+static bool collects_at_start = true;
 
 static void give_up(const char *reason) {
     tool_say("callgrind: %s", reason);
@@ -68,6 +70,30 @@ void counts_start(void) {
     simulate_start();
 }
 
+static bool is_no(const char *option) {
+    const char *value = tool_option(option);
+    return value && strcmp(value, "no") == 0;
+}
+
+void counts_choose(void) {
+    const char *pattern = NULL;
+    bool toggles = false;
+    while ((pattern = tool_option_next("toggle-collect", pattern))) {
+        functions_mark(pattern, FUNCTION_TOGGLES);
+        toggles = true;
+    }
+    events_on = !is_no("instr-atstart") && !is_no("instr-at-start");
+    collects_at_start = !toggles && !is_no("collect-atstart");
+    if (!events_on || !collects_at_start)
+        counts_may_pause();
+}
+
+void counts_may_pause(void) {
+    if (!events_of_function)
+        events_of_function = counts_reserve(COUNTS_FUNCTIONS);
+    events_may_pause = true;
+}
+
 void counts_caches(const struct counts_cache shapes[3]) {
     memcpy(header->caches, shapes, sizeof header->caches);
 }
@@ -93,7 +119,7 @@ static void point_into(struct thread *thread, uint8_t *part) {
     thread->frame_events = (void *)(part + COUNTS_AT_FRAME_EVENTS);
     thread->counts->in_use = 1;
     thread->area = 0;
-    tool_set_counters(thread->counters);
+    tool_set_counters(thread_counters(thread));
 }
 
 void counts_thread_start(struct thread *thread) {
@@ -114,7 +140,10 @@ void counts_thread_start(struct thread *thread) {
     thread->words = tool_thread_words();
     memset(thread->words, 0, TOOL_WORDS * sizeof *thread->words);
     thread->function = 0;
+    thread->collects = true;
     point_into(thread, part);
+    thread->collects = collects_at_start;
+    thread_update(thread);
     edges_index(thread);
     simulate_thread_start(thread);
 }
@@ -173,6 +202,8 @@ void counts_forked(void) {
     thread->number = 0;
     thread->words[WORD_TOTAL] = thread->words[WORD_READS] = thread->words[WORD_WRITES] = 0;
     memset(thread->totals, 0, sizeof thread->totals);
+    memset(thread->at_pause, 0, sizeof thread->at_pause);
+    memset(thread->not_collected, 0, sizeof thread->not_collected);
     point_into(thread, file + COUNTS_AT_THREADS);
     frames_restore(thread, kept_frames, kept_frame_count);
 }
@@ -193,6 +224,8 @@ uint32_t counts_function(uint64_t pc) {
         return 0;
     }
     uint32_t at = header->functions;
+    if (events_may_pause)
+        events_of_function[at] = functions_at(pc).function == pc ? functions_at(pc).events : 0;
     function_pcs[at] = pc;
     function_next[at] = *bucket;
     *bucket = at;

@@ -8,6 +8,10 @@
 #include "tools/callgrind/events.h"
 
 void counts_start(void); // makes the file and hands it over
+// Reads the options about what is collected when.
+void counts_choose(void);
+// From now on, collection may be off at times.
+void counts_may_pause(void);
 void counts_forking(void);
 void counts_forked(void); // a file of the child's own, with nothing counted yet
 

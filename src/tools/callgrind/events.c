@@ -7,6 +7,8 @@
 
 struct counts_id *counts_ids;
 bool counts_many_events;
+bool events_may_pause, events_on = true;
+uint8_t *events_of_function;
 
 enum { FIRST_OWN_AREA = 4, TOP_LEVEL = 2 };
 
@@ -16,7 +18,40 @@ static void set_area(struct thread *thread, uint32_t area) {
     if (thread->area == area)
         return;
     thread->area = area;
-    tool_set_counters(thread->counters + (uint64_t)area * COUNTS_IDS);
+    tool_set_counters(thread_counters(thread));
+}
+
+// Of the words, without what was not collected.
+static uint64_t collected(const struct thread *thread, unsigned word) {
+    static const uint8_t places[] = {[WORD_TOTAL] = 0, [WORD_READS] = 1, [WORD_WRITES] = 2};
+    if (thread->paused)
+        return thread->at_pause[places[word]];
+    return thread->words[word] - thread->not_collected[places[word]];
+}
+
+void thread_update(struct thread *thread) {
+    static const uint8_t words[] = {WORD_TOTAL, WORD_READS, WORD_WRITES};
+    bool paused = !events_on || !thread->collects;
+    if (paused == thread->paused)
+        return;
+    for (unsigned i = 0; i < 3; i++) {
+        if (paused)
+            thread->at_pause[i] = collected(thread, words[i]);
+        else
+            thread->not_collected[i] = thread->words[words[i]] - thread->at_pause[i];
+    }
+    thread->paused = paused;
+    tool_set_counters(thread_counters(thread));
+}
+
+static uint64_t total_of(const struct thread *thread) {
+    return events_may_pause ? collected(thread, WORD_TOTAL) : thread->words[WORD_TOTAL];
+}
+
+static void toggle_by(struct thread *thread, uint32_t function) {
+    if (events_of_function[function] & FUNCTION_TOGGLES)
+        thread->collects = !thread->collects;
+    thread_update(thread);
 }
 
 static uint32_t level_of(const struct thread *thread) {
@@ -34,7 +69,7 @@ static uint32_t own_area(struct thread *thread, uint32_t function, uint32_t leve
     uint32_t area = counts->areas < FIRST_OWN_AREA ? FIRST_OWN_AREA : counts->areas;
     if (area & COUNTS_SKIPPED)
         area += COUNTS_SKIPPED;
-    if (area + COUNTS_SKIPPED >= COUNTS_AREAS)
+    if (area + COUNTS_SKIPPED >= COUNTS_OFF_AREA)
         return level - 1;
     counts->area[area].function = function;
     counts->area[area].level = level;
@@ -100,8 +135,8 @@ static uint32_t find_edge(struct thread *thread, uint32_t site, uint32_t functio
 // ---- events other than instructions -------------------------------------------------------------
 
 static void gather_totals(struct thread *thread) {
-    thread->totals[COUNTS_DR] = thread->words[WORD_READS];
-    thread->totals[COUNTS_DW] = thread->words[WORD_WRITES];
+    thread->totals[COUNTS_DR] = collected(thread, WORD_READS);
+    thread->totals[COUNTS_DW] = collected(thread, WORD_WRITES);
 }
 
 static void note_totals(struct thread *thread, const struct counts_frame *frame) {
@@ -144,7 +179,7 @@ static void push(struct thread *thread, uint32_t site, uint32_t function, uint64
     uint32_t depth = thread->depth[function] + 1;
     uint32_t level = depth < TOP_LEVEL ? 1 : TOP_LEVEL;
     frame->sp = sp;
-    frame->entered = thread->words[WORD_TOTAL];
+    frame->entered = total_of(thread);
     frame->edge = find_edge(thread, site, function, level);
     frame->callee = function;
     frame->function = thread->function;
@@ -152,16 +187,18 @@ static void push(struct thread *thread, uint32_t site, uint32_t function, uint64
     frame->marker = 0;
     if (counts_many_events)
         note_totals(thread, frame);
-    thread->edges[frame->edge].calls++;
+    thread->edges[frame->edge].calls += events_on;
     set_top(thread, frame + 1);
     thread->depth[function] = depth;
     thread->function = function;
     set_area(thread, level - 1);
+    if (events_may_pause)
+        toggle_by(thread, function);
 }
 
 // The handler's costs are not part of what it interrupted.
 static void pop_marker(struct thread *thread, const struct counts_frame *frame) {
-    uint64_t cost = thread->words[WORD_TOTAL] - frame->entered;
+    uint64_t cost = total_of(thread) - frame->entered;
     for (struct counts_frame *at = thread->frames; at < thread->top; at++)
         at->entered += cost;
     if (counts_many_events)
@@ -177,10 +214,12 @@ static void pop(struct thread *thread) {
     if (frame->marker) {
         pop_marker(thread, frame);
     } else {
-        thread->edges[frame->edge].cost += thread->words[WORD_TOTAL] - frame->entered;
+        thread->edges[frame->edge].cost += total_of(thread) - frame->entered;
         if (counts_many_events)
             add_event_costs(thread, frame);
         thread->depth[frame->callee]--;
+        if (events_may_pause)
+            toggle_by(thread, frame->callee);
     }
     thread->function = frame->function;
     set_area(thread, frame->area);
@@ -270,7 +309,7 @@ void thread_interrupted(struct thread *thread, uint64_t rsp) {
     if (frame == thread->frames + COUNTS_FRAMES)
         return;
     frame->sp = rsp + 8; // the handler's own return does not end it
-    frame->entered = thread->words[WORD_TOTAL];
+    frame->entered = total_of(thread);
     frame->edge = 0;
     frame->callee = *thread_site(thread);
     frame->function = thread->function;

@@ -24,6 +24,9 @@ enum { GROUP_READS = 1, GROUP_CODE = 2, GROUP_DATA = 4, GROUP_BRANCH = 6, GROUP_
 
 enum { EDGE_BUCKETS = 1 << 16 };
 
+// What is to happen when a function is entered, and left.
+enum { FUNCTION_TOGGLES = 1 };
+
 struct simulation; // simulate.c
 
 // A thread's part of the file, and what is needed to find things in it.
@@ -40,6 +43,11 @@ struct thread {
     uint32_t function; // of the context; 0: none yet
     uint32_t area;
     uint32_t number; // of the part of the file
+    // If collection may be off at times (events_may_pause).
+    bool collects;             // by --toggle-collect and requests
+    bool paused;               // costs go to COUNTS_OFF_AREA
+    uint64_t at_pause[3];      // words less what was not collected, when it paused
+    uint64_t not_collected[3]; // of the words: total, reads, writes
     // If there are more events than instructions.
     struct simulation *simulation;
     uint64_t totals[COUNTS_EVENTS];          // but for what is in words
@@ -50,10 +58,23 @@ struct thread {
 extern struct counts_id *counts_ids;
 extern bool counts_many_events; // there are others than instructions
 
+extern bool events_may_pause;       // there may be times when nothing is collected
+extern bool events_on;              // instrumentation, for all threads
+extern uint8_t *events_of_function; // FUNCTION_*, if collection may be off
+
 // The last site; inserted code writes 32 bits, and reading more would wait for the store.
 static inline uint32_t *thread_site(const struct thread *thread) {
     return (uint32_t *)&thread->words[WORD_SITE];
 }
+
+// Where costs go.
+static inline uint64_t *thread_counters(const struct thread *thread) {
+    return thread->counters +
+           (uint64_t)(thread->paused ? (uint32_t)COUNTS_OFF_AREA : thread->area) * COUNTS_IDS;
+}
+
+// Goes by events_on and thread->collects from now on.
+void thread_update(struct thread *);
 
 void event_enter(uint32_t function, uint64_t rsp,
                  void *thread); // at a function's first instruction

@@ -10,10 +10,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/glob.h"
+
 enum { PLT_SECTIONS = 4 };
 
 struct range {
     uint64_t start, end;
+    uint8_t events;
+};
+
+struct mark {
+    const char *pattern;
+    uint8_t events;
+    struct mark *next;
 };
 
 struct module {
@@ -37,6 +46,7 @@ struct elf_view {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct module *modules;
+static struct mark *marks;
 
 static const void *part(const struct elf_view *elf, uint64_t offset, uint64_t size) {
     return offset <= elf->size && size <= elf->size - offset ? elf->bytes + offset : NULL;
@@ -47,6 +57,29 @@ static int by_start(const void *a, const void *b) {
     if (x->start != y->start)
         return x->start < y->start ? -1 : 1;
     return x->end < y->end ? 1 : x->end > y->end ? -1 : 0;
+}
+
+void functions_mark(const char *pattern, uint8_t events) {
+    struct mark *mark = malloc(sizeof *mark);
+    if (!mark)
+        return;
+    *mark = (struct mark){pattern, events, marks};
+    marks = mark;
+}
+
+static uint8_t events_of(const struct elf_view *elf, const Elf64_Shdr *table,
+                         const Elf64_Sym *symbol) {
+    uint8_t events = 0;
+    if (!marks || table->sh_link >= elf->section_count)
+        return 0;
+    const Elf64_Shdr *strings = &elf->sections[table->sh_link];
+    const char *names = part(elf, strings->sh_offset, strings->sh_size);
+    if (!names || symbol->st_name >= strings->sh_size || names[strings->sh_size - 1])
+        return 0;
+    for (const struct mark *mark = marks; mark; mark = mark->next)
+        if (glob_match(mark->pattern, names + symbol->st_name))
+            events |= mark->events;
+    return events;
 }
 
 static void add_symbols(struct module *module, const struct elf_view *elf, const Elf64_Shdr *table,
@@ -63,7 +96,8 @@ static void add_symbols(struct module *module, const struct elf_view *elf, const
         uint64_t start = symbols[i].st_value + bias;
         if ((type == STT_FUNC || type == STT_GNU_IFUNC) && symbols[i].st_shndx != SHN_UNDEF &&
             symbols[i].st_size && start >= module->start && start < module->end)
-            module->functions[module->count++] = (struct range){start, start + symbols[i].st_size};
+            module->functions[module->count++] = (struct range){start, start + symbols[i].st_size,
+                                                                events_of(elf, table, &symbols[i])};
     }
 }
 
@@ -75,8 +109,10 @@ static void tidy(struct module *module) {
     size_t kept = 0;
     for (size_t i = 0; i < module->count; i++) {
         struct range *last = kept ? &module->functions[kept - 1] : NULL;
-        if (last && last->start == module->functions[i].start)
+        if (last && last->start == module->functions[i].start) {
+            last->events |= module->functions[i].events;
             continue;
+        }
         if (last && last->end > module->functions[i].start)
             last->end = module->functions[i].start;
         module->functions[kept++] = module->functions[i];
@@ -91,7 +127,7 @@ static void add_section(struct module *module, const struct elf_view *elf,
     if (section->sh_type == SHT_PROGBITS && section->sh_name < elf->names_size &&
         module->plt_count < PLT_SECTIONS && strncmp(elf->names + section->sh_name, ".plt", 4) == 0)
         module->plt[module->plt_count++] =
-            (struct range){section->sh_addr + bias, section->sh_addr + bias + section->sh_size};
+            (struct range){section->sh_addr + bias, section->sh_addr + bias + section->sh_size, 0};
 }
 
 static bool open_sections(struct elf_view *elf) {
@@ -228,7 +264,7 @@ void functions_drop(uint64_t start, uint64_t end) {
     pthread_mutex_unlock(&lock);
 }
 
-static uint64_t function_in(const struct module *module, uint64_t pc) {
+static const struct range *function_in(const struct module *module, uint64_t pc) {
     size_t low = 0, high = module->count;
     while (low < high) {
         size_t middle = (low + high) / 2;
@@ -237,7 +273,7 @@ static uint64_t function_in(const struct module *module, uint64_t pc) {
         else
             high = middle;
     }
-    return low && pc < module->functions[low - 1].end ? module->functions[low - 1].start : 0;
+    return low && pc < module->functions[low - 1].end ? &module->functions[low - 1] : NULL;
 }
 
 struct code_place functions_at(uint64_t pc) {
@@ -250,8 +286,11 @@ struct code_place functions_at(uint64_t pc) {
         for (unsigned i = 0; i < module->plt_count; i++)
             if (pc >= module->plt[i].start && pc < module->plt[i].end)
                 place.plt = true;
-        if (!place.plt)
-            place.function = function_in(module, pc);
+        const struct range *function = place.plt ? NULL : function_in(module, pc);
+        if (function) {
+            place.function = function->start;
+            place.events = function->events;
+        }
         place.resolves = module->is_loader;
     }
     pthread_mutex_unlock(&lock);

@@ -11,9 +11,12 @@
 struct code_place {
     uint64_t function; // its first pc; 0: no symbol covers the place
     bool plt;          // a table of jumps into other modules
+    uint8_t events;    // FUNCTION_* (events.h), by patterns
     bool resolves;     // may be the loader's function that binds and then jumps to the callee
 };
 
+// A symbol that matches the pattern has these events. Before any module is added.
+void functions_mark(const char *pattern, uint8_t events);
 void functions_add(uint64_t start, uint64_t end, uint64_t offset, const char *path);
 void functions_drop(uint64_t start, uint64_t end);
 struct code_place functions_at(uint64_t pc);

@@ -198,7 +198,7 @@ static uint64_t compared(const struct repeat *repeat, uint64_t most, bool *found
 static void refer_steps(struct thread *thread, const struct repeat *repeat, uint64_t steps) {
     uint64_t source = tool_register(RSI), target = tool_register(RDI);
     int64_t step = tool_direction() * repeat->width;
-    uint64_t *accesses = thread->counters + (uint64_t)thread->area * COUNTS_IDS + repeat->accesses;
+    uint64_t *accesses = thread_counters(thread) + repeat->accesses;
     accesses[0] += repeat->reads * steps;
     accesses[1] += repeat->writes * steps;
     thread->words[WORD_READS] += repeat->reads * steps;
@@ -247,7 +247,7 @@ static void count_repeat(void *argument) {
     if (repeat->branches)
         predict_steps(thread, repeat, steps, found);
     steps -= found;
-    thread->counters[(uint64_t)thread->area * COUNTS_IDS + repeat->id] += steps;
+    thread_counters(thread)[repeat->id] += steps;
     thread->words[WORD_TOTAL] += steps;
 }
 

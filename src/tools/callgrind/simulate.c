@@ -117,7 +117,9 @@ static bool use_all(const struct cache *cache, uint64_t address, uint32_t size) 
 }
 
 static void count(struct thread *thread, uint32_t id, enum counts_event event) {
-    thread->counters[(uint64_t)thread->area * COUNTS_IDS + id]++;
+    if (thread->paused)
+        return;
+    thread_counters(thread)[id]++;
     thread->totals[event]++;
 }
 
@@ -170,7 +172,7 @@ void simulate_plt(uint32_t reads, uint64_t rsp, void *state) {
     struct thread *thread = state;
     uint32_t site = *thread_site(thread);
     if (site)
-        thread->counters[(uint64_t)thread->area * COUNTS_IDS + site + GROUP_READS] += reads;
+        thread_counters(thread)[site + GROUP_READS] += reads;
 }
 
 // ---- branches ----------------------------------------------------------------------------------
