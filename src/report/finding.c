@@ -24,6 +24,14 @@ static void name_frame(const struct naming *naming, uint64_t pc, struct symbol_f
         name_outermost(naming, pc - frame->offset, frame);
 }
 
+// A stack allocation belongs to a function as a whole.
+static struct named_stack name_function(const struct naming *naming, uint64_t pc) {
+    struct symbol_frame frame;
+    if (name_outermost(naming, pc, &frame))
+        pc -= frame.offset;
+    return name_stack(naming, &pc, 1);
+}
+
 static void name_place(const struct naming *naming, struct finding *finding) {
     const struct wire_finding *facts = finding->facts;
     switch (facts->place) {
@@ -55,7 +63,10 @@ struct finding *finding_make(const struct naming *naming, const struct wire_find
     memcpy(finding->facts, message, size);
     const uint64_t *pcs = finding->facts->pcs;
     for (unsigned i = 0; i < FINDING_STACKS; i++) {
-        finding->stacks[i] = name_stack(naming, pcs, message->pc_counts[i]);
+        if (i == STACK_OF_ORIGIN && message->origin == MADE_BY_STACK && message->pc_counts[i])
+            finding->stacks[i] = name_function(naming, pcs[0]);
+        else
+            finding->stacks[i] = name_stack(naming, pcs, message->pc_counts[i]);
         pcs += message->pc_counts[i];
     }
     finding->names[0] = (const char *)pcs;

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "engine/tool.h"
+#include "tools/memcheck/origins.h"
 #include "tools/memcheck/errors.h"
 #include "tools/memcheck/memcheck.h"
 #include "tools/memcheck/track.h"
@@ -22,6 +23,10 @@ _Thread_local uint64_t engine_stack[16];
 _Atomic size_t engine_mapped;
 bool engine_raised;
 bool track_origins;
+
+uint32_t shadow_origin(uint64_t address) {
+    return 0;
+}
 
 // ---- memory ------------------------------------------------------------------------------------
 

@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "unit.h"
+#include "tools/memcheck/origins.h"
+#include "tools/memcheck/track.h"
 #include "tools/memcheck/errors.h"
 #include "tools/memcheck/registers.h"
 #include "tools/memcheck/shadow.h"
@@ -66,6 +68,12 @@ void shadow_make_defined_if_addressable(uint64_t start, size_t size) {
     for (size_t i = 0; i < size; i++)
         if (in_arena(start + i) && *state(start + i) != SHADOW_NOACCESS)
             *state(start + i) = SHADOW_DEFINED;
+}
+
+bool track_origins;
+
+uint32_t shadow_origin(uint64_t address) {
+    return 0;
 }
 
 void error_parameter(const char *name, enum parameter_fault fault, uint64_t address,

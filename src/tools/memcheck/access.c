@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "tools/memcheck/errors.h"
+#include "tools/memcheck/origins.h"
 #include "tools/memcheck/heap.h"
 #include "tools/memcheck/track.h"
 
@@ -23,10 +24,7 @@ static void report_access(void *argument) {
 
 static void report_condition(void *argument) {
     const struct wrong *wrong = argument;
-    struct heap_block block;
-    bool is_known =
-        track_origins && heap_find(wrong->address, &block) && block.state == HEAP_LIVE;
-    error_condition(is_known ? block.made_at : 0);
+    error_condition(track_origins ? shadow_origin(wrong->address) : 0);
 }
 
 void access_report(uint64_t address, unsigned size, bool writes, bool decides) {

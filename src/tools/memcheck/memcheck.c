@@ -5,6 +5,7 @@
 
 #include "tools/memcheck/errors.h"
 #include "tools/memcheck/heap.h"
+#include "tools/memcheck/origins.h"
 #include "tools/memcheck/leaks.h"
 #include "tools/memcheck/requests.h"
 #include "tools/memcheck/shadow.h"
@@ -29,6 +30,8 @@ static void start(void) {
     errors_start();
     heap_make_counters = errors_heap_counters;
     track_start();
+    if (track_origins)
+        origins_start();
     heap_start();
     leaks_start();
 }

@@ -7,11 +7,13 @@
 
 #include "engine/tool.h"
 #include "tools/memcheck/errors.h"
+#include "tools/memcheck/origins.h"
 #include "tools/memcheck/heap.h"
 #include "tools/memcheck/leaks.h"
 #include "tools/memcheck/pools.h"
 #include "tools/memcheck/shadow.h"
 #include "tools/memcheck/stacks.h"
+#include "tools/memcheck/track.h"
 
 enum request {
     REPLACES_MALLOC = 0x1003,
@@ -363,6 +365,8 @@ static bool answer_memory(const uint64_t w[6], uint64_t *result) {
         return true;
     case MAKE_MEM_UNDEFINED:
         shadow_make_undefined(w[1], w[2]);
+        if (track_origins)
+            shadow_set_origin(w[1], w[2], stack_here() | ORIGIN_REQUEST);
         return true;
     case MAKE_MEM_DEFINED:
         shadow_make_defined(w[1], w[2]);

@@ -70,6 +70,7 @@ static bool remember_lookalike(uint64_t address) {
 // ---- ranges ------------------------------------------------------------------------------------
 
 bool shadow_undefined_values = true;
+const struct shadow_watch *shadow_watch;
 
 struct range {
     uint64_t start, end;
@@ -112,6 +113,8 @@ void shadow_make_undefined(uint64_t start, size_t size) {
     }
     if (!tool_has_shadow(start, size))
         return;
+    if (shadow_watch)
+        shadow_watch->made_undefined(start, size);
     if (size < LARGE) {
         set_bytes(start, size, SHADOW_UNDEFINED);
         return;
@@ -292,6 +295,14 @@ static void copy_down(uint64_t to, uint64_t from, size_t size) {
     }
 }
 
+static void copy_watched(uint64_t to, uint64_t from, size_t size) {
+    shadow_watch->copied(to, from, size);
+    if (to < from)
+        copy_up(to, from, size);
+    else
+        copy_down(to, from, size);
+}
+
 void shadow_copy(uint64_t to, uint64_t from, size_t size) {
     if (!tool_has_shadow(to, size))
         return;
@@ -302,6 +313,8 @@ void shadow_copy(uint64_t to, uint64_t from, size_t size) {
     uint64_t bad;
     if (shadow_check_defined(from, size, &bad) == SHADOW_FINE)
         shadow_make_defined(to, size);
+    else if (shadow_watch)
+        copy_watched(to, from, size);
     else if (to < from)
         copy_up(to, from, size);
     else

@@ -31,6 +31,13 @@ static inline uint8_t *shadow_of(uint64_t address) {
 // --undef-value-errors=no: nothing is ever called undefined.
 extern bool shadow_undefined_values;
 
+// Told of undefined memory that is made or copied, for who keeps origins; NULL: nobody does.
+struct shadow_watch {
+    void (*made_undefined)(uint64_t start, size_t size);
+    void (*copied)(uint64_t to, uint64_t from, size_t size);
+};
+extern const struct shadow_watch *shadow_watch;
+
 // While an access that has faulted is looked at: its page counts as not addressable; all: everything
 // does. For the calling thread.
 void shadow_assume_missing(uint64_t address, bool all);

@@ -1,4 +1,5 @@
 #include "tools/memcheck/syscalls.h"
+#include "tools/memcheck/track.h"
 
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -7,6 +8,7 @@
 #include <string.h>
 
 #include "tools/memcheck/errors.h"
+#include "tools/memcheck/origins.h"
 #include "tools/memcheck/registers.h"
 #include "tools/memcheck/shadow.h"
 #include "tools/memcheck/syscalls_pass.h"
@@ -56,7 +58,8 @@ static void report(const struct pass *pass, enum shadow_verdict verdict, uint64_
     whole_name(pass, name, whole);
     error_parameter(whole,
                     verdict == SHADOW_BAD_ADDRESS ? PARAMETER_UNADDRESSABLE : PARAMETER_UNDEFINED,
-                    address, 0);
+                    address,
+                    track_origins && verdict == SHADOW_BAD_VALUE ? shadow_origin(address) : 0);
 }
 
 // ---- memory ------------------------------------------------------------------------------------

@@ -41,11 +41,6 @@ void report_condition(struct context *c) {
         tool_with_vectors(complain_condition, &complaint);
 }
 
-__attribute__((weak)) uint32_t shadow_origin(uint64_t address) {
-    return 0;
-}
-__attribute__((weak)) void shadow_set_origin(uint64_t address, size_t size, uint32_t origin) {}
-
 // ---- addresses ----
 
 static uint64_t address_bits(struct context *c, const struct tool_access *access) {

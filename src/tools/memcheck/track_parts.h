@@ -14,6 +14,7 @@
 
 #include "tools/memcheck/errors.h"
 #include "tools/memcheck/registers.h"
+#include "tools/memcheck/origins.h"
 #include "tools/memcheck/shadow.h"
 #include "tools/memcheck/track.h"
 
@@ -164,8 +165,6 @@ void report_value(struct context *, unsigned size);
 void report_condition(struct context *);
 
 // Where undefined bytes come from; kept with shadow memory.
-uint32_t shadow_origin(uint64_t address);
-void shadow_set_origin(uint64_t address, size_t size, uint32_t origin);
 
 // ---- wide operands (track_wide.c) ----
 
