@@ -129,9 +129,9 @@ static bool add_mapping(struct search *search, const struct leak_ranges *unused,
         ok &= ranges_add(&search->code, whole);
     if (!(mapping->prot & PROT_READ))
         return ok;
-    // A file that cannot be written holds no pointer to a block. Anonymous memory may have been
-    // written before it was protected.
-    if (mapping->is_file && !(mapping->prot & PROT_WRITE))
+    // Memory that cannot be written may have been before it was protected, as the loader does with
+    // data that is final once it is relocated; but not code.
+    if (mapping->is_file && !(mapping->prot & PROT_WRITE) && mapping->prot & PROT_EXEC)
         return ok;
     // Blocks in files are the target's own making, and such files are searched as a whole.
     if (!mapping->is_file)
