@@ -95,7 +95,9 @@ static void show_loss(struct errors *errors, size_t index) {
     } else {
         loss_text(loss, index + 1, search->count, search->facts.is_delta, naming.options, &text);
         loss_suppression(loss, &raw);
-        findings_show(errors, errors->last_thread, "", text.bytes, raw.bytes);
+        // The search at the end goes by the first thread, whoever ends the process.
+        findings_show(errors, search->facts.at_end ? 1 : errors->last_thread, "", text.bytes,
+                      raw.bytes);
     }
     text_free(&text);
     text_free(&raw);

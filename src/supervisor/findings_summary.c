@@ -184,17 +184,13 @@ static void show_suppressions(struct errors *errors) {
     }
 }
 
+// Numbers without commas, as Valgrind has them here.
 static void show_error_sums(struct errors *errors, const struct sums *sums) {
     struct text text = {0};
-    text_string(&text, "ERROR SUMMARY: ");
-    text_commas(&text, sums->errors);
-    text_string(&text, " errors from ");
-    text_commas(&text, sums->contexts);
-    text_string(&text, " contexts (suppressed: ");
-    text_commas(&text, sums->suppressed);
-    text_string(&text, " from ");
-    text_commas(&text, sums->suppressed_contexts);
-    text_char(&text, ')');
+    text_format(&text,
+                "ERROR SUMMARY: %" PRIu64 " errors from %" PRIu64 " contexts (suppressed: %" PRIu64
+                " from %" PRIu64 ")",
+                sums->errors, sums->contexts, sums->suppressed, sums->suppressed_contexts);
     findings_say(errors, text.bytes);
     text_free(&text);
 }
