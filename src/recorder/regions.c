@@ -94,9 +94,19 @@ static void break_moved(char *from, char *to) {
         record_mapped(from, (size_t)(to - from), WIRE_HEAP_BREAK);
 }
 
+// Whoever comes before the real ones are known gets no more memory this way.
+static bool has_no_break(void) {
+    recorder_ready();
+    if (recorder_next.brk && recorder_next.sbrk)
+        return false;
+    errno = ENOMEM;
+    return true;
+}
+
 int brk(void *end) {
     bool wanted = IS_WANTED();
-    recorder_ready();
+    if (has_no_break())
+        return -1;
     char *from = wanted ? recorder_next.sbrk(0) : NULL;
     if (wanted && (char *)end < from)
         record_unmapped(end, (size_t)(from - (char *)end));
@@ -108,7 +118,8 @@ int brk(void *end) {
 
 void *sbrk(intptr_t increment) {
     bool wanted = IS_WANTED() && increment;
-    recorder_ready();
+    if (has_no_break())
+        return (void *)-1;
     if (wanted && increment < 0)
         record_unmapped((char *)recorder_next.sbrk(0) + increment, (size_t)-increment);
     void *from = recorder_next.sbrk(increment);

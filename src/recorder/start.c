@@ -319,6 +319,12 @@ static void start(const char *value) {
 }
 
 static void resolve(void) {
+    // These first: an allocator that comes to life while the others are looked up needs them.
+    recorder_next.mmap = dlsym(RTLD_NEXT, "mmap");
+    recorder_next.munmap = dlsym(RTLD_NEXT, "munmap");
+    recorder_next.mremap = dlsym(RTLD_NEXT, "mremap");
+    recorder_next.brk = dlsym(RTLD_NEXT, "brk");
+    recorder_next.sbrk = dlsym(RTLD_NEXT, "sbrk");
     recorder_next.malloc = dlsym(RTLD_NEXT, "malloc");
     recorder_next.calloc = dlsym(RTLD_NEXT, "calloc");
     recorder_next.realloc = dlsym(RTLD_NEXT, "realloc");
@@ -330,11 +336,6 @@ static void resolve(void) {
     recorder_next.pvalloc = dlsym(RTLD_NEXT, "pvalloc");
     recorder_next.malloc_usable_size = dlsym(RTLD_NEXT, "malloc_usable_size");
     recorder_next.dlclose = dlsym(RTLD_NEXT, "dlclose");
-    recorder_next.mmap = dlsym(RTLD_NEXT, "mmap");
-    recorder_next.munmap = dlsym(RTLD_NEXT, "munmap");
-    recorder_next.mremap = dlsym(RTLD_NEXT, "mremap");
-    recorder_next.brk = dlsym(RTLD_NEXT, "brk");
-    recorder_next.sbrk = dlsym(RTLD_NEXT, "sbrk");
     recorder_next.setname = dlsym(RTLD_NEXT, "pthread_setname_np");
     recorder_next.prctl = dlsym(RTLD_NEXT, "prctl");
 }
