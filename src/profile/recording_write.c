@@ -16,6 +16,9 @@
 #define EVENT_MAX   64
 #define RECORD_MAX  (RECORDING_STRING_MAX + 256) // the largest record: a stack, or a string
 #define COLUMN_ROOM (CHUNK_SIZE + LOOK_EVERY * EVENT_MAX + 2 * RECORD_MAX)
+// How hard to pack: the first chunks, which are all there is of a short run, well; later ones fast.
+#define FIRST_LEVEL 7
+#define FIRST_SIZE  (2u << 20)
 #define LEVEL       3
 #define TIME_STEP   10 // time units: events closer together share a time
 #define WAIT        1000000000
@@ -24,6 +27,7 @@ struct recording_writer {
     int fd;
     int error;
     uint64_t size;
+    uint64_t told; // bytes before they were packed
     ZSTD_CCtx *packer;
     uint8_t *plain;
     struct column {
@@ -141,6 +145,9 @@ static void flush(struct recording_writer *writer) {
     end_turn(writer);
     size_t plain = join_columns(writer);
     struct recording_chunk chunk = {.magic = RECORDING_CHUNK_MAGIC, .plain = (uint32_t)plain};
+    ZSTD_CCtx_setParameter(writer->packer, ZSTD_c_compressionLevel,
+                           writer->told < FIRST_SIZE ? FIRST_LEVEL : LEVEL);
+    writer->told += plain;
     size_t packed = ZSTD_compress2(writer->packer, writer->packed + sizeof chunk,
                                    writer->packed_room - sizeof chunk, writer->plain, plain);
     if (ZSTD_isError(packed)) {
@@ -406,7 +413,6 @@ static void open_buffers(struct recording_writer *writer) {
         writer->error = ENOMEM;
         return;
     }
-    ZSTD_CCtx_setParameter(writer->packer, ZSTD_c_compressionLevel, LEVEL);
     ZSTD_CCtx_setParameter(writer->packer, ZSTD_c_checksumFlag, 1);
 }
 
