@@ -76,6 +76,8 @@ struct task {
     int pid, tid;                      // pid: of the process, the child's in a vfork child
     int number;                        // as reports name threads; the lowest that is free, from 1
     uint64_t stack_end;                // of the stack that begins at stack_start
+    uint64_t wrapped;                  // the function whose wrapper was entered last
+    bool unredirected;                 // the function at pc is called in spite of its wrapper
     bool temporary_mask;               // the system call under way has a signal mask of its own
     bool spurious;                     // a system call was interrupted by the engine itself
     bool trap_flag;              // the target single-steps itself; never in flags (run/dispatch.c)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/redirection.h"
+
 /*
  * libiberty refuses C++ names of more than 1024 bytes unless told not to limit itself; templates
  * make longer ones every day. Its recursion is at most as deep as the name is long, so names up to
@@ -50,8 +52,14 @@ static bool demangle_within(const char *linkage, const char *version, struct out
 }
 
 bool demangle(const char *linkage, char *buffer, size_t size) {
+    struct redirection redirection;
     if (!size || linkage[0] != '_')
         return false;
+    if (redirection_parse(linkage, &redirection) && strlen(redirection.function) < size) {
+        if (!demangle(redirection.function, buffer, size))
+            strcpy(buffer, redirection.function);
+        return true;
+    }
     struct output output = {.buffer = buffer, .size = size};
     /* The linker writes versions behind the name ("_ZNSs4swapERSs@@GLIBCXX_3.4"). */
     size_t bare_length = strcspn(linkage, "@");

@@ -1,5 +1,6 @@
 /*
- * demangle: from linkage names to those of the source, for C++ and Rust (legacy and v0).
+ * demangle: from linkage names to those of the source, for C++ and Rust (legacy and v0), and from
+ * functions that stand for others to those (base/redirection.h).
  *
  * Rust's legacy hash (::h0123456789abcdef) is dropped. Names come from a hostile file: one that
  * would expand beyond all measure is left as it is. Supervisor only, outside of guard_run or

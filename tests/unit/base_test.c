@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "base/glob.h"
+#include "base/redirection.h"
 #include "base/signal_name.h"
 #include "base/template.h"
 #include "base/text.h"
@@ -25,6 +26,27 @@ TEST(text_grows_and_is_taken) {
     taken = text_take(&text);
     CHECK_STR(taken, "");
     free(taken);
+}
+
+TEST(redirections_are_parsed) {
+    struct redirection r;
+    CHECK(redirection_parse("_vgr00000ZU_NONE_zend_string_equal_val", &r));
+    CHECK(!r.wraps);
+    CHECK_STR(r.soname, "NONE");
+    CHECK_STR(r.function, "zend_string_equal_val");
+    CHECK(redirection_parse("_vgw00017ZZ_libZaZdsoZh6_ZuZuaZAZAVZZ", &r));
+    CHECK(r.wraps);
+    CHECK_STR(r.soname, "lib*.so-6");
+    CHECK_STR(r.function, "__a@@VZ");
+    CHECK(redirection_parse("_vgw00000ZU_NONE__ZN1AC2Ev", &r));
+    CHECK_STR(r.function, "_ZN1AC2Ev");
+    CHECK(!redirection_parse("_vgr0000ZU_NONE_f", &r));
+    CHECK(!redirection_parse("_vgr00000ZX_NONE_f", &r));
+    CHECK(!redirection_parse("_vgr00000ZZ_NONE_fZ", &r));
+    CHECK(!redirection_parse("_vgr00000ZZ_NONE_fZx", &r));
+    CHECK(!redirection_parse("_vgr00000ZU_NONE", &r));
+    CHECK(!redirection_parse("_vgr00000ZU__f", &r));
+    CHECK(!redirection_parse("_vgrind", &r));
 }
 
 TEST(glob_matches) {

@@ -9,8 +9,8 @@
 #include "engine/cache/block.h"
 #include "engine/fatal.h"
 #include "engine/hooks/hooks.h"
+#include "engine/hooks/module.h"
 #include "engine/layout.h"
-#include "engine/load/file.h"
 #include "engine/memory/memory.h"
 #include "engine/run/process.h"
 #include "engine/task.h"
@@ -41,6 +41,7 @@ const struct hooked_function *function_find(uint64_t pc) {
 
 void functions_gone(uint64_t start, uint64_t end) {
     cache_lock();
+    redirections_gone(start, end);
     for (unsigned i = 0; i < BUCKETS; i++) {
         for (struct hooked_function **at = &functions[i]; *at;) {
             // Not freed: another thread may be looking at it.
@@ -187,17 +188,8 @@ static bool choose_wanted(const char *module, bool is_program) {
     return count > 0;
 }
 
-// A module's file, and its code in the file's own numbering.
-struct module {
-    const struct file_view *file;
-    uint64_t first, last, bias;
-    bool has[4]; // the functions that make an allocator
-};
-
-typedef void visit_symbol(struct module *, const char *name, const Elf64_Sym *);
-
 static void consider(struct module *module, const char *name, const Elf64_Sym *symbol) {
-    if (symbol->st_value < module->first || symbol->st_value >= module->last)
+    if (!module_has(module, symbol))
         return;
     consider_exit_function(name, module->bias + symbol->st_value);
     bool is_indirect = ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC;
@@ -216,56 +208,24 @@ static void look_for_allocator(struct module *module, const char *name, const El
             module->has[i] = true;
 }
 
-static void read_symbols(struct module *module, const Elf64_Shdr *table, const Elf64_Shdr *texts,
-                         visit_symbol *visit) {
-    const Elf64_Sym *symbols = file_part(module->file, table->sh_offset, table->sh_size);
-    const char *names = file_part(module->file, texts->sh_offset, texts->sh_size);
-    if (!symbols || !names || !texts->sh_size || names[texts->sh_size - 1])
-        return;
-    for (size_t i = 0; i < table->sh_size / sizeof *symbols; i++) {
-        const Elf64_Sym *symbol = &symbols[i];
-        unsigned type = ELF64_ST_TYPE(symbol->st_info);
-        if ((type == STT_FUNC || type == STT_GNU_IFUNC) && symbol->st_shndx != SHN_UNDEF &&
-            symbol->st_name < texts->sh_size)
-            visit(module, names + symbol->st_name, symbol);
-    }
-}
-
-static void read_tables(struct module *module, visit_symbol *visit) {
-    const Elf64_Ehdr *header = file_part(module->file, 0, sizeof *header);
-    const Elf64_Shdr *sections =
-        file_part(module->file, header->e_shoff, header->e_shnum * sizeof *sections);
-    if (!sections || header->e_shentsize != sizeof *sections)
-        return;
-    for (unsigned i = 0; i < header->e_shnum; i++)
-        if ((sections[i].sh_type == SHT_SYMTAB || sections[i].sh_type == SHT_DYNSYM) &&
-            sections[i].sh_link < header->e_shnum)
-            read_symbols(module, &sections[i], &sections[sections[i].sh_link], visit);
-}
-
 static bool is_allocating_program(struct module *module, const char *path) {
     if (!process.program || strcmp(path, process.program) != 0)
         return false;
-    read_tables(module, look_for_allocator);
+    module_visit_symbols(module, look_for_allocator);
     return module->has[0] && module->has[1] && module->has[2] && module->has[3];
 }
 
 void functions_of_module(uint64_t start, uint64_t end, uint64_t offset, const char *path) {
     TOOL_HOOK(module, start, end, offset, path);
-    struct file_view file;
-    uint64_t address;
-    if (!tool->symbols || !file_open(&file, path))
+    struct module module;
+    if (!module_open(&module, start, end, offset, path))
         return;
-    if (file_code_address(&file, offset, &address)) {
-        struct module module = {.file = &file,
-                                .first = address,
-                                .last = address + (end - start),
-                                .bias = start - address};
-        const char *slash = strrchr(path, '/');
-        cache_lock();
-        if (choose_wanted(slash ? slash + 1 : path, is_allocating_program(&module, path)))
-            read_tables(&module, consider);
-        cache_unlock();
-    }
-    file_close(&file);
+    const char *slash = strrchr(path, '/');
+    cache_lock();
+    if (tool->symbols &&
+        choose_wanted(slash ? slash + 1 : path, is_allocating_program(&module, path)))
+        module_visit_symbols(&module, consider);
+    redirections_of_module(&module, path);
+    cache_unlock();
+    module_close(&module);
 }

@@ -104,6 +104,11 @@ void hooks_define(unsigned number) {
         self->tool_memory[number] = 0;
 }
 
+void hooks_stored(uint64_t address, uint64_t size) {
+    if (tool->shadows)
+        shadow_area_clear(address, address + size);
+}
+
 void hooks_moved(uint64_t to, uint64_t from, uint64_t size) {
     if (tool->shadows)
         shadow_area_move(to, from, size);

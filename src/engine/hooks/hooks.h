@@ -31,6 +31,8 @@ void hooks_unmapped(uint64_t start, uint64_t end);
 void hooks_faulted(int number, int code, uint64_t address, bool is_fetch);
 // A general register has been set by the engine.
 void hooks_define(unsigned number);
+// Memory has been written by the engine in the target's stead.
+void hooks_stored(uint64_t address, uint64_t size);
 void hooks_moved(uint64_t to, uint64_t from, uint64_t size);
 
 // While a block is translated: lets the tool insert code before the instruction.
@@ -69,5 +71,20 @@ unsigned functions_at_exit(uint64_t *returns, tool_function *after, void *argume
 // A module's code has been mapped, or is gone. With the cache lock free.
 void functions_of_module(uint64_t start, uint64_t end, uint64_t offset, const char *path);
 void functions_gone(uint64_t start, uint64_t end);
+
+// ---- functions that the target itself replaces or wraps (base/redirection.h) ----
+
+struct redirected_function {
+    uint64_t pc, to;
+    bool wraps;
+    struct redirected_function *next;
+};
+
+// No lock.
+const struct redirected_function *redirection_find(uint64_t pc);
+// With the cache lock.
+struct module;
+void redirections_of_module(struct module *, const char *path);
+void redirections_gone(uint64_t start, uint64_t end);
 
 #endif

@@ -248,32 +248,53 @@ static void connect(struct link *link, bool indirect, struct block *block, uint3
     cache_unlock();
 }
 
-// The target has set the trap flag: one instruction, then a trap. Its block is not kept.
-static void run_single(void) {
-    unsigned version = version_of_thread(false, true);
+// One instruction at pc, whose block is not kept. False: none was run.
+static bool run_one(unsigned version, bool *pushes_flags) {
     memory_read_lock();
     cache_lock();
     int fault = memory_fetch_code(self->pc, &code);
-    struct block *block = fault ? NULL : translate_single(&code, version);
-    bool pushes_flags = block && code.bytes[block->guest_size - 1] == OPCODE_PUSHF;
+    struct block *block = fault ? NULL : translate_single(&code, version, self->unredirected);
+    *pushes_flags = block && code.bytes[block->guest_size - 1] == OPCODE_PUSHF;
     cache_unlock();
     memory_unlock();
     if (!block) {
         get_block(self->pc, version); // raises the fault, or makes room
-        return;
+        return false;
     }
+    self->unredirected = self->forced = self->with_hidden = false;
     self->entry = CACHE_START + block->code + block->direct_entry;
+    return true;
+}
+
+// Goes on where the exit leads. False: a fault, or nothing was run.
+static bool follow_exit(uint32_t reason) {
+    if (reason == EXIT_LINK) {
+        const struct link *link = link_get(self->exit_link);
+        self->forced = link->kind == EXIT_TO && version_get(link->version).forced;
+        handle_exit(link);
+    } else if (reason == EXIT_INDIRECT) {
+        self->pc = self->jump_target;
+    }
+    return reason == EXIT_LINK || reason == EXIT_INDIRECT;
+}
+
+// The target has set the trap flag: one instruction, then a trap.
+static void run_single(void) {
+    bool pushes_flags;
+    if (!run_one(version_of_thread(self->forced, true), &pushes_flags))
+        return;
     uint32_t reason = enter();
     if (reason == EXIT_LINK && pushes_flags)
         *(uint16_t *)self->gpr[RSP] |= FLAG_TRAP; // just written
-    if (reason == EXIT_LINK)
-        handle_exit(link_get(self->exit_link));
-    else if (reason == EXIT_INDIRECT)
-        self->pc = self->jump_target;
-    else
-        return;
-    if (!self->fault.number)
+    if (follow_exit(reason) && !self->fault.number && !self->forced)
         signal_raise(SIGTRAP, TRAP_TRACE, self->pc, TRAP_DEBUG, 0);
+}
+
+// A wrapper calls what it wraps: the first instruction of that is run alone, past the redirection.
+static void run_unredirected(void) {
+    bool unused;
+    if (run_one(version_of_thread(self->forced, true), &unused))
+        follow_exit(enter());
 }
 
 void run_task(void) {
@@ -288,8 +309,11 @@ void run_task(void) {
             indirect = false;
             continue;
         }
-        if (self->trap_flag) {
-            run_single();
+        if (self->trap_flag || self->unredirected) {
+            if (self->trap_flag)
+                run_single();
+            else
+                run_unredirected();
             link = NULL;
             indirect = false;
             continue;

@@ -33,13 +33,16 @@ void client_request(void) {
         hooks_define(RDX);
         break;
     case 0xc9: // xchg rcx, rcx: address of the function that was wrapped
-        self->gpr[RAX] = 0;
+        self->gpr[RAX] = self->wrapped;
+        hooks_define(RAX);
         break;
-    case 0xd2: { // xchg rdx, rdx: call rax
+    case 0xd2: { // xchg rdx, rdx: call rax, the function itself and not what stands for it
         uint64_t sp = self->gpr[RSP] - 8;
         if (target_write(sp, &self->pc, 8) == 0) {
+            hooks_stored(sp, 8);
             self->gpr[RSP] = sp;
             self->pc = self->gpr[RAX];
+            self->unredirected = true;
         }
         break;
     }

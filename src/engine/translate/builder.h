@@ -76,6 +76,7 @@ struct builder {
     unsigned version; // of the block
     uint64_t units;   // that may be undefined where code is written now (cache/version.h)
     bool force;       // follow the next instruction
+    bool unredirected; // the target's own replacements do not count
     bool followed;    // the instruction being translated is
     uint64_t written; // units that it writes then
     bool ended; // an unconditional exit has been written

@@ -179,6 +179,25 @@ static void translate_insn(struct builder *b, struct insn *insn) {
         checks_after(b, insn);
 }
 
+static void note_wrapped(void *pc) {
+    self->wrapped = (uint64_t)pc;
+}
+
+// Goes to the function that the target has for this one. Not after a check that has failed: that
+// was the function's own.
+static bool translate_redirection(struct builder *b) {
+    const struct redirected_function *redirected = b->force ? NULL : redirection_find(b->start);
+    if (!redirected || b->unredirected)
+        return false;
+    builder_state(b, STATE_CLEAN, 0);
+    if (redirected->wraps) {
+        builder_call(b, note_wrapped, (void *)b->start);
+        builder_state(b, STATE_WITHIN, 0);
+    }
+    builder_jump_exit(b, redirected->to);
+    return true;
+}
+
 static void translate_body(struct builder *b, const struct code_bytes *code, unsigned count) {
     if (code->size >= REQUEST_SIZE && memcmp(code->bytes, request_preamble, 16) == 0) {
         builder_state(b, STATE_CLEAN, 0);
@@ -188,6 +207,8 @@ static void translate_body(struct builder *b, const struct code_bytes *code, uns
     const struct hooked_function *hooked = function_find(b->start);
     b->all = b->rest = insns;
     b->rest_count = 0;
+    if (translate_redirection(b))
+        return;
     if (hooked && hooked->kind == TOOL_REPLACE && tool->plain_hooks) {
         checks_replace(b, hooked);
         return;
@@ -240,7 +261,8 @@ static void finish_exits(struct builder *b, struct block *block, uint8_t **cold)
     }
 }
 
-static struct block *translate(const struct code_bytes *code, unsigned number, unsigned most) {
+static struct block *translate(const struct code_bytes *code, unsigned number, unsigned most,
+                               bool unredirected) {
     struct version version = version_get(number);
     struct builder *b = &builder;
     uint8_t *cold;
@@ -254,6 +276,7 @@ static struct block *translate(const struct code_bytes *code, unsigned number, u
     b->version = number;
     b->units = version.units;
     b->force = version.forced;
+    b->unredirected = unredirected;
     b->ended = b->together = false;
     b->state_count = b->exit_count = b->detour_count = b->store_count = 0;
     unsigned guest_size;
@@ -286,15 +309,15 @@ static struct block *translate(const struct code_bytes *code, unsigned number, u
     return block;
 }
 
-struct block *translate_single(const struct code_bytes *code, unsigned version) {
-    struct block *block = translate(code, version, 1);
+struct block *translate_single(const struct code_bytes *code, unsigned version, bool unredirected) {
+    struct block *block = translate(code, version, 1, unredirected);
     if (block)
         block_publish_code(block);
     return block;
 }
 
 struct block *translate_block(const struct code_bytes *code, unsigned version) {
-    struct block *block = translate(code, version, BLOCK_INSTRUCTIONS);
+    struct block *block = translate(code, version, BLOCK_INSTRUCTIONS, false);
     if (!block)
         return NULL;
     block_publish(block);

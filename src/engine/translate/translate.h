@@ -18,7 +18,7 @@ struct code_bytes {
 // Returns NULL when the cache is full.
 struct block *translate_block(const struct code_bytes *code, unsigned version);
 // The same for one instruction only, in a block that no other leads to.
-struct block *translate_single(const struct code_bytes *code, unsigned version);
+struct block *translate_single(const struct code_bytes *code, unsigned version, bool unredirected);
 
 // The target sees a copy of the vdso, in reach of the cache. The data that its code refers to stays
 // with the real one: what leads out of the copy is taken from there.

@@ -1,0 +1,150 @@
+// Functions that the target itself replaces or wraps. A module that has such functions may come
+// before or after those that it means, so both are remembered.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/glob.h"
+#include "base/redirection.h"
+#include "engine/cache/block.h"
+#include "engine/fatal.h"
+#include "engine/hooks/hooks.h"
+#include "engine/hooks/module.h"
+
+// A function that stands for others.
+struct wish {
+    struct redirection names;
+    uint64_t to;
+    struct wish *next;
+};
+
+struct mapped_module {
+    uint64_t start, end, offset;
+    struct mapped_module *next;
+    char path[];
+};
+
+enum { BUCKETS = 64 };
+
+static struct redirected_function *redirected[BUCKETS];
+static struct wish *wishes;
+static struct mapped_module *modules;
+static const char *soname; // of the module whose symbols are visited
+
+static struct redirected_function **bucket_of(uint64_t pc) {
+    return &redirected[pc * 0x9e3779b97f4a7c15ull >> 58];
+}
+
+const struct redirected_function *redirection_find(uint64_t pc) {
+    const struct redirected_function *it = __atomic_load_n(bucket_of(pc), __ATOMIC_ACQUIRE);
+    while (it && it->pc != pc)
+        it = it->next;
+    return it;
+}
+
+static void *allocate(size_t size) {
+    void *memory = calloc(1, size);
+    if (!memory)
+        fatal("out of memory for functions that are replaced");
+    return memory;
+}
+
+static void collect_wish(struct module *module, const char *name, const Elf64_Sym *symbol) {
+    struct redirection names;
+    uint64_t to = module->bias + symbol->st_value;
+    if (!module_has(module, symbol) || !redirection_parse(name, &names))
+        return;
+    for (const struct wish *it = wishes; it; it = it->next)
+        if (it->to == to && strcmp(it->names.function, names.function) == 0)
+            return; // seen in the module's other table
+    struct wish *wish = allocate(sizeof *wish);
+    *wish = (struct wish){names, to, wishes};
+    wishes = wish;
+}
+
+static void redirect(uint64_t pc, const struct wish *wish) {
+    if (pc == wish->to || redirection_find(pc))
+        return;
+    struct redirected_function *function = allocate(sizeof *function);
+    *function = (struct redirected_function){pc, wish->to, wish->names.wraps, *bucket_of(pc)};
+    __atomic_store_n(bucket_of(pc), function, __ATOMIC_RELEASE);
+    cache_invalidate(pc, pc + 1);
+}
+
+static void consider(struct module *module, const char *name, const Elf64_Sym *symbol) {
+    // The resolver of an indirect function is not the function.
+    if (!module_has(module, symbol) || ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC)
+        return;
+    for (const struct wish *wish = wishes; wish; wish = wish->next)
+        if (glob_match(wish->names.soname, soname) && glob_match(wish->names.function, name))
+            redirect(module->bias + symbol->st_value, wish);
+}
+
+static void consider_module(struct module *module) {
+    const char *own = module_soname(module);
+    soname = own ? own : "NONE";
+    for (const struct wish *wish = wishes; wish; wish = wish->next) {
+        if (glob_match(wish->names.soname, soname)) {
+            module_visit_symbols(module, consider);
+            return;
+        }
+    }
+}
+
+static void consider_all_modules(void) {
+    for (const struct mapped_module *it = modules; it; it = it->next) {
+        struct module module;
+        if (module_open(&module, it->start, it->end, it->offset, it->path)) {
+            consider_module(&module);
+            module_close(&module);
+        }
+    }
+}
+
+void redirections_of_module(struct module *module, const char *path) {
+    size_t size = strlen(path) + 1;
+    struct mapped_module *mapped = allocate(sizeof *mapped + size);
+    *mapped = (struct mapped_module){module->start, module->end, module->offset, modules};
+    memcpy(mapped->path, path, size);
+    modules = mapped;
+    const struct wish *before = wishes;
+    if (module_mentions(module, "_vgr") || module_mentions(module, "_vgw"))
+        module_visit_symbols(module, collect_wish);
+    if (wishes != before)
+        consider_all_modules();
+    else if (wishes)
+        consider_module(module);
+}
+
+void redirections_gone(uint64_t start, uint64_t end) {
+    for (struct wish **at = &wishes; *at;) {
+        struct wish *it = *at;
+        if (it->to >= start && it->to < end) {
+            *at = it->next;
+            free(it);
+        } else {
+            at = &it->next;
+        }
+    }
+    for (struct mapped_module **at = &modules; *at;) {
+        struct mapped_module *it = *at;
+        if (it->start >= start && it->end <= end) {
+            *at = it->next;
+            free(it);
+        } else {
+            at = &it->next;
+        }
+    }
+    for (unsigned i = 0; i < BUCKETS; i++) {
+        for (struct redirected_function **at = &redirected[i]; *at;) {
+            struct redirected_function *it = *at;
+            bool is_gone = (it->pc >= start && it->pc < end) || (it->to >= start && it->to < end);
+            if (is_gone)
+                cache_invalidate(it->pc, it->pc + 1);
+            // Not freed: another thread may be looking at it.
+            if (is_gone)
+                *at = it->next;
+            else
+                at = &it->next;
+        }
+    }
+}
