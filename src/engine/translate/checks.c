@@ -571,15 +571,11 @@ void checks_head(struct builder *b, unsigned count) {
     }
 }
 
-// By the calling convention these registers hold nothing that is wanted after a return, or by the
-// function that is called. Remembering that they are undefined would cost a version of every block
-// that follows.
-#define UNIT(number)   (1ul << (number))
-#define SCRATCH_VECTORS (~0ul << (TOOL_UNIT_VECTOR + 8) | 0xfful << TOOL_UNIT_MASK)
-static const uint64_t dead_at_call = UNIT(R11) | UNIT(TOOL_UNIT_FLAGS) | SCRATCH_VECTORS;
-static const uint64_t dead_at_return = UNIT(RCX) | UNIT(RSI) | UNIT(RDI) | UNIT(R8) | UNIT(R9) |
-                                       UNIT(R10) | UNIT(R11) | UNIT(TOOL_UNIT_FLAGS) |
-                                       SCRATCH_VECTORS | 0x3ful << (TOOL_UNIT_VECTOR + 2);
+#define UNIT(number) (1ul << (number))
+
+// Nobody hands flags over by a call or a return. Other registers that the convention leaves to the
+// called function are not forgotten: compilers know what their own functions leave alone.
+static const uint64_t dead_at_calls = UNIT(TOOL_UNIT_FLAGS);
 
 // ---- following ---------------------------------------------------------------------------------
 
@@ -628,7 +624,7 @@ void checks_replace(struct builder *b, const struct hooked_function *hooked) {
     emit_unspill(e, RCX);
     builder_exit_inline(b, EXIT_RAISED, b->start);
     over[-1] = e->at - over;
-    uint64_t dead = dead_at_return | UNIT(RAX);
+    uint64_t dead = dead_at_calls | UNIT(RAX);
     emit_define(e, dead & b->units);
     b->units &= ~dead;
     translate_return_from(b, b->start, 0);
@@ -662,11 +658,10 @@ static bool reads_undefined(const struct builder *b, struct insn *insn) {
 }
 
 static void forget_dead(struct builder *b, const struct insn *insn) {
-    uint64_t dead = insn->z.meta.category == ZYDIS_CATEGORY_RET    ? dead_at_return
-                    : insn->z.meta.category == ZYDIS_CATEGORY_CALL ? dead_at_call
-                                                                   : 0;
-    emit_define(&b->e, dead & b->units);
-    b->units &= ~dead;
+    if (insn->z.meta.category != ZYDIS_CATEGORY_RET && insn->z.meta.category != ZYDIS_CATEGORY_CALL)
+        return;
+    emit_define(&b->e, dead_at_calls & b->units);
+    b->units &= ~dead_at_calls;
 }
 
 // ---- the stack pointer -------------------------------------------------------------------------
