@@ -401,6 +401,42 @@ static void emit_load_units(struct emitter *e, unsigned reg, unsigned group, uin
     emit_task_operand(e, reg, unit_field(8 * group + __builtin_ctz(units)));
 }
 
+// SSE moves into a whole register leave its upper parts as they are. They count as overwritten all the
+// same: values that are undefined only there have come by AVX, which does not mix with SSE.
+static bool is_whole_move(const struct insn *insn) {
+    switch (insn->z.mnemonic) {
+    case ZYDIS_MNEMONIC_MOVAPS:
+    case ZYDIS_MNEMONIC_MOVUPS:
+    case ZYDIS_MNEMONIC_MOVAPD:
+    case ZYDIS_MNEMONIC_MOVUPD:
+    case ZYDIS_MNEMONIC_MOVDQA:
+    case ZYDIS_MNEMONIC_MOVDQU:
+    case ZYDIS_MNEMONIC_MOVQ:
+    case ZYDIS_MNEMONIC_MOVD:
+    case ZYDIS_MNEMONIC_PSHUFD:
+        return true;
+    case ZYDIS_MNEMONIC_MOVSS:
+    case ZYDIS_MNEMONIC_MOVSD:
+        return insn->operands[1].type == ZYDIS_OPERAND_TYPE_MEMORY;
+    default:
+        return false;
+    }
+}
+
+static struct tool_units units_of(const struct insn *insn) {
+    struct tool_units units = tool->units(&insn->z, insn->operands);
+    const ZydisDecodedOperand *to = &insn->operands[0], *from = &insn->operands[1];
+    if (insn->z.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY || !is_whole_move(insn) ||
+        to->type != ZYDIS_OPERAND_TYPE_REGISTER || to->reg.value < ZYDIS_REGISTER_XMM0 ||
+        to->reg.value > ZYDIS_REGISTER_XMM31)
+        return units;
+    uint64_t unit = 1ul << (TOOL_UNIT_VECTOR + (to->reg.value - ZYDIS_REGISTER_XMM0));
+    units.kills |= unit;
+    if (from->type != ZYDIS_OPERAND_TYPE_REGISTER || from->reg.value != to->reg.value)
+        units.reads &= ~unit;
+    return units;
+}
+
 // If all of these units are defined, over to the version of `target` for which the rest may not be.
 // Bytes are 0 or 1, so that sums of them do not overflow.
 static void emit_if_defined(struct builder *b, uint64_t units, uint64_t target) {
@@ -465,7 +501,7 @@ static uint64_t overwritten_units(const struct builder *b, unsigned count) {
             insn->z.mnemonic == ZYDIS_MNEMONIC_SYSCALL)
             break;
         insn_operands(insn);
-        struct tool_units units = tool->units(&insn->z, insn->operands);
+        struct tool_units units = units_of(insn);
         read |= units.reads & ~overwritten;
         overwritten |= units.kills & ~read;
     }
@@ -505,18 +541,24 @@ static bool uses_hidden_units(struct insn *insn) {
 struct hidden_site {
     uint64_t pc;
     unsigned version;
+    struct block *last; // where it went on last
     uint64_t exit; // code that leaves the block for the version that is not there yet
 };
 
 __attribute__((target("general-regs-only"))) static void run_hidden(void *argument) {
-    const struct hidden_site *site = argument;
+    struct hidden_site *site = argument;
     uint64_t units = version_hidden_units();
     self->entry = 0;
     self->any_hidden = units != 0;
     if (!units)
         return;
-    unsigned version = version_find(units | version_get(site->version).units, false);
-    struct block *block = version == NO_VERSION ? NULL : block_find(site->pc, version);
+    units |= version_get(site->version).units;
+    struct block *block = __atomic_load_n(&site->last, __ATOMIC_ACQUIRE);
+    if (!block || block->dead || version_get(block->version).units != units) {
+        unsigned version = version_find(units, false);
+        block = version == NO_VERSION ? NULL : block_find(site->pc, version);
+        __atomic_store_n(&site->last, block, __ATOMIC_RELEASE);
+    }
     self->entry = block ? CACHE_START + block->code + block->direct_entry : site->exit;
 }
 
@@ -542,7 +584,7 @@ static void emit_hidden_check(struct builder *b) {
     emit_unspill(e, RCX);
     emit_bytes(e, (uint8_t[]){0x64, 0xff}, 2); // jmp fs:[entry]
     emit_task_operand(e, 4, TASK_ENTRY);
-    *site = (struct hidden_site){b->start, b->version, emit_address(e)};
+    *site = (struct hidden_site){.pc = b->start, .version = b->version, .exit = emit_address(e)};
     builder_exit_inline(b, EXIT_HIDDEN, b->start);
     b->ended = false;
     none[-1] = e->at - none;
@@ -631,7 +673,7 @@ void checks_replace(struct builder *b, const struct hooked_function *hooked) {
 }
 
 static void follow(struct builder *b, struct insn *insn) {
-    struct tool_units units = tool->units(&insn->z, insn->operands);
+    struct tool_units units = units_of(insn);
     void *prepared = tool->prepare(insn->pc, insn->bytes, &insn->z, insn->operands);
     b->followed = true;
     if (!prepared)
@@ -648,13 +690,13 @@ static void follow(struct builder *b, struct insn *insn) {
 }
 
 static void define_overwritten(struct builder *b, struct insn *insn) {
-    struct tool_units units = tool->units(&insn->z, insn->operands);
+    struct tool_units units = units_of(insn);
     emit_define(&b->e, units.kills & b->units);
     b->units &= ~units.kills;
 }
 
 static bool reads_undefined(const struct builder *b, struct insn *insn) {
-    return b->units && tool->units(&insn->z, insn->operands).reads & b->units;
+    return b->units && units_of(insn).reads & b->units;
 }
 
 static void forget_dead(struct builder *b, const struct insn *insn) {
