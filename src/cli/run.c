@@ -242,6 +242,7 @@ static void choose_counts(const struct tool *tool, const struct option_values *v
     request->symbols.keep_unmapped = true;
     request->counts = (struct counts_settings){
         .cachegrind = tool->topic == TOPIC_CACHEGRIND,
+        .separate_threads = option_yes(values, "separate-threads"),
         .file = option_text(values, tool->topic == TOPIC_CACHEGRIND ? "cachegrind-out-file"
                                                                     : "callgrind-out-file"),
         .lines = option_yes(values, "dump-line"),

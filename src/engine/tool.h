@@ -333,6 +333,9 @@ struct tool {
 
 // Hands a file over to the supervisor, which reads it when the process has ended.
 void tool_give_file(int fd);
+// Asks for a report of that file while the process runs (or, if not, that it start from nought). The
+// supervisor's answer is up to the file.
+void tool_ask_report(bool report, const char *why);
 // For tools that find errors (wire/findings.h): the ledger, and messages in two parts.
 void tool_give_ledger(int fd);
 void tool_send(unsigned type, const void *first, size_t first_size, const void *second,

@@ -239,7 +239,10 @@ static void write_header(const struct writer *writer) {
                 "# callgrind format\nversion: 1\ncreator: %s\npid: %d\ncmd: ", options->creator,
                 options->pid);
     add_name(out, options->command);
-    text_format(out, "\npart: %u\n\n\n", options->part);
+    text_format(out, "\npart: %u\n", options->part);
+    if (options->thread)
+        text_format(out, "thread: %d\n", options->thread);
+    text_string(out, "\n\n");
     for (unsigned i = 0; i < 3; i++)
         text_format(out, "desc: %s cache: %s\n", callgrind_cache_names[i],
                     options->caches[i] ? options->caches[i] : "");

@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "supervisor/counts.h"
+#include "supervisor/counts_base.h"
 #include "supervisor/findings.h"
 #include "supervisor/flame.h"
 #include "supervisor/heap.h"
@@ -205,10 +206,17 @@ static void take_message(struct loop *loop, const struct wire_message *message) 
     case WIRE_HEAP:
         heap_attach(process->pid, message->fd, message->heap->size);
         break;
+    case WIRE_DUMP:
+        counts_asked(loop->request, loop->symbols, process, message->text->level == 0,
+                     message->text->text);
+        break;
     case WIRE_COUNTS:
         if (process->counts >= 0)
             close(process->counts);
         process->counts = fd_move_high(message->fd);
+        counts_base_free(process->base);
+        process->base = NULL;
+        process->dumps = 0;
         break;
     case WIRE_LEDGER:
     case WIRE_FINDING:

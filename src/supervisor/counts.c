@@ -14,14 +14,24 @@
 #include "supervisor/counts_graph.h"
 #include "supervisor/log.h"
 
-static void write_out(const struct supervisor_request *request, int pid, const struct text *text) {
+// Dumps have their number behind the name, but for the last one; threads have theirs after a dash.
+static void write_out(const struct supervisor_request *request, const struct counts_source *source,
+                      unsigned part, const struct text *text) {
     char *error = NULL;
-    char *name = template_expand(request->counts.file, pid, 1, &error);
-    if (!name) {
+    char *base = template_expand(request->counts.file, source->pid, 1, &error);
+    if (!base) {
         log_complain("--%s-out-file: %s", request->tool, error);
         free(error);
         return;
     }
+    struct text path = {0};
+    text_string(&path, base);
+    free(base);
+    if (part)
+        text_format(&path, ".%u", part);
+    if (source->thread >= 0)
+        text_format(&path, "-%02d", source->thread + 1);
+    char *name = text_take(&path);
     int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     int failure = fd < 0 ? errno : fd_write_all(fd, text->bytes, text->size);
     if (fd >= 0 && close(fd) != 0 && !failure)
@@ -57,7 +67,8 @@ static char *cache_text(const struct counts_cache *cache) {
 }
 
 static void write_report(const struct supervisor_request *request, const struct followed *process,
-                         struct counts_result *result) {
+                         const struct counts_source *source, struct counts_result *result,
+                         const char *trigger) {
     struct text out = {0};
     char *caches[3];
     struct callgrind_options options = {.lines = request->counts.lines,
@@ -67,40 +78,106 @@ static void write_report(const struct supervisor_request *request, const struct 
                                         .creator = "quern-" QUERN_VERSION,
                                         .command = process->command ? process->command : "",
                                         .pid = process->pid,
-                                        .part = 1,
-                                        .trigger = "Program termination"};
+                                        .part = process->dumps + 1,
+                                        .thread = source->thread + 1,
+                                        .trigger = trigger ? trigger : "Program termination"};
     for (unsigned i = 0; i < 3; i++)
         options.caches[i] = caches[i] = cache_text(&result->caches[i]);
     if (request->counts.cachegrind)
         cachegrind_write(&result->graph, &options, &out);
     else
         callgrind_write(&result->graph, &options, &out);
-    write_out(request, process->pid, &out);
+    write_out(request, source, trigger ? process->dumps + 1 : 0, &out);
     for (unsigned i = 0; i < 3; i++)
         free(caches[i]);
     text_free(&out);
 }
 
+static struct counts_source source_of(const struct supervisor_request *request,
+                                      struct symbols *symbols, const struct followed *process) {
+    return (struct counts_source){.file = process->counts,
+                                  .pid = process->pid,
+                                  .symbols = symbols,
+                                  .show_below_main = request->stacks.show_below_main,
+                                  .cachegrind = request->counts.cachegrind,
+                                  .thread = -1,
+                                  .base = process->base};
+}
+
+// One file, or one for each thread; totals of all of them are added to `sum`.
+static bool write_all(const struct supervisor_request *request, struct symbols *symbols,
+                      const struct followed *process, const char *trigger, bool *incomplete,
+                      struct call_graph *sum) {
+    struct counts_source source = source_of(request, symbols, process);
+    uint32_t threads = request->counts.separate_threads ? counts_graph_threads(&source) : 1;
+    bool sound = true;
+    for (uint32_t i = 0; i < threads && sound; i++) {
+        struct counts_result result;
+        source.thread = request->counts.separate_threads ? (int)i : -1;
+        sound = counts_graph_read(&source, &result);
+        if (sound) {
+            write_report(request, process, &source, &result, trigger);
+            *incomplete |= result.incomplete;
+            sum->event_count = result.graph.event_count;
+            memcpy(sum->events, result.graph.events, sizeof sum->events);
+            for (unsigned e = 0; e < sum->event_count; e++)
+                sum->totals[e] += result.graph.totals[e];
+        }
+        counts_graph_free(&result);
+    }
+    return sound;
+}
+
 void counts_report(const struct supervisor_request *request, struct symbols *symbols,
                    const struct followed *process) {
+    struct call_graph sum = {0};
+    bool incomplete = false;
     if (!request->counts.file)
         return;
-    struct counts_source source = {.file = process->counts,
-                                   .pid = process->pid,
-                                   .symbols = symbols,
-                                   .show_below_main = request->stacks.show_below_main,
-                                   .cachegrind = request->counts.cachegrind};
-    struct counts_result result;
-    if (counts_graph_read(&source, &result)) {
-        write_report(request, process, &result);
+    if (write_all(request, symbols, process, NULL, &incomplete, &sum)) {
         if (!process->muted)
-            say_totals(request, process->pid, &result.graph);
-        if (result.incomplete)
+            say_totals(request, process->pid, &sum);
+        if (incomplete)
             log_complain("the counts of process %d are not complete: it has more code, threads or "
                          "calls than there is room for",
                          process->pid);
     } else {
         log_complain("the counts of process %d cannot be read", process->pid);
     }
+}
+
+void counts_dump(const struct supervisor_request *request, struct symbols *symbols,
+                 struct followed *process, const char *trigger) {
+    struct call_graph sum = {0};
+    bool incomplete = false;
+    if (!request->counts.file || process->counts < 0)
+        return;
+    if (!process->base)
+        process->base = counts_base_new();
+    if (!write_all(request, symbols, process, trigger, &incomplete, &sum))
+        log_complain("the counts of process %d cannot be read", process->pid);
+    process->dumps++;
+}
+
+void counts_zero(const struct supervisor_request *request, struct symbols *symbols,
+                 struct followed *process) {
+    if (!request->counts.file || process->counts < 0)
+        return;
+    if (!process->base)
+        process->base = counts_base_new();
+    struct counts_source source = source_of(request, symbols, process);
+    struct counts_result result;
+    counts_graph_read(&source, &result);
     counts_graph_free(&result);
+}
+
+void counts_asked(const struct supervisor_request *request, struct symbols *symbols,
+                  struct followed *process, bool dump, const char *trigger) {
+    struct counts_source source = source_of(request, symbols, process);
+    if (dump)
+        counts_dump(request, symbols, process, trigger);
+    else
+        counts_zero(request, symbols, process);
+    if (process->counts >= 0)
+        counts_graph_answer(&source);
 }

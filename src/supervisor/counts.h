@@ -1,4 +1,4 @@
-// From the counts of a process that has ended (wire/call_counts.h) to its callgrind.out file.
+// From the counts of a process (wire/call_counts.h) to its callgrind.out files.
 #ifndef QUERN_SUPERVISOR_COUNTS_H
 #define QUERN_SUPERVISOR_COUNTS_H
 
@@ -7,5 +7,13 @@
 
 // Writes the file and says in the log what was counted. While the process's mappings are known.
 void counts_report(const struct supervisor_request *, struct symbols *, const struct followed *);
+
+// While it runs: what was counted since the last dump or zero, in a file of its own.
+void counts_dump(const struct supervisor_request *, struct symbols *, struct followed *,
+                 const char *trigger);
+void counts_zero(const struct supervisor_request *, struct symbols *, struct followed *);
+// The same when the process has asked for it and waits.
+void counts_asked(const struct supervisor_request *, struct symbols *, struct followed *, bool dump,
+                  const char *trigger);
 
 #endif

@@ -1,13 +1,18 @@
 #include "supervisor/counts_graph.h"
 
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/text.h"
+#include "supervisor/counts_base.h"
 #include "symbols/guard.h"
 #include "wire/call_counts.h"
 
@@ -33,6 +38,7 @@ struct report {
     const uint8_t *lengths;
     const uint64_t *function_pcs;
     uint32_t id_count, length_count, function_count, thread_count;
+    uint32_t thread; // being read
 
     struct counts_result *result;
     struct call_graph *graph;
@@ -238,18 +244,21 @@ static void read_area(struct report *report, const struct counts_thread *thread,
                       const uint64_t *counters, uint32_t area) {
     const uint64_t *own = counters + (uint64_t)area * COUNTS_IDS;
     const uint64_t *skipped = own + (uint64_t)COUNTS_SKIPPED * COUNTS_IDS;
+    struct counts_base *base = report->source->base;
     for (uint32_t i = 1; i < report->id_count; i++) {
         const struct counts_id *id = &report->ids[i];
-        uint32_t function =
-            own[i] || skipped[i] ? context_of(report, thread, area, id->function) : 0;
-        if (own[i] && id->kind == COUNTS_RUN)
-            read_run(report, id, function, own[i]);
-        else if (own[i] && id->kind == COUNTS_REPEAT)
-            add_event(report, function, id->pc, COUNTS_IR, own[i]);
-        else if (own[i] && id->kind == COUNTS_EVENT && id->count < COUNTS_EVENTS)
-            add_event(report, function, id->pc, id->count, own[i]);
-        if (skipped[i])
-            add_event(report, function, id->pc, COUNTS_IR, skipped[i]);
+        uint64_t here = counts_base_counter(base, report->thread, area, i, own[i]);
+        uint64_t beyond =
+            counts_base_counter(base, report->thread, area + COUNTS_SKIPPED, i, skipped[i]);
+        uint32_t function = here || beyond ? context_of(report, thread, area, id->function) : 0;
+        if (here && id->kind == COUNTS_RUN)
+            read_run(report, id, function, here);
+        else if (here && id->kind == COUNTS_REPEAT)
+            add_event(report, function, id->pc, COUNTS_IR, here);
+        else if (here && id->kind == COUNTS_EVENT && id->count < COUNTS_EVENTS)
+            add_event(report, function, id->pc, id->count, here);
+        if (beyond)
+            add_event(report, function, id->pc, COUNTS_IR, beyond);
     }
 }
 
@@ -310,9 +319,15 @@ static void read_calls(struct report *report, const uint8_t *part,
     }
     close_frames(part, totals, costs, count);
     for (uint32_t i = 1; i <= count; i++) {
-        if (edges[i].site >= report->id_count || !edges[i].calls || is_nought(costs[i]))
+        struct counts_edge edge = edges[i];
+        edge.calls =
+            counts_base_edge(report->source->base, report->thread, i, COUNTS_EVENTS, edge.calls);
+        for (unsigned e = 0; e < COUNTS_EVENTS; e++)
+            costs[i][e] = counts_base_edge(report->source->base, report->thread, i, e, costs[i][e]);
+        if (edge.site >= report->id_count || (!edge.calls && !report->source->base) ||
+            is_nought(costs[i]))
             continue;
-        const struct counts_id *site = &report->ids[edges[i].site];
+        const struct counts_id *site = &report->ids[edge.site];
         size_t values = add_call(report, context_of(report, thread, edges[i].area, site->function),
                                  site->pc, &edges[i]);
         for (unsigned e = 0; e < COUNTS_EVENTS; e++)
@@ -336,6 +351,8 @@ static void read_thread(struct report *report, const uint8_t *part) {
     for (unsigned e = 0; e < COUNTS_EVENTS; e++)
         if (report->columns[e] < COUNTS_EVENTS)
             report->graph->totals[report->columns[e]] += totals[e];
+    for (unsigned e = 0; e < COUNTS_EVENTS; e++)
+        totals[e] = counts_base_total(report->source->base, report->thread, e, totals[e]);
     read_calls(report, part, totals);
 }
 
@@ -393,6 +410,9 @@ static bool read_file(struct report *report) {
     report->functions = base_allocate(size);
     memset(report->functions, 0, size);
     for (uint32_t i = 0; i < report->thread_count; i++) {
+        if (report->source->thread >= 0 && (uint32_t)report->source->thread != i)
+            continue;
+        report->thread = i;
         uint8_t *part = mmap(NULL, COUNTS_THREAD_SIZE, PROT_READ, MAP_SHARED, fd,
                              (off_t)(COUNTS_AT_THREADS + i * COUNTS_THREAD_SIZE));
         if (part == MAP_FAILED)
@@ -407,6 +427,26 @@ static bool read_file(struct report *report) {
 static void read_guarded(void *context) {
     struct report *report = context;
     report->sound = read_file(report);
+}
+
+void counts_graph_answer(const struct counts_source *source) {
+    if (!is_sound(source->file))
+        return;
+    struct counts_header *header =
+        mmap(NULL, sizeof *header, PROT_READ | PROT_WRITE, MAP_SHARED, source->file, 0);
+    if (header == MAP_FAILED)
+        return;
+    __atomic_add_fetch(&header->answers, 1, __ATOMIC_SEQ_CST);
+    syscall(SYS_futex, &header->answers, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    munmap(header, sizeof *header);
+}
+
+uint32_t counts_graph_threads(const struct counts_source *source) {
+    struct counts_header header;
+    if (!is_sound(source->file) ||
+        pread(source->file, &header, sizeof header, 0) != (ssize_t)sizeof header)
+        return 0;
+    return at_most(header.threads, COUNTS_THREADS);
 }
 
 bool counts_graph_read(const struct counts_source *source, struct counts_result *result) {

@@ -6,6 +6,7 @@
 
 #include "report/call_graph.h"
 #include "symbols/symbols.h"
+#include "supervisor/counts_base.h"
 #include "wire/call_counts.h"
 
 struct counts_source {
@@ -13,7 +14,9 @@ struct counts_source {
     int pid;
     struct symbols *symbols;
     bool show_below_main;
-    bool cachegrind; // events in its order
+    bool cachegrind;          // events in its order
+    int thread;               // -1: all
+    struct counts_base *base; // NULL: since the beginning
 };
 
 struct counts_result {
@@ -24,6 +27,10 @@ struct counts_result {
 
 // False: the file is not what it should be. Free the result in any case.
 bool counts_graph_read(const struct counts_source *, struct counts_result *);
+// How many threads have a part in the file.
+uint32_t counts_graph_threads(const struct counts_source *);
+// Lets the target go on, which has asked for a dump.
+void counts_graph_answer(const struct counts_source *);
 void counts_graph_free(struct counts_result *);
 
 #endif

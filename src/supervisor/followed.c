@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "supervisor/counts_base.h"
 
 static struct followed **table;
 static size_t table_count;
@@ -54,6 +55,7 @@ void followed_remove(int pid) {
             close(table[i]->pidfd);
         if (table[i]->counts >= 0)
             close(table[i]->counts);
+        counts_base_free(table[i]->base);
         free(table[i]->command);
         free_words(table[i]);
         free(table[i]);

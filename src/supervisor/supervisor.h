@@ -60,6 +60,7 @@ struct counts_settings {
     bool lines, instructions;
     bool compress_strings, compress_positions;
     bool cachegrind; // that tool's file and order of events
+    bool separate_threads;
 };
 
 struct xml_settings {

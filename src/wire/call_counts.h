@@ -123,6 +123,7 @@ struct counts_header {
     uint32_t magic;
     uint32_t ids, lengths, functions, threads;
     uint32_t incomplete; // 1: there was no room for everything, so that counts are missing
+    uint32_t answers;    // counts what the target has asked for and the supervisor has done; a futex
     uint32_t events;     // bit e: event e is counted
     struct counts_cache caches[3]; // I1, D1, LL, if they are simulated
 };

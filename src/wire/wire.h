@@ -43,6 +43,7 @@ enum wire_type {
     WIRE_LEAKS = 15,       // struct wire_leaks
     WIRE_LOSSES = 16,      // several struct wire_loss
     WIRE_FINDINGS_END = 17, // struct wire_findings_end
+    WIRE_DUMP = 18, // struct wire_text: counts are to be written (level 0) or set to nought (1); text: why
 };
 
 struct wire_header {

@@ -76,6 +76,7 @@ static bool payload_sound(enum wire_type type, const void *payload, size_t size)
         return losses_sound(payload, size);
     case WIRE_FINDINGS_END:
         return size == sizeof(struct wire_findings_end);
+    case WIRE_DUMP:
     case WIRE_NOTICE:
     case WIRE_DEBUG:
         return ends_with_string(payload, size, sizeof(struct wire_text));

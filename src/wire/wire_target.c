@@ -246,6 +246,11 @@ void wire_send_notice(int level, const char *text) {
     send_with_string(WIRE_NOTICE, &notice, sizeof notice, text);
 }
 
+void wire_send_dump(int level, const char *text) {
+    struct wire_text dump = {.level = level};
+    send_with_string(WIRE_DUMP, &dump, sizeof dump, text);
+}
+
 void wire_send_debug(const char *text) {
     struct wire_text debug = {.level = 0};
     send_with_string(WIRE_DEBUG, &debug, sizeof debug, text);

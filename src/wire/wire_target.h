@@ -36,6 +36,8 @@ void wire_send_module_map(uint64_t start, uint64_t end, uint64_t offset, unsigne
 void wire_send_module_unmap(uint64_t start, uint64_t end);
 // Longer text is cut at the size of a message.
 void wire_send_notice(int level, const char *text);
+// Counts are to be written (level 0) or set to nought (1), and why.
+void wire_send_dump(int level, const char *text);
 void wire_send_debug(const char *text);
 // At most 500 pcs; the text is cut at the size of a message.
 void wire_send_print(int thread, const char *text, const uint64_t *pcs, size_t count);

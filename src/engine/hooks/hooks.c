@@ -419,6 +419,10 @@ __attribute__((target("general-regs-only"))) void tool_with_vectors(tool_functio
     __asm__ volatile("xrstor64 (%0)" : : "r"(area), "a"(low), "d"(high) : "memory");
 }
 
+void tool_ask_report(bool report, const char *why) {
+    wire_send_dump(report ? 0 : 1, why);
+}
+
 // ---- state -------------------------------------------------------------------------------------
 
 // Also called from functions that must leave vector registers alone.

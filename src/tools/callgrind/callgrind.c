@@ -155,14 +155,36 @@ static void on_start(void) {
 
 // callgrind.h
 enum {
+    REQUEST_DUMP = 0x43540000,
+    REQUEST_ZERO = 0x43540001,
     REQUEST_TOGGLE_COLLECT = 0x43540002,
+    REQUEST_DUMP_AT = 0x43540003,
     REQUEST_START_INSTRUMENTATION = 0x43540004,
     REQUEST_STOP_INSTRUMENTATION = 0x43540005,
 };
 
+static void dump_at(uint64_t text) {
+    char why[256] = "Client Request: ";
+    size_t at = strlen(why);
+    while (at < sizeof why - 1 && tool_read(&why[at], text++, 1) == 0 && why[at])
+        at++;
+    why[at] = 0;
+    counts_dump(true, why);
+}
+
 static bool on_request(const uint64_t words[6], uint64_t *result) {
     struct thread *thread = tool_thread_state();
+    *result = 0;
     switch (words[0]) {
+    case REQUEST_DUMP:
+        counts_dump(true, "Client Request");
+        return true;
+    case REQUEST_DUMP_AT:
+        dump_at(words[1]);
+        return true;
+    case REQUEST_ZERO:
+        counts_dump(false, "");
+        return true;
     case REQUEST_TOGGLE_COLLECT:
         thread->collects = !thread->collects;
         break;
@@ -175,7 +197,6 @@ static bool on_request(const uint64_t words[6], uint64_t *result) {
     }
     counts_may_pause();
     thread_update(thread);
-    *result = 0;
     return true;
 }
 

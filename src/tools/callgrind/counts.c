@@ -1,10 +1,13 @@
 #include "tools/callgrind/counts.h"
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "engine/tool.h"
@@ -70,21 +73,38 @@ void counts_start(void) {
     simulate_start();
 }
 
+// The supervisor reads while this thread waits; others go on.
+void counts_dump(bool write, const char *why) {
+    uint32_t before = __atomic_load_n(&header->answers, __ATOMIC_SEQ_CST);
+    const struct timespec second = {.tv_sec = 1};
+    tool_ask_report(write, why);
+    for (int i = 0; i < 10 && __atomic_load_n(&header->answers, __ATOMIC_SEQ_CST) == before; i++)
+        syscall(SYS_futex, &header->answers, FUTEX_WAIT, before, &second, NULL, 0);
+}
+
 static bool is_no(const char *option) {
     const char *value = tool_option(option);
     return value && strcmp(value, "no") == 0;
 }
 
-void counts_choose(void) {
+static bool mark_functions(const char *option, uint8_t events) {
     const char *pattern = NULL;
-    bool toggles = false;
-    while ((pattern = tool_option_next("toggle-collect", pattern))) {
-        functions_mark(pattern, FUNCTION_TOGGLES);
-        toggles = true;
+    bool any = false;
+    while ((pattern = tool_option_next(option, pattern))) {
+        functions_mark(pattern, events);
+        any = true;
     }
+    return any;
+}
+
+void counts_choose(void) {
+    bool toggles = mark_functions("toggle-collect", FUNCTION_TOGGLES);
+    bool acts = mark_functions("dump-before", FUNCTION_DUMPS_BEFORE) |
+                mark_functions("dump-after", FUNCTION_DUMPS_AFTER) |
+                mark_functions("zero-before", FUNCTION_ZEROES_BEFORE);
     events_on = !is_no("instr-atstart") && !is_no("instr-at-start");
     collects_at_start = !toggles && !is_no("collect-atstart");
-    if (!events_on || !collects_at_start)
+    if (!events_on || !collects_at_start || acts)
         counts_may_pause();
 }
 

@@ -12,6 +12,8 @@ void counts_start(void); // makes the file and hands it over
 void counts_choose(void);
 // From now on, collection may be off at times.
 void counts_may_pause(void);
+// Has what was counted written to a file (or forgotten), and waits until that is done.
+void counts_dump(bool write, const char *why);
 void counts_forking(void);
 void counts_forked(void); // a file of the child's own, with nothing counted yet
 

@@ -48,6 +48,26 @@ static uint64_t total_of(const struct thread *thread) {
     return events_may_pause ? collected(thread, WORD_TOTAL) : thread->words[WORD_TOTAL];
 }
 
+static void dump_before(void *unused) {
+    counts_dump(true, "--dump-before");
+}
+
+static void dump_after(void *unused) {
+    counts_dump(true, "--dump-after");
+}
+
+static void zero_before(void *unused) {
+    counts_dump(false, "");
+}
+
+// Before a function is entered.
+static void act_before(uint32_t function) {
+    if (events_of_function[function] & FUNCTION_ZEROES_BEFORE)
+        tool_with_vectors(zero_before, 0);
+    if (events_of_function[function] & FUNCTION_DUMPS_BEFORE)
+        tool_with_vectors(dump_before, 0);
+}
+
 static void toggle_by(struct thread *thread, uint32_t function) {
     if (events_of_function[function] & FUNCTION_TOGGLES)
         thread->collects = !thread->collects;
@@ -172,6 +192,8 @@ static void set_top(struct thread *thread, struct counts_frame *top) {
 
 static void push(struct thread *thread, uint32_t site, uint32_t function, uint64_t sp) {
     struct counts_frame *frame = thread->top;
+    if (events_may_pause)
+        act_before(function);
     if (frame == thread->frames + COUNTS_FRAMES) {
         counts_incomplete();
         return;
@@ -223,6 +245,9 @@ static void pop(struct thread *thread) {
     }
     thread->function = frame->function;
     set_area(thread, frame->area);
+    if (events_may_pause && !frame->marker &&
+        events_of_function[frame->callee] & FUNCTION_DUMPS_AFTER)
+        tool_with_vectors(dump_after, 0);
 }
 
 static struct counts_frame *top_frame(struct thread *thread) {

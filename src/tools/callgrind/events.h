@@ -25,7 +25,12 @@ enum { GROUP_READS = 1, GROUP_CODE = 2, GROUP_DATA = 4, GROUP_BRANCH = 6, GROUP_
 enum { EDGE_BUCKETS = 1 << 16 };
 
 // What is to happen when a function is entered, and left.
-enum { FUNCTION_TOGGLES = 1 };
+enum {
+    FUNCTION_TOGGLES = 1,
+    FUNCTION_DUMPS_BEFORE = 2,
+    FUNCTION_DUMPS_AFTER = 4,
+    FUNCTION_ZEROES_BEFORE = 8,
+};
 
 struct simulation; // simulate.c
 
