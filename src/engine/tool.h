@@ -321,7 +321,9 @@ struct tool {
     void (*mapped)(uint64_t start, uint64_t end, int prot);
     void (*unmapped)(uint64_t start, uint64_t end);
     void (*protected)(uint64_t start, uint64_t end, int prot);
-    void (*signal_delivered)(int number, uint64_t frame, uint64_t frame_end);
+    // The handler's frame has been made; alternate_stack: where that begins, 0: not used.
+    void (*signal_delivered)(int number, uint64_t frame, uint64_t frame_end,
+                             uint64_t alternate_stack);
     void (*signal_returned)(uint64_t frame); // registers are those that were interrupted
     // The instruction at tool_pc has touched memory that is not there; the processor does not tell
     // the address if it cannot exist.

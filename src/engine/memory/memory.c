@@ -215,3 +215,12 @@ int memory_fetch_code(uint64_t pc, struct code_bytes *code) {
     }
     return code->size ? 0 : SEGV_MAPERR;
 }
+
+bool memory_is_targets(uint64_t address) {
+    struct space_range range;
+    memory_read_lock();
+    bool found = space_find(&target_space, address, &range) && range.start <= address &&
+                 range.attributes.tag != SPACE_GUARD && range.attributes.tag != SPACE_ENGINE;
+    memory_unlock();
+    return found;
+}

@@ -30,6 +30,8 @@ int memory_fetch_code(uint64_t pc, struct code_bytes *);
 // A write to `address` has faulted: true if the page was watched; it is writable now and its
 // translations are gone. Takes the locks.
 bool memory_write_fault(uint64_t address);
+// Whether the target has mapped memory there, with whatever rights. Takes the lock.
+bool memory_is_targets(uint64_t address);
 // Makes all watched pages writable, as before a system call is tried again. True if there were any.
 bool memory_unwatch_all(void);
 

@@ -181,6 +181,9 @@ static void look_at_fault(void) {
         signal_restore_mask();
         return;
     }
+    if (fault->number == SIGSEGV && fault->info.si_code == SEGV_ACCERR &&
+        !memory_is_targets(fault->fault_address))
+        fault->info.si_code = SEGV_MAPERR; // the engine keeps others out of there
     hooks_faulted(fault->number, fault->info.si_code, fault->fault_address,
                   fault->trap == TRAP_PAGE_FAULT && (fault->error & ERROR_FETCH) == ERROR_FETCH);
 }

@@ -213,7 +213,8 @@ static void deliver(struct queued_signal *slot, bool synchronous) {
         deliver(&self->fault, true);
         return;
     }
-    TOOL_HOOK(signal_delivered, number, self->gpr[RSP], end);
+    uint64_t stack = on_altstack(self->gpr[RSP]) ? (uint64_t)self->altstack.ss_sp : 0;
+    TOOL_HOOK(signal_delivered, number, self->gpr[RSP], end, stack);
     uint64_t mask = self->sigmask | action.mask;
     if (!(action.flags & SA_NODEFER))
         mask |= signal_bit(number);

@@ -140,7 +140,7 @@ static void on_unmapped(uint64_t start, uint64_t end) {
     functions_drop(start, end);
 }
 
-static void on_signal(int number, uint64_t frame, uint64_t frame_end) {
+static void on_signal(int number, uint64_t frame, uint64_t frame_end, uint64_t alternate_stack) {
     thread_interrupted(tool_thread_state(), tool_register(4));
 }
 

@@ -57,7 +57,7 @@ static void on_system_call(long number, const uint64_t arguments[6]) {
     ((struct counts *)tool_thread_state())->system_calls++;
 }
 
-static void on_signal(int number, uint64_t frame, uint64_t frame_end) {
+static void on_signal(int number, uint64_t frame, uint64_t frame_end, uint64_t alternate_stack) {
     ((struct counts *)tool_thread_state())->signals++;
 }
 

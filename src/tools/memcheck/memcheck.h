@@ -11,7 +11,8 @@ struct memcheck_thread {
 };
 
 // signals.c
-void memcheck_signal_delivered(int number, uint64_t frame, uint64_t frame_end);
+void memcheck_signal_delivered(int number, uint64_t frame, uint64_t frame_end,
+                               uint64_t alternate_stack);
 void memcheck_signal_returned(uint64_t frame);
 void memcheck_forget_signals(void); // the thread ends
 

@@ -25,7 +25,8 @@ static void drop_abandoned(struct memcheck_thread *thread, uint64_t frame) {
         drop(thread);
 }
 
-void memcheck_signal_delivered(int number, uint64_t frame, uint64_t frame_end) {
+void memcheck_signal_delivered(int number, uint64_t frame, uint64_t frame_end,
+                               uint64_t alternate_stack) {
     struct memcheck_thread *thread = memcheck_thread();
     struct interrupted *top = malloc(sizeof *top);
     drop_abandoned(thread, frame);
@@ -35,6 +36,9 @@ void memcheck_signal_delivered(int number, uint64_t frame, uint64_t frame_end) {
     }
     memset(thread->registers.undefined, 0, sizeof thread->registers.undefined);
     shadow_make_defined(frame, frame_end - frame);
+    // What the handler's functions find on a stack that was not used before is undefined.
+    if (alternate_stack && alternate_stack < frame)
+        shadow_make_undefined(alternate_stack, frame - alternate_stack);
 }
 
 void memcheck_signal_returned(uint64_t frame) {
