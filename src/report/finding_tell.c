@@ -105,6 +105,13 @@ static void tell_stack(const struct teller *teller, const struct named_stack *st
         teller->stack(teller->context, stack);
 }
 
+// One that was not kept (--keep-stacktraces) is shown as a frame that is nowhere.
+static void tell_kept_stack(const struct teller *teller, const struct named_stack *stack) {
+    static struct named_frame nowhere;
+    static const struct named_stack not_kept = {.frames = &nowhere, .count = 1, .shown = 1};
+    teller->stack(teller->context, stack->shown ? stack : &not_kept);
+}
+
 static void tell_block(const struct finding *finding, struct text *line,
                        const struct teller *teller) {
     const struct wire_finding *facts = finding->facts;
@@ -121,12 +128,17 @@ static void tell_block(const struct finding *finding, struct text *line,
                       : facts->place == PLACE_BLOCK ? " alloc'd"
                                                     : " client-defined");
     remark(teller, line);
+    const struct named_stack *making = &finding->stacks[STACK_OF_MAKING];
+    if (facts->place == PLACE_BLOCK) {
+        tell_kept_stack(teller, making);
+        return;
+    }
     if (facts->place == PLACE_FREED) {
-        tell_stack(teller, &finding->stacks[STACK_OF_FREEING]);
-        if (finding->stacks[STACK_OF_MAKING].shown)
+        tell_kept_stack(teller, &finding->stacks[STACK_OF_FREEING]);
+        if (making->shown)
             teller->remark(teller->context, "Block was alloc'd at");
     }
-    tell_stack(teller, &finding->stacks[STACK_OF_MAKING]);
+    tell_stack(teller, making);
 }
 
 // "FUNC (FILE:LINE)" of a frame.
@@ -299,7 +311,7 @@ void loss_tell(const struct loss *loss, size_t index, size_t count, bool is_delt
     add_loss_headline(loss, index, count, is_delta, &text);
     teller->headline(teller->context, text.bytes);
     text_clear(&text);
-    teller->stack(teller->context, &loss->stack);
+    tell_kept_stack(teller, &loss->stack);
     add_holder(loss, options, &text);
     if (text.size)
         teller->remark(teller->context, text.bytes);

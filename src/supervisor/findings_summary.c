@@ -262,9 +262,9 @@ void summary_show(struct errors *errors) {
         show_heap(errors, &errors->heap);
     }
     show_leaks(errors);
-    if (!log_shows(0))
+    if (!log_shows(0) && settings->list == LIST_NO)
         return;
-    if (errors->has_values && !settings->track_origins && !log_shows(1))
+    if (errors->has_values && !settings->track_origins && log_shows(0) && !log_shows(1))
         findings_say(errors, "Use --track-origins=yes to see where uninitialised values come from");
     show_errors(errors);
 }
