@@ -62,9 +62,17 @@ static bool match_name(const char *pattern, const char *name) {
            (!strstr(name, "operator()") && match_cut(pattern, name, strchr(name, '(')));
 }
 
+// Valgrind refuses the system call of clone3, so that threads begin in clone there.
+static bool match_thread_start(const char *pattern, const char *linkage) {
+    return linkage && (strcmp(linkage, "clone3") == 0 || strcmp(linkage, "__clone3") == 0) &&
+           glob_match(pattern, "clone");
+}
+
 static bool match_function(const char *pattern, const struct symbol_frame *frame) {
     if (!frame->name && !frame->linkage)
         return glob_match(pattern, "???");
+    if (match_thread_start(pattern, frame->linkage))
+        return true;
     return match_name(pattern, frame->linkage) || match_name(pattern, frame->name) ||
            (stack_text_is_below_main(frame) && glob_match(pattern, "(below main)"));
 }

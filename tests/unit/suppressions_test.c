@@ -64,6 +64,24 @@ TEST(sound_text_is_read) {
     suppressions_free(suppressions);
 }
 
+TEST(threads_that_begin_in_clone) {
+    static const char text[] =
+        "{\n a\n Memcheck:Cond\n fun:work\n fun:start_thread\n fun:clone\n}\n";
+    struct suppressions *suppressions = suppressions_new();
+    CHECK(!read_copy(suppressions, text, sizeof text - 1));
+    struct named_frame frames[] = {
+        {.symbol = {.name = "work", .linkage = "work"}},
+        {.symbol = {.name = "start_thread", .linkage = "start_thread"}},
+        {.symbol = {.name = "clone3", .linkage = "clone3"}},
+    };
+    struct named_stack stack = {.frames = frames, .count = 3, .shown = 3};
+    struct suppression_subject subject = {.kind = "Cond", .stack = &stack};
+    CHECK(suppressions_match(suppressions, &subject));
+    frames[2].symbol = (struct symbol_frame){.name = "clone4", .linkage = "clone4"};
+    CHECK(!suppressions_match(suppressions, &subject));
+    suppressions_free(suppressions);
+}
+
 TEST(every_beginning_of_it_is_survived) {
     size_t refused = 0;
     for (size_t size = 0; size < sizeof sound; size++) {
