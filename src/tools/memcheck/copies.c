@@ -156,7 +156,7 @@ static void memcpy_body(void *argument) {
     size_t size = call->a[2];
     // A copy onto itself does no harm, and compilers make such copies of structures.
     if (UNLIKELY(overlap(to, size, from, size)) && to != from)
-        access_report_overlap("memcpy", to, from, size, true);
+        access_report_overlap(call->name, to, from, size, true);
     copy_body(call, size, false);
     call->result = to;
 }
@@ -166,7 +166,7 @@ static void mempcpy_body(void *argument) {
     uint64_t to = call->a[0], from = call->a[1];
     size_t size = call->a[2];
     if (UNLIKELY(overlap(to, size, from, size)) && to != from)
-        access_report_overlap("mempcpy", to, from, size, true);
+        access_report_overlap(call->name, to, from, size, true);
     copy_body(call, size, true);
     call->result = to + size;
 }
@@ -184,14 +184,22 @@ void on_memmove(void) {
     access_run(memmove_body, 1, "memmove");
 }
 
-void on_memcpy(void) {
+ALWAYS void run_memcpy(const char *name) {
     arguments_check(3, 3);
-    access_run(memcpy_body, 1, "memcpy");
+    access_run(memcpy_body, 1, name);
+}
+
+void on_memcpy(void) {
+    run_memcpy("memcpy");
+}
+
+ALWAYS void run_mempcpy(const char *name) {
+    arguments_check(3, 3);
+    access_run(mempcpy_body, 1, name);
 }
 
 void on_mempcpy(void) {
-    arguments_check(3, 3);
-    access_run(mempcpy_body, 1, "mempcpy");
+    run_mempcpy("mempcpy");
 }
 
 void on_bcopy(void) {
@@ -215,12 +223,12 @@ void on_memmove_chk(void) {
 
 void on_memcpy_chk(void) {
     if (fits("memcpy_chk", argument(2), argument(3)))
-        on_memcpy();
+        run_memcpy("memcpy_chk");
 }
 
 void on_mempcpy_chk(void) {
     if (fits("mempcpy_chk", argument(2), argument(3)))
-        on_mempcpy();
+        run_mempcpy("mempcpy_chk");
 }
 
 // ---- elements of four bytes --------------------------------------------------------------------

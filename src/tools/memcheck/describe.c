@@ -32,6 +32,8 @@ static bool in_heap(struct description *d) {
     return true;
 }
 
+enum { RED_ZONE = 128 }; // below the stack pointer
+
 static bool in_stack(struct description *d) {
     struct tool_frame frame;
     if (!tool_frame_of(d->finding.address, &frame))
@@ -40,7 +42,8 @@ static bool in_stack(struct description *d) {
     d->finding.place_thread = frame.thread;
     d->finding.frame = frame.frame;
     d->finding.frame_pc = frame.pc;
-    d->finding.below = frame.below;
+    // Leaf functions may use the red zone.
+    d->finding.below = frame.below > RED_ZONE ? frame.below : 0;
     return true;
 }
 
