@@ -28,6 +28,8 @@ const struct verb *verb_find(const char *name);
 int verb_export(char **words);
 // Costs of functions and lines, from callgrind.out and cachegrind.out files.
 int verb_annotate(char **words);
+// Asks a run that goes on for something.
+int verb_ctl(char **words);
 // Compares two recordings.
 int verb_diff(char **words);
 // Asks a recording in SQL.

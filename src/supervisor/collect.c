@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/control.h"
 #include "base/fd.h"
 #include "base/text.h"
 #include "supervisor/counts.h"
@@ -25,14 +26,16 @@
 #include "supervisor/stop.h"
 #include "wire/wire_supervisor.h"
 
-// What an epoll event is about: these two, or else the pid of a process that has ended.
+// What an epoll event is about: these, or else the pid of a process that has ended.
 #define EVENT_SIGNAL 0
 #define EVENT_WIRE   (1ull << 32)
+#define EVENT_CONTROL (2ull << 32)
 
 struct loop {
     const struct supervisor_request *request;
     struct symbols *symbols;
     pid_t main_pid;
+    int control; // where wishes come in, -1: nowhere
     int wire;
     int signals;
     int events;
@@ -302,6 +305,32 @@ static struct timespec *round_timeout(struct timespec *timeout) {
     return wait < 0 ? NULL : timeout;
 }
 
+static void take_wish(struct loop *loop) {
+    char wish[CONTROL_MOST];
+    struct text answer = {0};
+    int fd = control_next(loop->control, wish);
+    if (fd < 0)
+        return;
+    struct followed *process = followed_find(loop->main_pid);
+    bool counts = process && process->counts >= 0;
+    if (strcmp(wish, "status") == 0) {
+        text_format(&answer, "ok tool %s, processes %zu, dumps %u", loop->request->tool,
+                    followed_count(), process ? process->dumps : 0);
+    } else if (counts && (strcmp(wish, "dump") == 0 || strncmp(wish, "dump ", 5) == 0)) {
+        drain_wire(loop, -1); // what is mapped where
+        counts_dump(loop->request, loop->symbols, process, wish[4] ? wish + 5 : "quern ctl");
+        text_string(&answer, "ok");
+    } else if (counts && strcmp(wish, "zero") == 0) {
+        drain_wire(loop, -1);
+        counts_zero(loop->request, loop->symbols, process);
+        text_string(&answer, "ok");
+    } else {
+        text_format(&answer, "'%s' is nothing that tool %s can do here", wish, loop->request->tool);
+    }
+    control_answer(fd, answer.bytes);
+    text_free(&answer);
+}
+
 static void one_round(struct loop *loop) {
     struct epoll_event events[64];
     struct timespec timeout;
@@ -311,6 +340,8 @@ static void one_round(struct loop *loop) {
             take_signals(loop);
         } else if (events[i].data.u64 == EVENT_WIRE) {
             drain_wire(loop, 256);
+        } else if (events[i].data.u64 == EVENT_CONTROL) {
+            take_wish(loop);
         } else {
             // What the process said before it ended comes first.
             drain_wire(loop, -1);
@@ -382,8 +413,11 @@ int collect_until_end(const struct supervisor_request *request, const struct lau
     findings_prepare(request, loop.symbols, loop.main_pid);
     stop_after(request->duration);
     wait_for_main(&loop);
+    loop.control = control_open(loop.main_pid);
+    watch(&loop, loop.control, EVENT_CONTROL);
     while (!loop.main_ended)
         one_round(&loop);
+    control_close(loop.control, loop.main_pid);
     drain_wire(&loop, -1);
     forget_ended_children(&loop);
     struct followed *process = followed_find(loop.main_pid);

@@ -1,0 +1,125 @@
+#include "base/control.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/text.h"
+
+static int is_own_folder(const char *path) {
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
+           (st.st_mode & 077) == 0;
+}
+
+char *control_path(int pid, int make_folder) {
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    struct text path = {0};
+    if (runtime && *runtime == '/' && is_own_folder(runtime))
+        text_format(&path, "%s/quern", runtime);
+    else
+        text_format(&path, "/tmp/quern-%u", (unsigned)geteuid());
+    if (make_folder)
+        mkdir(path.bytes, 0700);
+    if (!is_own_folder(path.bytes)) {
+        text_free(&path);
+        return NULL;
+    }
+    text_format(&path, "/%d", pid);
+    return text_take(&path);
+}
+
+static int fill_address(int pid, int make_folder, struct sockaddr_un *address) {
+    char *path = control_path(pid, make_folder);
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    if (!path || strlen(path) >= sizeof address->sun_path) {
+        free(path);
+        return ENOENT;
+    }
+    strcpy(address->sun_path, path);
+    free(path);
+    return 0;
+}
+
+int control_open(int pid) {
+    struct sockaddr_un address;
+    if (fill_address(pid, 1, &address))
+        return -1;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    unlink(address.sun_path); // of a process that had the same pid
+    if (fd >= 0 && (bind(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
+                    chmod(address.sun_path, 0600) != 0 || listen(fd, 8) != 0)) {
+        close(fd);
+        return -1;
+    }
+    return fd < 0 ? -1 : fd_move_high(fd);
+}
+
+// Nobody may hold the supervisor up for long.
+static void limit_waiting(int fd, long milliseconds) {
+    struct timeval limit = {milliseconds / 1000, milliseconds % 1000 * 1000};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+}
+
+int control_next(int listening, char wish[CONTROL_MOST]) {
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    limit_waiting(fd, 200);
+    ssize_t got = -1;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid())
+        got = recv(fd, wish, CONTROL_MOST - 1, 0);
+    if (got <= 0) {
+        close(fd);
+        return -1;
+    }
+    wish[got] = 0;
+    wish[strcspn(wish, "\n")] = 0;
+    return fd;
+}
+
+void control_answer(int fd, const char *text) {
+    send(fd, text, strlen(text), MSG_NOSIGNAL);
+    close(fd);
+}
+
+void control_close(int listening, int pid) {
+    struct sockaddr_un address;
+    if (listening < 0)
+        return;
+    close(listening);
+    if (!fill_address(pid, 0, &address))
+        unlink(address.sun_path);
+}
+
+int control_ask(int pid, const char *wish, char *answer, size_t room) {
+    struct sockaddr_un address;
+    int failure = fill_address(pid, 0, &address);
+    if (failure)
+        return failure;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return errno;
+    limit_waiting(fd, 30000);
+    size_t used = 0;
+    ssize_t got = 0;
+    if (connect(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
+        send(fd, wish, strlen(wish), MSG_NOSIGNAL) < 0)
+        failure = errno;
+    while (!failure && used + 1 < room && (got = recv(fd, answer + used, room - 1 - used, 0)) > 0)
+        used += (size_t)got;
+    if (!failure && got < 0)
+        failure = errno;
+    answer[used] = 0;
+    close(fd);
+    return failure;
+}
