@@ -105,10 +105,16 @@ static uint64_t place_for(tool_function *function, void *argument) {
     return place;
 }
 
+// After _exit, as after vfork or in a child that must not write what its parent has in its buffers:
+// freeing everything would write it.
+static bool exit_called;
+
 static void do_nothing(void *unused) {}
 
 unsigned functions_at_exit(uint64_t *returns, tool_function *after, void *argument) {
     unsigned count = 0;
+    if (!exit_called)
+        return 0;
     cache_lock();
     if (next_place + 2 * PLACE_SIZE <= places_end) {
         uint64_t between = 0;
@@ -128,8 +134,14 @@ unsigned functions_at_exit(uint64_t *returns, tool_function *after, void *argume
     return count;
 }
 
+static void note_exit(void *unused) {
+    exit_called = true;
+}
+
 static void consider_exit_function(const char *name, uint64_t pc) {
     const struct tool_exit_function *functions = tool->exit_functions;
+    if (functions && strcmp(name, "exit") == 0 && !function_find(pc))
+        function_hook(pc, pc, TOOL_WATCH, note_exit, NULL);
     for (unsigned i = 0; functions && functions[i].name; i++) {
         const char *option = tool_option(functions[i].option);
         if (strcmp(functions[i].name, name) == 0 && !(option && strcmp(option, "no") == 0))

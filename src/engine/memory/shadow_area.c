@@ -7,6 +7,8 @@
 
 #include "engine/fatal.h"
 #include "engine/layout.h"
+#include "engine/run/process.h"
+#include "engine/sys/sys.h"
 #include "engine/tool.h"
 
 enum {
@@ -14,8 +16,6 @@ enum {
     SMALL = 64 * 1024, // less is written rather than mapped
     ONES = 4 << 20,    // size of the file of ones
 };
-
-static int ones = -1; // a memory file
 
 static uint64_t page_down(uint64_t value) {
     return value & ~(uint64_t)(PAGE - 1);
@@ -36,7 +36,7 @@ static void map_zeros(uint64_t start, uint64_t end, int fixed) {
 
 static void make_ones(void) {
     static const uint64_t word = ~0ul;
-    ones = memfd_create("quern-ones", MFD_CLOEXEC);
+    int ones = memfd_create("quern-ones", MFD_CLOEXEC);
     if (ones < 0 || ftruncate(ones, ONES) != 0)
         fatal("no memory file for shadow memory");
     uint64_t *content = mmap(NULL, ONES, PROT_READ | PROT_WRITE, MAP_SHARED, ones, 0);
@@ -45,6 +45,7 @@ static void make_ones(void) {
     for (size_t i = 0; i < ONES / sizeof word; i++)
         content[i] = word;
     munmap(content, ONES);
+    process.ones_fd = files_hide(ones);
 }
 
 void shadow_area_init(void) {
@@ -101,7 +102,7 @@ void shadow_area_fill(uint64_t start, uint64_t end) {
     for (first = page_up(first); first < last;) {
         uint64_t size = last - first < ONES ? last - first : ONES;
         void *got = mmap((void *)first, size, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, ones, 0);
+                         MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, process.ones_fd, 0);
         if (got == MAP_FAILED)
             memset((void *)first, 0xff, size); // too many mappings
         else

@@ -10,7 +10,7 @@
 #include "engine/task.h"
 #include "wire/wire_target.h"
 
-struct process process = {.wire_fd = -1, .config_fd = -1};
+struct process process = {.wire_fd = -1, .config_fd = -1, .ones_fd = -1};
 
 enum { STACK_DEPTH = 500 };
 

@@ -13,7 +13,7 @@ extern struct process {
     uint64_t brk_limit;
     uint64_t stack_start, stack_end;
     uint64_t loader_start, loader_end; // the interpreter that the executable names
-    int wire_fd, config_fd;
+    int wire_fd, config_fd, ones_fd; // ones_fd: memory/shadow_area.c; -1: none
     bool trace_syscalls;
     bool has_vsyscall;
     const char *print_blocks; // --debug-print-blocks

@@ -24,7 +24,8 @@
 enum { PROC_MAGIC = 0x9fa0 };
 
 static bool is_own(int fd) {
-    return fd >= 0 && (fd == process.wire_fd || fd == process.config_fd);
+    return fd >= 0 &&
+           (fd == process.wire_fd || fd == process.config_fd || fd == process.ones_fd);
 }
 
 // Moves a descriptor to the highest free number at or below `from`.
@@ -38,11 +39,19 @@ static int move_high(int fd, int from) {
     return fd;
 }
 
-void files_init(void) {
+static int top_number(void) {
     struct rlimit limit;
-    int top = 1023;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < 1024)
-        top = limit.rlim_cur - 1;
+        return limit.rlim_cur - 1;
+    return 1023;
+}
+
+int files_hide(int fd) {
+    return move_high(fd, top_number());
+}
+
+void files_init(void) {
+    int top = top_number();
     process.wire_fd = move_high(process.wire_fd, top);
     process.config_fd = move_high(process.config_fd, top);
     wire_init(process.wire_fd);
@@ -50,7 +59,9 @@ void files_init(void) {
 
 // The target wants this number: ours goes elsewhere.
 static void make_way(int fd) {
-    int *own = fd == process.wire_fd ? &process.wire_fd : &process.config_fd;
+    int *own = fd == process.wire_fd   ? &process.wire_fd
+               : fd == process.ones_fd ? &process.ones_fd
+                                       : &process.config_fd;
     *own = move_high(fd, fd - 1);
     wire_init(process.wire_fd);
 }
@@ -146,11 +157,11 @@ long sys_close_range(long number, struct sys_arguments *args) {
     unsigned first = args->a[0], last = args->a[1];
     if (first > last)
         return -EINVAL;
-    // Around ours: at most two holes.
-    for (int hole = 0; hole < 2; hole++) {
+    // Around ours: at most three holes.
+    for (int hole = 0; hole < 3; hole++) {
         unsigned own = ~0u;
-        const int fds[] = {process.wire_fd, process.config_fd};
-        for (int i = 0; i < 2; i++)
+        const int fds[] = {process.wire_fd, process.config_fd, process.ones_fd};
+        for (int i = 0; i < 3; i++)
             if (fds[i] >= 0 && (unsigned)fds[i] >= first && (unsigned)fds[i] < own)
                 own = fds[i];
         if (own > last)

@@ -40,6 +40,8 @@ sys_handler sys_open, sys_openat, sys_readlink, sys_readlinkat, sys_close, sys_c
 
 // files.c: keeps the engine's descriptors out of the target's way.
 void files_init(void);
+// Gives a descriptor of the engine's own a high number, which it returns.
+int files_hide(int fd);
 // If path names the target's executable in /proc (/proc/self/exe …), what it should lead to.
 const char *files_exe_alias(const char *path);
 
