@@ -1,0 +1,138 @@
+"""What differs between two runs of the same program, and which of that is listed as intended."""
+import difflib
+import os
+import re
+import tomllib
+
+import logs
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+with open(os.path.join(HERE, 'differences.toml'), 'rb') as file:
+    LISTED = tomllib.load(file)
+LEFT_OUT = re.compile('|'.join(f'(?:{line})' for entry in LISTED.get('wording', [])
+                               for line in entry['lines']))
+
+
+class Outcome:
+    """A run: how it ended, what the program printed, what the tool said."""
+
+    def __init__(self, status, output, log, is_xml):
+        self.status, self.output, self.log, self.is_xml = status, output, log, is_xml
+
+    def parts(self):
+        """{name: [paragraph]}"""
+        if self.is_xml:
+            return {'xml': [without_wording(paragraph)
+                            for paragraph in logs.xml_paragraphs(self.log)]}
+        found = {}
+        for number, paragraphs in enumerate(logs.processes(self.log), 1):
+            kept = [without_wording(paragraph) for paragraph in paragraphs]
+            first, rest = logs.without_list([paragraph for paragraph in kept if paragraph])
+            name = 'log' if number == 1 else f'log {number}'
+            found[name] = first
+            if rest:
+                found[name + ' list'] = rest
+        return merge_string_functions(found)
+
+    def reports(self):
+        return [paragraph for name, part in self.parts().items() if not name.endswith('list')
+                for paragraph in part if logs.is_report(paragraph)]
+
+
+def merge_string_functions(parts):
+    """From how many places of its own code a replaced function touches memory is its own affair: of
+    its reports with the same headline and stack the first counts, and sums are not compared."""
+    for name in [name for name in parts if not name.endswith('list')]:
+        if not any(logs.in_string_function(paragraph) for paragraph in parts[name]):
+            continue
+        seen, kept = set(), []
+        for paragraph in parts[name]:
+            key = paragraph[:2]
+            if logs.in_string_function(paragraph) and key in seen:
+                continue
+            seen.add(key)
+            kept.append(tuple(item for item in paragraph if not (
+                isinstance(item, str) and item.startswith('ERROR SUMMARY'))))
+        parts[name] = [paragraph for paragraph in kept if paragraph]
+        parts.pop(name + ' list', None)
+    return parts
+
+
+def without_wording(paragraph):
+    """Without lines, and stacks that follow them, in which the tools differ by design."""
+    kept, skip = [], False
+    for item in paragraph:
+        if isinstance(item, str):
+            skip = LEFT_OUT.match(item.strip()) is not None
+        if not skip:
+            kept.append(item)
+    return tuple(kept)
+
+
+class Difference:
+    def __init__(self, where, theirs, ours):
+        self.where, self.theirs, self.ours = where, theirs, ours
+
+    def key(self):
+        return self.where, self.theirs, self.ours
+
+    def __str__(self):
+        return f'{self.where}: valgrind {self.theirs or "nothing"!r}, quern {self.ours or "nothing"!r}'
+
+
+def narrow(where, theirs, ours):
+    """The items of two paragraphs that differ."""
+    if len(theirs) != len(ours) or theirs[0] != ours[0]:
+        return Difference(where, logs.show(theirs), logs.show(ours))
+    mine, other = [], []
+    for left, right in zip(theirs, ours):
+        if left != right:
+            other.append(left)
+            mine.append(right)
+    title = theirs[0] if isinstance(theirs[0], str) else ''
+    return Difference(f'{where}, {title}' if title else where, logs.show(other), logs.show(mine))
+
+
+def differences(theirs, ours):
+    """theirs, ours: Outcome. A list of Difference."""
+    found = []
+    if theirs.status != ours.status:
+        found.append(Difference('exit status', str(theirs.status), str(ours.status)))
+    if theirs.output != ours.output:
+        found.append(Difference('output', theirs.output[-300:], ours.output[-300:]))
+    left, right = theirs.parts(), ours.parts()
+    for name in list(left) + [name for name in right if name not in left]:
+        one, two = left.get(name, []), right.get(name, [])
+        match = difflib.SequenceMatcher(None, one, two, autojunk=False)
+        for what, from1, to1, from2, to2 in match.get_opcodes():
+            if what == 'replace' and to1 - from1 == to2 - from2:
+                found += [narrow(name, *pair) for pair in zip(one[from1:to1], two[from2:to2])]
+            elif what != 'equal':
+                found += [Difference(name, logs.show(item), '') for item in one[from1:to1]]
+                found += [Difference(name, '', logs.show(item)) for item in two[from2:to2]]
+    return found
+
+
+def listed():
+    """{case: [Difference]} of differences.toml"""
+    found = {}
+    for entry in LISTED.get('difference', []):
+        if not entry.get('reason'):
+            raise ValueError(f'the difference of {entry["case"]} has no reason')
+        for case in [entry['case']] if isinstance(entry['case'], str) else entry['case']:
+            found.setdefault(case, []).append(
+                Difference(entry['where'], entry['valgrind'], entry['quern']))
+    return found
+
+
+def unexplained(found, explained):
+    """Reasons to fail: what differs and is not listed, what is listed and does not differ."""
+    left = list(explained)
+    reasons = []
+    for difference in found:
+        same = [entry for entry in left if entry.key() == difference.key()]
+        if same:
+            left.remove(same[0])
+        else:
+            reasons.append(str(difference))
+    return reasons + [f'listed, but it does not happen: {entry}' for entry in left]
