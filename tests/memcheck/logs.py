@@ -30,7 +30,8 @@ VARIANT = re.compile(r'(_(sse2|sse3|ssse3|sse4_1|sse42|avx2|avx|evex|evex512|avx
 
 
 # Valgrind knows one name for functions that share their code.
-SAME = {'memmove': 'memcpy', 'index': 'strchr', 'rindex': 'strrchr', 'bcmp': 'memcmp'}
+SAME = {'memmove': 'memcpy', 'index': 'strchr', 'rindex': 'strrchr', 'bcmp': 'memcmp',
+        'bzero': 'memset'}
 
 
 def plain_name(function):
@@ -42,13 +43,13 @@ def plain_name(function):
 
 
 def is_operator(function):
-    return re.match(r'operator (new|delete)\b', function) is not None
+    return re.match(r'operator (new|delete)\b|_Z(n[wa]|d[la])[a-zA-Z]', function) is not None
 
 
 def frame(function, place):
     """(function, place); replaced functions have no place."""
     outside = not re.search(r'\.(rs|cc?|h|S):\d+$', place) or re.match(
-        r'(.*/)?(vg_replace_|malloc\.c:|reallocarray\.c:|.*-(avx|avx2|evex|sse|sse2|vec)[\w-]*\.S:|(str|mem|wc|wm)\w*\.c:|'
+        r'(.*/)?(vg_replace_|malloc\.c:|reallocarray\.c:|.*-(avx|avx2|evex|sse|sse2|vec)[\w-]*\.S:|(str|mem|wc|wm|bz)\w*\.c:|'
         r'new_op|del_op)', place)
     # Valgrind's kernel knows no clone3.
     if function in ('clone', 'clone3') and place.startswith('clone'):
