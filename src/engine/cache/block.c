@@ -136,7 +136,7 @@ static void emit_step_if_pending(struct emitter *e) {
     static const uint8_t trap[] = {0x9c,                                     // pushfq
                                    0x48, 0x81, 0x0c, 0x24, 0x00, 0x01, 0, 0, // or [rsp], TF
                                    0x9d};                                    // popfq
-    emit8(e, 0x51); // push rcx
+    emit8(e, 0x51);                                                          // push rcx
     emit_load_field32(e, RCX, TASK_PENDING);
     emit_bytes(e, (uint8_t[]){0xe3, 9 + sizeof trap}, 2); // jrcxz over the next
     emit_bytes(e, (uint8_t[]){0x64, 0xc6}, 2);            // mov byte fs:[stepping], 1
@@ -308,7 +308,7 @@ static struct block **bucket_of(uint64_t pc, unsigned version) {
 }
 
 __attribute__((target("general-regs-only"))) struct block *block_find(uint64_t pc,
-                                                                     unsigned version) {
+                                                                      unsigned version) {
     struct block *block = __atomic_load_n(bucket_of(pc, version), __ATOMIC_ACQUIRE);
     while (block && (block->pc != pc || block->version != version))
         block = __atomic_load_n(&block->hash_next, __ATOMIC_ACQUIRE);

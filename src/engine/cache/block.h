@@ -40,8 +40,8 @@ struct inserted_call {
 
 struct link {
     uint64_t target;
-    uint32_t site; // cache offset of the rel32 that is patched; 0: cannot be linked
-    uint32_t stub; // address of the stub where an exit that is not linked goes
+    uint32_t site;    // cache offset of the rel32 that is patched; 0: cannot be linked
+    uint32_t stub;    // address of the stub where an exit that is not linked goes
     uint16_t version; // of the block that it leads to
     uint8_t kind;
     bool linked;
@@ -59,9 +59,9 @@ struct block_state {
     uint8_t bias;     // see STATE_BIAS_*
 };
 enum state_kind {
-    STATE_CLEAN,  // an instruction begins here and all state is in place
-    STATE_WITHIN, // within an instruction; a fault is that instruction's
-    STATE_LOOKUP, // looking up self->jump_target; a fault means it is not in the table
+    STATE_CLEAN,        // an instruction begins here and all state is in place
+    STATE_WITHIN,       // within an instruction; a fault is that instruction's
+    STATE_LOOKUP,       // looking up self->jump_target; a fault means it is not in the table
     STATE_SYSCALL,      // at a system call that is not made yet, or to be made again
     STATE_CHECK,        // as CLEAN, and a fault is as a check that fails
     STATE_SYSCALL_DONE, // just after it; guest is the next instruction, rcx still to be set
@@ -135,7 +135,8 @@ extern uint32_t cache_epoch;
 extern bool cache_high_code;
 
 // System calls that are made in the cache, without a way through the dispatcher: by the low 16 bits
-// of the number, 0: so, 1: not. All ones at first, and for good once cache_forbid_syscalls is called.
+// of the number, 0: so, 1: not. All ones at first, and for good once cache_forbid_syscalls is
+// called.
 extern uint8_t *cache_syscall_table;
 void cache_permit_syscall(long number);
 void cache_forbid_syscalls(void);

@@ -1,0 +1,41 @@
+// Between checks.c, follow.c and release.c, which together add what shadow memory asks for.
+#ifndef QUERN_ENGINE_TRANSLATE_CHECKS_H
+#define QUERN_ENGINE_TRANSLATE_CHECKS_H
+
+#include "engine/translate/builder.h"
+
+enum { RED_ZONE = 128 }; // below the stack pointer, a function's own
+
+// ---- checks.c ----
+
+// The largest piece of an operand that one instruction deals with.
+unsigned check_piece(unsigned size);
+// mov shadow, value; the value is sign-extended to the size
+void emit_set_shadow(struct emitter *, const struct address *, unsigned size, uint32_t value);
+
+// ---- follow.c ----
+
+// A call of a gate, between spilling rsp and rdi and putting them back; the argument goes to rdi.
+void emit_gate_begin(struct emitter *);
+void emit_gate_call(struct emitter *, uint64_t gate);
+// Whether the instruction reads a unit that may be undefined here.
+bool follow_is_needed(const struct builder *, struct insn *);
+void follow_insn(struct builder *, struct insn *);
+// Units that an instruction which is not followed overwrites are defined from there on.
+void follow_define_overwritten(struct builder *, struct insn *);
+void follow_forget_dead(struct builder *, const struct insn *);
+// If all of these units are defined, over to the version of `target` for which the rest may not be.
+void follow_if_defined(struct builder *, uint64_t units, uint64_t target);
+
+// ---- release.c ----
+
+// How far an instruction moves rsp up; 0: not, or down; -1: anywhere.
+int64_t release_of(struct insn *);
+// The size bytes below rsp have just been released.
+void release_emit(struct builder *, unsigned size);
+// The gate to call after rsp has moved from self->old_rsp to wherever it is.
+uint64_t release_gate(void);
+// A store below the stack pointer, perhaps.
+void release_note_red_zone(const struct insn *, const ZydisDecodedOperand *);
+
+#endif
