@@ -98,7 +98,8 @@ class Difference:
         return self.where, self.theirs, self.ours
 
     def __str__(self):
-        return f'{self.where}: valgrind {self.theirs or "nothing"!r}, quern {self.ours or "nothing"!r}'
+        theirs, ours = self.theirs or 'nothing', self.ours or 'nothing'
+        return f'{self.where}: valgrind {theirs!r}, quern {ours!r}'
 
 
 def narrow(where, theirs, ours):

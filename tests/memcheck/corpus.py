@@ -165,7 +165,8 @@ def marked_lines(source):
     """Numbers of lines with a comment that says bug or leak."""
     with open(source) as file:
         return {number for number, line in enumerate(file, 1)
-                if re.search(r'(//|/\*|#).*\b(bug|leak)\b', line) and not line.startswith(('// case', '# case'))}
+                if re.search(r'(//|/\*|#).*\b(bug|leak)\b', line)
+                and not line.startswith(('// case', '# case'))}
 
 
 def expected_reports(case):

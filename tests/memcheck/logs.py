@@ -49,7 +49,8 @@ def is_operator(function):
 def frame(function, place):
     """(function, place); replaced functions have no place."""
     outside = not re.search(r'\.(rs|cc?|h|S):\d+$', place) or re.match(
-        r'(.*/)?(vg_replace_|malloc\.c:|reallocarray\.c:|.*-(avx|avx2|evex|sse|sse2|vec)[\w-]*\.S:|(str|mem|wc|wm|bz)\w*\.c:|'
+        r'(.*/)?(vg_replace_|malloc\.c:|reallocarray\.c:|'
+        r'.*-(avx|avx2|evex|sse|sse2|vec)[\w-]*\.S:|(str|mem|wc|wm|bz)\w*\.c:|'
         r'new_op|del_op)', place)
     # Valgrind's kernel knows no clone3.
     if function in ('clone', 'clone3') and place.startswith('clone'):
@@ -181,7 +182,8 @@ def show(paragraph):
     words = []
     for item in paragraph:
         if isinstance(item, tuple):
-            words.append('[' + ' < '.join(f'{function} ({place})' for function, place in item) + ']')
+            frames = ' < '.join(f'{function} ({place})' for function, place in item)
+            words.append(f'[{frames}]')
         else:
             words.append(item)
     return ' / '.join(words)
@@ -207,7 +209,9 @@ def xml_item(element):
         return 'sframe', ' '.join(f'{child.tag}:{os.path.basename(child.text or "")}'
                                   for child in element)
     children = [xml_item(child) for child in element if child.tag not in SKIPPED]
-    return (element.tag, *children) if len(element) else (element.tag, plain_text(element.text or ''))
+    if len(element):
+        return element.tag, *children
+    return element.tag, plain_text(element.text or '')
 
 
 def flatten(item):
