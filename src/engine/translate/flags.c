@@ -1,8 +1,8 @@
 // Which flags are still wanted: where none is, added code may overwrite them.
 //
-// In a program or library, as opposed to code that a program makes at run time, no flags are handed
-// over by calls, returns and indirect jumps: compilers never do that. Code behind a direct jump is
-// looked at.
+// Code behind a direct jump is looked at, in programs and libraries: what a program makes at run time
+// may change. Calls, returns and indirect jumps count as readers: Go and the code in node hand flags
+// over by them.
 #include "engine/memory/target.h"
 #include "engine/translate/builder.h"
 
@@ -46,8 +46,7 @@ static bool dead_at(uint64_t pc, uint32_t live) {
         if (outcome != FLAGS_OPEN)
             return outcome == FLAGS_DEAD;
         if (insn.z.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE)
-            return insn.z.meta.category == ZYDIS_CATEGORY_RET ||
-                   insn.z.meta.category == ZYDIS_CATEGORY_CALL;
+            return false;
         at += insn.z.length;
     }
     return false;
@@ -66,7 +65,7 @@ bool builder_flags_are_dead(const struct builder *b) {
         if (!b->is_module)
             return false;
         if (z->meta.category == ZYDIS_CATEGORY_CALL || !is_direct(z))
-            return true;
+            return false;
         if (!dead_at(insn_next(insn) + z->raw.imm[0].value.s, live))
             return false;
         if (z->meta.category != ZYDIS_CATEGORY_COND_BR)
