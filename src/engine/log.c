@@ -12,13 +12,6 @@ void log_debug(const char *format, ...) {
     wire_send_debug(text);
 }
 
-void log_notice(const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    log_notice_list(format, arguments);
-    va_end(arguments);
-}
-
 void log_notice_list(const char *format, va_list arguments) {
     char text[1024];
     vsnprintf(text, sizeof text, format, arguments);

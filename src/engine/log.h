@@ -7,7 +7,6 @@
 // `--PID-- text`, for --trace-… and --debug-… options.
 __attribute__((format(printf, 1, 2))) void log_debug(const char *format, ...);
 // `==PID== text`.
-__attribute__((format(printf, 1, 2))) void log_notice(const char *format, ...);
 void log_notice_list(const char *format, va_list);
 
 #endif

@@ -145,14 +145,11 @@ void tool_insert_target_call(struct tool_block *, tool_line_function *, uint32_t
 
 // Numbered as instructions encode them: rax rcx rdx rbx rsp rbp rsi rdi r8 … r15.
 uint64_t tool_register(unsigned number);
-void tool_set_register(unsigned number, uint64_t value);
 uint64_t tool_pc(void);
 uint64_t tool_access_address(const struct tool_access *);
 int tool_direction(void); // of string instructions: 1 or -1
-int tool_thread_id(void);
 int tool_thread_number(void); // as reports number threads, from 1
 bool tool_own_stack(uint64_t *start, uint64_t *end); // that the thread was started on
-bool tool_is_stack(uint64_t address); // of any thread
 uint64_t *tool_registers(void); // all 16
 uint64_t tool_flags(void);
 void *tool_thread_state(void);

@@ -25,6 +25,11 @@ void rows_frames(const struct heap_file *file, uint32_t stack,
                                const struct symbol_frame *frame),
                  void *context);
 
+// The stacks of some weight as a tree of calls, from the outermost function, or (bottom_up) from the
+// innermost, with at most so many nodes; calltree_free.
+struct calltree *rows_tree(const struct heap_file *file, const struct heap_weight *weight,
+                           bool bottom_up, size_t nodes);
+
 // The stack, folded; to be freed.
 char *rows_folded(const struct heap_file *file, uint32_t stack);
 

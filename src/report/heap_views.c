@@ -18,47 +18,6 @@ static double percent(uint64_t part, uint64_t whole) {
 
 // ---- trees ----
 
-struct path {
-    struct calltree *tree;
-    uint32_t *functions; // innermost first
-    size_t count, room;
-};
-
-static void add_frame(void *context, const struct heap_place *place,
-                      const struct symbol_frame *frame) {
-    struct path *path = context;
-    if (path->count == path->room) {
-        path->room = path->room ? path->room * 2 : 64;
-        path->functions = base_reallocate(path->functions, path->room * sizeof *path->functions);
-    }
-    char *label = heap_file_label(frame);
-    path->functions[path->count++] =
-        calltree_function(path->tree, label, frame->object ? heap_file_base(frame->object) : "");
-    free(label);
-}
-
-static struct calltree *tree_of(const struct heap_file *file, const struct heap_weight *weight,
-                                bool bottom_up) {
-    const struct summary *summary = &file->summary;
-    struct path path = {.tree = calltree_new(NODES_MAX)};
-    for (size_t i = 0; i < summary->site_count; i++) {
-        uint64_t value = heap_weight_of(weight, &summary->sites[i]);
-        if (!value)
-            continue;
-        path.count = 0;
-        rows_frames(file, (uint32_t)i, add_frame, &path);
-        for (size_t j = 0; !bottom_up && j < path.count / 2; j++) {
-            uint32_t inner = path.functions[j];
-            path.functions[j] = path.functions[path.count - 1 - j];
-            path.functions[path.count - 1 - j] = inner;
-        }
-        calltree_add(path.tree, path.functions, path.count, value);
-    }
-    calltree_finish(path.tree);
-    free(path.functions);
-    return path.tree;
-}
-
 static int by_total(const void *left, const void *right) {
     const struct calltree_node *a = *(struct calltree_node *const *)left;
     const struct calltree_node *b = *(struct calltree_node *const *)right;
@@ -113,7 +72,7 @@ static void write_children(const struct tree_writer *writer, const struct calltr
 
 static void write_tree(FILE *out, const struct heap_file *file,
                        const struct heap_view_options *options, bool bottom_up) {
-    struct calltree *tree = tree_of(file, options->weight, bottom_up);
+    struct calltree *tree = rows_tree(file, options->weight, bottom_up, NODES_MAX);
     char digits[32];
     fprintf(out, "%s: %s\n", options->weight->help, heap_text_number(digits, tree->root.total));
     struct tree_writer writer = {

@@ -433,10 +433,6 @@ uint64_t tool_register(unsigned number) {
     return self->gpr[number];
 }
 
-void tool_set_register(unsigned number, uint64_t value) {
-    self->gpr[number] = value;
-}
-
 uint64_t *tool_registers(void) {
     return self->gpr;
 }
@@ -464,10 +460,6 @@ uint64_t tool_access_address(const struct tool_access *access) {
 
 int tool_direction(void) {
     return self->flags & FLAG_DIRECTION ? -1 : 1;
-}
-
-int tool_thread_id(void) {
-    return self->tid;
 }
 
 uint64_t tool_thread_pointer(void) {

@@ -22,7 +22,6 @@ void hooks_init(void);         // finds the tool by its option, or ends with a m
 void hooks_thread_start(void); // makes the thread's state
 void hooks_thread_end(void);
 void hooks_end(void); // once for each process
-void hooks_forked(void);
 
 // Target memory has come, gone or moved; shadow memory follows. Empty ranges are fine.
 void hooks_mapped(uint64_t start, uint64_t end, int prot);

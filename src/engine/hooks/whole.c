@@ -88,12 +88,6 @@ __attribute__((target("general-regs-only"))) bool tool_own_stack(uint64_t *start
     return *end != 0;
 }
 
-bool tool_is_stack(uint64_t address) {
-    if (address - self->stack_start < self->stack_end - self->stack_start)
-        return true;
-    return task_with_stack(address) != 0;
-}
-
 // The frame of the calling thread that the address lies in: frames end where the next one begins.
 static void find_frame(uint64_t address, struct tool_frame *frame) {
     uint64_t pcs[FRAMES], ends[FRAMES];
