@@ -1,5 +1,6 @@
 #include "base/control.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,10 +8,13 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/text.h"
+
+#define FRESH 2 // seconds
 
 static int is_own_folder(const char *path) {
     struct stat st;
@@ -47,10 +51,47 @@ static int fill_address(int pid, int make_folder, struct sockaddr_un *address) {
     return 0;
 }
 
+// Whether nobody listens any more. Asked of the socket, not of the pid: that may be another
+// process's by now, or one of another namespace. A socket is made before it listens, so a fresh one
+// is left alone.
+static int is_stale(const struct sockaddr_un *address) {
+    struct stat st;
+    if (lstat(address->sun_path, &st) != 0 || !S_ISSOCK(st.st_mode) ||
+        st.st_mtime + FRESH > time(NULL))
+        return 0;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int refused = fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof *address) != 0 &&
+                  errno == ECONNREFUSED;
+    if (fd >= 0)
+        close(fd);
+    return refused;
+}
+
+// Removes what supervisors that were killed have left behind.
+static void sweep(const char *own_path) {
+    char *folder = base_copy(own_path);
+    *strrchr(folder, '/') = 0;
+    DIR *entries = opendir(folder);
+    free(folder);
+    struct dirent *entry;
+    while (entries && (entry = readdir(entries))) {
+        char *end;
+        struct sockaddr_un address;
+        long pid = strtol(entry->d_name, &end, 10);
+        if (end == entry->d_name || *end || pid <= 0 || pid > 1 << 30)
+            continue;
+        if (!fill_address((int)pid, 0, &address) && is_stale(&address))
+            unlink(address.sun_path);
+    }
+    if (entries)
+        closedir(entries);
+}
+
 int control_open(int pid) {
     struct sockaddr_un address;
     if (fill_address(pid, 1, &address))
         return -1;
+    sweep(address.sun_path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     unlink(address.sun_path); // of a process that had the same pid
     if (fd >= 0 && (bind(fd, (struct sockaddr *)&address, sizeof address) != 0 ||

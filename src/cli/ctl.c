@@ -8,18 +8,21 @@
 #include "base/control.h"
 
 static int usage(FILE *out, int status) {
-    fputs("usage: quern ctl PID dump [WHY] | zero | status\n\n"
+    fputs("usage: quern ctl PID WISH\n\n"
           "PID is the number that stands in front of the log's lines, of the first process.\n\n"
-          "  dump     write what callgrind or cachegrind has counted since the last dump\n"
-          "  zero     start counting from nought\n"
-          "  status   the tool, and how many processes and dumps there are\n",
+          "  status      the tool, and how far it is\n"
+          "  stop        end the program politely, as --duration does, and report\n"
+          "  dump [WHY]  write what callgrind or cachegrind has counted since the last dump\n"
+          "  zero        start counting from nought\n"
+          "  snapshot    massif: take a detailed snapshot and write all there are; heap: write\n"
+          "              everything recorded so far\n",
           out);
     return status;
 }
 
 int verb_ctl(char **words) {
     char *end;
-    char answer[1024];
+    static char answer[65536];
     if (words[0] && (strcmp(words[0], "-h") == 0 || strcmp(words[0], "--help") == 0))
         return usage(stdout, WORDS_DONE);
     if (!words[0] || !words[1])

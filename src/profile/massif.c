@@ -247,6 +247,14 @@ void massif_sink(struct massif *massif, struct heap_sink *sink) {
     *sink = (struct heap_sink){.context = massif, .event = on_event, .end = on_end};
 }
 
+void massif_snapshot_now(struct massif *massif) {
+    take(massif, false, true);
+}
+
+uint64_t massif_bytes(const struct massif *massif) {
+    return massif->useful;
+}
+
 const struct massif_snapshot *massif_snapshots(const struct massif *massif, size_t *count) {
     *count = massif->count;
     return massif->snapshots;

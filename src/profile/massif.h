@@ -50,6 +50,10 @@ struct massif;
 struct massif *massif_new(const struct massif_options *options);
 void massif_free(struct massif *massif);
 void massif_sink(struct massif *massif, struct heap_sink *sink);
+// Takes a detailed snapshot, whatever the rules say.
+void massif_snapshot_now(struct massif *massif);
+// Useful bytes, now.
+uint64_t massif_bytes(const struct massif *massif);
 // The snapshots in order.
 const struct massif_snapshot *massif_snapshots(const struct massif *massif, size_t *count);
 // Aborts if an invariant does not hold. For tests.

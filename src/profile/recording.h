@@ -117,6 +117,8 @@ struct recording_writer *recording_create(int fd, const struct recording_process
 void recording_sink(struct recording_writer *writer, struct heap_sink *sink);
 // Writes what has been waiting for more than a second (`now` in nanoseconds, any clock).
 void recording_tick(struct recording_writer *writer, uint64_t now);
+// Writes what is there: a reader then finds all that was told.
+void recording_flush(struct recording_writer *writer);
 // Writes the rest and closes. 0, or the number of the first error there was.
 int recording_close(struct recording_writer *writer, const struct recording_end *end);
 uint64_t recording_size(const struct recording_writer *writer);

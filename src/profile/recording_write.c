@@ -453,6 +453,11 @@ void recording_tick(struct recording_writer *writer, uint64_t now) {
         flush(writer);
 }
 
+void recording_flush(struct recording_writer *writer) {
+    if (!writer->error)
+        flush(writer);
+}
+
 int recording_close(struct recording_writer *writer, const struct recording_end *end) {
     begin(writer, RECORDING_END);
     put_rest(writer, end->time);

@@ -305,27 +305,40 @@ static struct timespec *round_timeout(struct timespec *timeout) {
     return wait < 0 ? NULL : timeout;
 }
 
+// Answers a wish of the tools that count. False: it is none of theirs.
+static bool counts_wish(struct loop *loop, const char *wish, struct text *answer) {
+    struct followed *process = followed_find(loop->main_pid);
+    if (!process || process->counts < 0)
+        return false;
+    if (strcmp(wish, "dump") == 0 || strncmp(wish, "dump ", 5) == 0)
+        counts_dump(loop->request, loop->symbols, process, wish[4] ? wish + 5 : "quern ctl");
+    else if (strcmp(wish, "zero") == 0)
+        counts_zero(loop->request, loop->symbols, process);
+    else
+        return false;
+    text_string(answer, "ok");
+    return true;
+}
+
 static void take_wish(struct loop *loop) {
     char wish[CONTROL_MOST];
     struct text answer = {0};
     int fd = control_next(loop->control, wish);
     if (fd < 0)
         return;
-    struct followed *process = followed_find(loop->main_pid);
-    bool counts = process && process->counts >= 0;
-    if (strcmp(wish, "status") == 0) {
-        text_format(&answer, "ok tool %s, processes %zu, dumps %u", loop->request->tool,
-                    followed_count(), process ? process->dumps : 0);
-    } else if (counts && (strcmp(wish, "dump") == 0 || strncmp(wish, "dump ", 5) == 0)) {
-        drain_wire(loop, -1); // what is mapped where
-        counts_dump(loop->request, loop->symbols, process, wish[4] ? wish + 5 : "quern ctl");
-        text_string(&answer, "ok");
-    } else if (counts && strcmp(wish, "zero") == 0) {
-        drain_wire(loop, -1);
-        counts_zero(loop->request, loop->symbols, process);
-        text_string(&answer, "ok");
-    } else {
-        text_format(&answer, "'%s' is nothing that tool %s can do here", wish, loop->request->tool);
+    drain_wire(loop, -1); // what is mapped where
+    if (!heap_wish(wish, &answer) && !counts_wish(loop, wish, &answer)) {
+        const struct followed *process = followed_find(loop->main_pid);
+        if (strcmp(wish, "stop") == 0) {
+            stop_now();
+            text_string(&answer, "ok");
+        } else if (strcmp(wish, "status") == 0) {
+            text_format(&answer, "ok tool %s, processes %zu, dumps %u", loop->request->tool,
+                        followed_count(), process ? process->dumps : 0);
+        } else {
+            text_format(&answer, "'%s' is nothing that tool %s can do here", wish,
+                        loop->request->tool);
+        }
     }
     control_answer(fd, answer.bytes);
     text_free(&answer);

@@ -12,12 +12,9 @@
 #include "base/fd.h"
 #include "base/template.h"
 #include "base/text.h"
-#include "profile/recording.h"
-#include "profile/stacks.h"
-#include "profile/summary.h"
 #include "report/heap_text.h"
 #include "report/massif_out.h"
-#include "supervisor/heap_source.h"
+#include "supervisor/heap_parts.h"
 #include "supervisor/log.h"
 #include "supervisor/present.h"
 
@@ -33,40 +30,35 @@
 #define SAMPLE_INTERVAL 10000000
 #define SAMPLE_SHARE    2000
 
-struct process {
-    int pid;
-    struct heap_source *source;
-    struct stacks stacks;
-    struct heap_names *names;
-    struct massif *massif;           // of tool massif
-    struct recording_writer *writer; // of tool heap, as is the summary
-    struct summary summary;
-    char *path;                     // of the recording
-    int stat;                       // /proc/PID/stat, open; -1: not
-    uint64_t attached, next_sample; // nanoseconds, of CLOCK_MONOTONIC
-};
-
 static const struct supervisor_request *request;
 static struct symbols *symbols;
 static int main_pid;
 static bool main_seen;
-static struct process **processes;
+static struct heap_process **processes;
 static size_t process_count;
 static int64_t next_wait = SHORTEST_WAIT;
 
-static const struct heap_settings *settings(void) {
+const struct heap_settings *heap_settings(void) {
     return &request->heap;
+}
+
+size_t heap_process_count(void) {
+    return process_count;
+}
+
+struct heap_process *heap_process_at(size_t index) {
+    return processes[index];
 }
 
 void heap_prepare(const struct supervisor_request *run, struct symbols *names, int pid) {
     request = run;
     symbols = names;
     main_pid = pid;
-    if (settings()->note && log_shows(0))
-        log_print(pid, LOG_USER, settings()->note);
+    if (heap_settings()->note && log_shows(0))
+        log_print(pid, LOG_USER, heap_settings()->note);
 }
 
-static struct process *find(int pid) {
+static struct heap_process *find(int pid) {
     for (size_t i = 0; i < process_count; i++)
         if (processes[i]->pid == pid)
             return processes[i];
@@ -76,19 +68,19 @@ static struct process *find(int pid) {
 // ---- massif ----
 
 static bool is_ignored(void *context, uint32_t stack) {
-    struct process *process = context;
+    struct heap_process *process = context;
     return heap_names_ignored(process->names, stacks_get(&process->stacks, stack));
 }
 
 static void on_stack(void *context, uint32_t id, const uint64_t *pcs, size_t count,
                      bool truncated) {
-    struct process *process = context;
+    struct heap_process *process = context;
     stacks_set(&process->stacks, id, pcs, count, truncated);
 }
 
-static void start_massif(struct process *process) {
-    struct massif_options options = settings()->massif;
-    if (settings()->names.ignore_fn_count)
+static void start_massif(struct heap_process *process) {
+    struct massif_options options = heap_settings()->massif;
+    if (heap_settings()->names.ignore_fn_count)
         options.ignore = is_ignored;
     options.ignore_context = process;
     process->massif = massif_new(&options);
@@ -98,52 +90,58 @@ static void start_massif(struct process *process) {
     heap_source_add(process->source, &sink);
 }
 
-// Opens the file that the tool's option names, for writing. -1 after a message; *path is to be
-// freed.
-static int open_out_file(int pid, char **path) {
+// Opens the file that the tool's option names, for writing; with a number at the end unless that is
+// 0. -1 after a message; *path is to be freed.
+static int open_out_file(int pid, unsigned number, char **path) {
     char *reason = NULL;
-    *path = template_expand(settings()->out_file, pid, 0, &reason);
+    *path = template_expand(heap_settings()->out_file, pid, 0, &reason);
     int fd = -1;
+    if (*path && number) {
+        struct text numbered = {0};
+        text_format(&numbered, "%s.%u", *path, number);
+        free(*path);
+        *path = text_take(&numbered);
+    }
     if (*path)
         fd = fd_move_high(open(*path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
     if (fd < 0)
-        log_complain("cannot write '%s': %s", *path ? *path : settings()->out_file,
+        log_complain("cannot write '%s': %s", *path ? *path : heap_settings()->out_file,
                      *path ? strerror(errno) : reason);
     free(reason);
     return fd;
 }
 
-static void report_massif(struct process *process) {
+char *heap_write_massif(struct heap_process *process, unsigned number) {
     char *path;
-    int fd = open_out_file(process->pid, &path);
+    int fd = open_out_file(process->pid, number, &path);
     FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (!file) {
         free(path);
-        return;
+        return NULL;
     }
     struct text command = {0};
     present_command(&command, (const char *const *)request->argv);
     massif_out(file, process->massif, &process->stacks, process->names,
                &(struct massif_out_options){
-                   .description = settings()->description,
+                   .description = heap_settings()->description,
                    .command = command.bytes,
-                   .time_unit = settings()->massif.time_unit,
-                   .threshold = settings()->threshold,
+                   .time_unit = heap_settings()->massif.time_unit,
+                   .threshold = heap_settings()->threshold,
                });
     text_free(&command);
     bool failed = ferror(file);
     if (fclose(file) != 0 || failed)
         log_complain("cannot write '%s': %s", path, strerror(errno));
-    free(path);
+    return path;
 }
 
 // ---- recordings ----
 
-static void start_recording(struct process *process) {
+static void start_recording(struct heap_process *process) {
     struct heap_sink sink;
     summary_sink(&process->summary, &sink);
     heap_source_add(process->source, &sink);
-    int fd = open_out_file(process->pid, &process->path);
+    int fd = open_out_file(process->pid, 0, &process->path);
     if (fd < 0)
         return;
     struct text command = {0};
@@ -159,11 +157,11 @@ static void start_recording(struct process *process) {
 }
 
 static void show_line(void *context, const char *text) {
-    struct process *process = context;
+    struct heap_process *process = context;
     log_print(process->pid, LOG_USER, text);
 }
 
-static void report_recording(struct process *process) {
+static void report_recording(struct heap_process *process) {
     struct heap_source_counts counts = heap_source_counts(process->source);
     struct recording_end end = {
         .time = process->summary.time, .missed = counts.missed, .unknown = counts.unknown};
@@ -176,8 +174,8 @@ static void report_recording(struct process *process) {
         return;
     heap_text(&process->summary, process->names,
               &(struct heap_text_options){
-                  .top = settings()->top,
-                  .callers = settings()->names.text.callers,
+                  .top = heap_settings()->top,
+                  .callers = heap_settings()->names.text.callers,
               },
               show_line, process);
     if (process->writer)
@@ -210,7 +208,7 @@ static bool parse_stat(char *text, uint64_t *minor, uint64_t *major, uint64_t *p
     return true;
 }
 
-static void take_sample(struct process *process, uint64_t now) {
+static void take_sample(struct heap_process *process, uint64_t now) {
     char text[1024];
     uint64_t minor = 0, major = 0, pages = 0;
     ssize_t size = process->stat >= 0 ? pread(process->stat, text, sizeof text - 1, 0) : -1;
@@ -239,7 +237,7 @@ static uint64_t monotonic(void) {
 }
 
 void heap_attach(int pid, int fd, uint64_t size) {
-    if (!request || !settings()->tool) {
+    if (!request || !heap_settings()->tool) {
         close(fd);
         return;
     }
@@ -251,11 +249,11 @@ void heap_attach(int pid, int fd, uint64_t size) {
         return;
     }
     main_seen |= pid == main_pid;
-    struct process *process = base_allocate(sizeof *process);
-    *process = (struct process){
+    struct heap_process *process = base_allocate(sizeof *process);
+    *process = (struct heap_process){
         .pid = pid, .source = source, .stat = open_stat(pid), .attached = monotonic()};
-    process->names = heap_names_new(symbols, pid, &settings()->names);
-    if (settings()->tool == HEAP_TOOL_MASSIF)
+    process->names = heap_names_new(symbols, pid, &heap_settings()->names);
+    if (heap_settings()->tool == HEAP_TOOL_MASSIF)
         start_massif(process);
     else
         start_recording(process);
@@ -264,7 +262,7 @@ void heap_attach(int pid, int fd, uint64_t size) {
 }
 
 void heap_map(int pid, uint64_t start, uint64_t end, uint64_t offset, const char *path) {
-    struct process *process = find(pid);
+    struct heap_process *process = find(pid);
     if (!process)
         return;
     struct heap_mapping mapping = {.start = start, .end = end, .offset = offset, .path = path};
@@ -279,7 +277,7 @@ void heap_map(int pid, uint64_t start, uint64_t end, uint64_t offset, const char
     heap_source_mapping(process->source, &mapping);
 }
 
-static void complain_if_broken(struct process *process, bool was) {
+static void complain_if_broken(struct heap_process *process, bool was) {
     if (!was && heap_source_broken(process->source))
         log_complain("process %d has damaged what it shares with Quern; it is recorded up to there",
                      process->pid);
@@ -315,7 +313,7 @@ int64_t heap_timeout(void) {
     return process_count ? next_wait : -1;
 }
 
-static void say_what_was_seen(struct process *process) {
+static void say_what_was_seen(struct heap_process *process) {
     struct heap_source_counts counts = heap_source_counts(process->source);
     if (log_shows(1))
         log_format(process->pid, LOG_DEBUGGING,
@@ -329,7 +327,7 @@ static void say_what_was_seen(struct process *process) {
                    (unsigned long long)counts.missed);
 }
 
-static void free_process(struct process *process) {
+static void free_process(struct heap_process *process) {
     if (process->massif)
         massif_free(process->massif);
     if (process->stat >= 0)
@@ -343,7 +341,7 @@ static void free_process(struct process *process) {
 }
 
 void heap_finish(int pid) {
-    struct process *process = find(pid);
+    struct heap_process *process = find(pid);
     if (!process)
         return;
     bool was = heap_source_broken(process->source);
@@ -352,7 +350,7 @@ void heap_finish(int pid) {
     heap_source_end(process->source);
     say_what_was_seen(process);
     if (process->massif)
-        report_massif(process);
+        free(heap_write_massif(process, 0));
     else
         report_recording(process);
     for (size_t i = 0; i < process_count; i++) {
@@ -371,7 +369,7 @@ void heap_finish_all(void) {
 
 void heap_finish_main(void) {
     heap_finish(main_pid);
-    if (settings()->tool && !main_seen)
+    if (heap_settings()->tool && !main_seen)
         log_print(main_pid, LOG_USER,
                   "The program was not recorded: it is statically linked, or was started in a way\n"
                   "that does not allow LD_PRELOAD");

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "base/text.h"
 #include "supervisor/supervisor.h"
 
 // Once, before the main process runs. Does nothing for tools that translate.
@@ -24,5 +25,8 @@ void heap_finish(int pid);
 void heap_finish_all(void);
 // The main process has ended: says so if it was never recorded.
 void heap_finish_main(void);
+
+// What somebody asks for by quern ctl. False: it is nothing that heap tools do; else the answer.
+bool heap_wish(const char *wish, struct text *answer);
 
 #endif

@@ -34,6 +34,13 @@ void stop_after(long seconds) {
     deadline = now_ms() + (int64_t)seconds * 1000;
 }
 
+void stop_now(void) {
+    planned = true;
+    if (next_step == STEP_NONE)
+        next_step = STEP_INTERRUPT;
+    deadline = now_ms();
+}
+
 int stop_timeout(void) {
     if (next_step == STEP_NONE || next_step == STEP_DONE)
         return -1;

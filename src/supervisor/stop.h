@@ -1,6 +1,6 @@
 // Ending the target before it ends by itself, politely first.
 //
-//   --duration       SIGINT, after a grace SIGTERM, after another SIGKILL
+//   --duration, ctl  SIGINT, after a grace SIGTERM, after another SIGKILL
 //   second Ctrl+C    SIGTERM, after a grace SIGKILL
 //   third            SIGKILL
 //
@@ -13,6 +13,8 @@
 
 // Starts the clock of --duration (0: never).
 void stop_after(long seconds);
+// As if --duration had run out now.
+void stop_now(void);
 // Milliseconds until stop_tick has something to do; -1: nothing to wait for.
 int stop_timeout(void);
 // Sends what is due.

@@ -1,0 +1,40 @@
+// The inside of heap.h, shared by heap.c (what is made of a process), heap_wishes.c (quern ctl) and
+// heap_leaks.c (the search for leaks). Nobody else includes this.
+#ifndef QUERN_SUPERVISOR_HEAP_PARTS_H
+#define QUERN_SUPERVISOR_HEAP_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "profile/massif.h"
+#include "profile/recording.h"
+#include "profile/stacks.h"
+#include "profile/summary.h"
+#include "supervisor/heap_source.h"
+#include "supervisor/supervisor.h"
+
+// A recorded process.
+struct heap_process {
+    int pid;
+    struct heap_source *source;
+    struct stacks stacks; // of tool massif; the summary has those of tool heap
+    struct heap_names *names;
+    struct massif *massif;           // of tool massif
+    struct recording_writer *writer; // of tool heap, as is the summary
+    struct summary summary;
+    char *path;                     // of the recording
+    int stat;                       // /proc/PID/stat, open; -1: not
+    uint64_t attached, next_sample; // nanoseconds, of CLOCK_MONOTONIC
+    unsigned files;                 // written on demand
+};
+
+// ---- heap.c ----
+
+const struct heap_settings *heap_settings(void);
+size_t heap_process_count(void);
+struct heap_process *heap_process_at(size_t index);
+// Writes massif's file as of now; its name gets `.number` at the end unless that is 0. The name, to
+// be freed; NULL after a message.
+char *heap_write_massif(struct heap_process *process, unsigned number);
+
+#endif
