@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -24,8 +25,7 @@
 enum { PROC_MAGIC = 0x9fa0 };
 
 static bool is_own(int fd) {
-    return fd >= 0 &&
-           (fd == process.wire_fd || fd == process.config_fd || fd == process.ones_fd);
+    return fd >= 0 && (fd == process.wire_fd || fd == process.config_fd || fd == process.ones_fd);
 }
 
 // Moves a descriptor to the highest free number at or below `from`.
@@ -124,6 +124,37 @@ long sys_open(long number, struct sys_arguments *args) {
 
 long sys_openat(long number, struct sys_arguments *args) {
     return open_with_path(number, args, 1);
+}
+
+// The file that was given for /proc/self/maps says of itself what the real one would: the C library
+// chooses the size of its buffer by that.
+static bool is_maps_file(int fd) {
+    struct stat status;
+    char link[32], name[64];
+    if (fstat(fd, &status) != 0 || status.st_nlink || !S_ISREG(status.st_mode))
+        return false;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, name, sizeof name - 1);
+    name[length < 0 ? 0 : length] = 0;
+    return strcmp(name, "/memfd:" MAPS_FILE " (deleted)") == 0;
+}
+
+long sys_fstat(long number, struct sys_arguments *args) {
+    if (!is_maps_file(args->a[0]))
+        return sys_pass(number, args);
+    struct sys_arguments real = {{(uint64_t) "/proc/self/maps", args->a[1]}};
+    return sys_pass(SYS_stat, &real);
+}
+
+long sys_fstat_at(long number, struct sys_arguments *args) {
+    unsigned flags = number == SYS_statx ? 2 : 3;
+    char first;
+    if (args->a[flags] & AT_EMPTY_PATH && target_read(&first, args->a[1], 1) == 0 && !first &&
+        is_maps_file(args->a[0])) {
+        args->a[1] = (uint64_t) "/proc/self/maps";
+        args->a[flags] &= ~(uint64_t)AT_EMPTY_PATH;
+    }
+    return pass_with_path(number, args, 1);
 }
 
 static long readlink_special(long number, struct sys_arguments *args, unsigned first) {

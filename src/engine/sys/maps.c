@@ -133,7 +133,7 @@ static void write_target_maps(FILE *out, struct maps *maps) {
 
 int maps_of_target(void) {
     struct maps maps;
-    int fd = memfd_create("maps", MFD_CLOEXEC);
+    int fd = memfd_create(MAPS_FILE, MFD_CLOEXEC);
     if (fd < 0)
         return -errno;
     FILE *out = fdopen(dup(fd), "w");

@@ -34,7 +34,9 @@ struct mapped_code {
 void maps_for_each_code(uint64_t start, uint64_t end,
                         void (*fn)(const struct mapped_code *, void *), void *argument);
 
-// A file with the target's own mappings in the form of /proc/self/maps; a descriptor or -errno.
+// A memory file with the target's own mappings in the form of /proc/self/maps; a descriptor or
+// -errno.
+#define MAPS_FILE "quern-maps"
 int maps_of_target(void);
 
 #endif

@@ -1,8 +1,9 @@
 // System calls of the target.
 //
 // Most go to the kernel as they are, straight from the cache where possible. Those that
-// concern the engine (memory map, signals, threads, processes, a few files of /proc, the engine's own descriptors) have a handler in the table of
-// sys.c. A handler returns what the kernel would, or SYS_DONE when it has set the registers itself.
+// concern the engine (memory map, signals, threads, processes, a few files of /proc, the engine's
+// own descriptors) have a handler in the table of sys.c. A handler returns what the kernel would,
+// or SYS_DONE when it has set the registers itself.
 #ifndef QUERN_ENGINE_SYS_H
 #define QUERN_ENGINE_SYS_H
 
@@ -36,7 +37,7 @@ sys_handler sys_clone, sys_clone3, sys_fork, sys_vfork, sys_exit, sys_exit_group
 sys_handler sys_execve, sys_execveat;
 // files.c
 sys_handler sys_open, sys_openat, sys_readlink, sys_readlinkat, sys_close, sys_close_range,
-    sys_dup2, sys_dup3, sys_getdents64, sys_with_path, sys_with_path_at;
+    sys_dup2, sys_dup3, sys_getdents64, sys_with_path, sys_with_path_at, sys_fstat, sys_fstat_at;
 
 // files.c: keeps the engine's descriptors out of the target's way.
 void files_init(void);

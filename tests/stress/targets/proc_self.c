@@ -7,6 +7,8 @@
 #include <link.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 
 static char *slurp(const char *path, size_t *length) {
     size_t capacity = 1 << 20, n = 0;
@@ -59,6 +61,23 @@ static void identity(char **argv) {
     CHECK(getauxval(AT_PAGESZ) == PAGE && getauxval(AT_RANDOM) != 0);
     CHECK(getauxval(AT_PHNUM) > 3 && getauxval(AT_PHDR) != 0);
     printf("platform %s entry %d\n", (char *)getauxval(AT_PLATFORM), getauxval(AT_ENTRY) != 0);
+}
+
+// The file of mappings is like all of /proc, whatever way one asks.
+static void status_of_maps(void) {
+    struct stat plain, by_path;
+    struct statx extended;
+    int fd = open("/proc/self/maps", O_RDONLY);
+    CHECK(fd >= 0 && stat("/proc/self/maps", &by_path) == 0);
+    CHECK(syscall(SYS_fstat, fd, &plain) == 0);
+    CHECK(plain.st_ino == by_path.st_ino && plain.st_dev == by_path.st_dev);
+    CHECK(fstatat(fd, "", &plain, AT_EMPTY_PATH) == 0);
+    CHECK(plain.st_ino == by_path.st_ino);
+    CHECK(statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &extended) == 0);
+    printf("maps %o %ld %ld, %o %ld %u\n", plain.st_mode, (long)plain.st_size,
+           (long)plain.st_blksize, extended.stx_mode, (long)extended.stx_size,
+           extended.stx_blksize);
+    close(fd);
 }
 
 static int static_variable = 4;
@@ -114,6 +133,7 @@ int main(int argc, char **argv) {
     }
     identity(argv);
     maps();
+    status_of_maps();
     int modules = 0;
     dl_iterate_phdr(count_phdr, &modules);
     printf("modules %d\n", modules);
