@@ -68,10 +68,10 @@ struct task {
     uint64_t store_back;    // where to go on after a first store (cache_gate_store)
     uint64_t stack_start;   // of the stack that the thread was started on
     bool any_hidden;        // a hidden unit may be undefined (cache/version.h)
-    bool with_hidden;       // the next block is to be of a version that knows which
     _Alignas(64) uint8_t tool_memory[4096]; // the tool's state, where it fits
 
     // The rest is for C code only.
+    uint64_t wanted_units; // the next block is to be of a version for these (cache/version.h)
     uint16_t fs_selector, gs_selector; // what the target has loaded; 0 as a rule
     int pid, tid;                      // pid: of the process, the child's in a vfork child
     int number;                        // as reports name threads; the lowest that is free, from 1

@@ -128,6 +128,15 @@ void shadow_set_bits(uint64_t address, uint8_t bits) {
     *engine_shadow_byte(address) = bits;
 }
 
+// Always the closer look.
+bool shadow_read_bits(uint64_t address, unsigned size, void *bits) {
+    return false;
+}
+
+bool shadow_write_bits(uint64_t address, unsigned size, const void *bits) {
+    return false;
+}
+
 void shadow_make_defined(uint64_t start, size_t size) {
     for (size_t i = 0; i < size; i++)
         *engine_shadow_byte(start + i) = 0;

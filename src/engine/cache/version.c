@@ -72,12 +72,10 @@ uint64_t version_hidden_units(void) {
     return undefined_units(TOOL_UNIT_X87 & ~7u, TOOL_UNITS) & HIDDEN_UNITS;
 }
 
-unsigned version_of_thread(bool forced, bool with_hidden) {
+unsigned version_of_thread(bool forced, uint64_t more) {
     if (!tool->shadows)
         return 0;
-    uint64_t units = undefined_units(0, TOOL_UNITS);
-    if (!with_hidden && !forced)
-        units &= ~HIDDEN_UNITS;
+    uint64_t units = (undefined_units(0, TOOL_UNITS) & ~HIDDEN_UNITS) | more;
     if (!units && !forced)
         return 0;
     cache_lock();

@@ -4,8 +4,8 @@
 //
 // Vector, mask and x87 registers are *hidden units*: most code does not touch them, and it would be
 // a pity to have versions of it for each that happens to be undefined. So exits never tell of them.
-// A block that touches one looks at its head whether any is undefined (task.any_hidden), and only
-// then finds out which, and goes on in the version for those.
+// A block that touches some looks at its head whether any of them is undefined, and goes on in the
+// version for those; those that it overwrites before it reads them it just calls defined.
 //
 // A version is named by a small number; 0 is the usual one, for which all registers are defined. A
 // version whose set is larger serves as well: when numbers run out, everything may be undefined,
@@ -34,7 +34,8 @@ unsigned version_number(uint64_t units, bool forced);
 struct version version_get(unsigned number);
 unsigned version_find(uint64_t units, bool forced); // NO_VERSION: there is none yet
 uint64_t version_hidden_units(void);                // of the calling thread, that are undefined
-// The calling thread's, from what its registers hold. Takes the cache lock where it must.
-unsigned version_of_thread(bool forced, bool with_hidden);
+// For the registers of the calling thread that are undefined and not hidden, and for some more. Takes
+// the cache lock where it must.
+unsigned version_of_thread(bool forced, uint64_t more);
 
 #endif

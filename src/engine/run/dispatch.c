@@ -222,8 +222,7 @@ static bool handle_exit(const struct link *link) {
     case EXIT_BREAKPOINT:
         signal_raise(SIGTRAP, SI_KERNEL, 0, TRAP_BREAKPOINT, 0);
         return false;
-    case EXIT_HIDDEN:
-        self->with_hidden = true;
+    case EXIT_HIDDEN: // wanted_units are set
         return false;
     case EXIT_RAISED:
         replacement_raised(self->pc);
@@ -264,7 +263,8 @@ static bool run_one(unsigned version, bool *pushes_flags) {
         get_block(self->pc, version); // raises the fault, or makes room
         return false;
     }
-    self->unredirected = self->forced = self->with_hidden = false;
+    self->unredirected = self->forced = false;
+    self->wanted_units = 0;
     self->entry = CACHE_START + block->code + block->direct_entry;
     return true;
 }
@@ -284,7 +284,7 @@ static bool follow_exit(uint32_t reason) {
 // The target has set the trap flag: one instruction, then a trap.
 static void run_single(void) {
     bool pushes_flags;
-    if (!run_one(version_of_thread(self->forced, true), &pushes_flags))
+    if (!run_one(version_of_thread(self->forced, version_hidden_units()), &pushes_flags))
         return;
     uint32_t reason = enter();
     if (reason == EXIT_LINK && pushes_flags)
@@ -296,7 +296,7 @@ static void run_single(void) {
 // A wrapper calls what it wraps: the first instruction of that is run alone, past the redirection.
 static void run_unredirected(void) {
     bool unused;
-    if (run_one(version_of_thread(self->forced, true), &unused))
+    if (run_one(version_of_thread(self->forced, version_hidden_units()), &unused))
         follow_exit(enter());
 }
 
@@ -323,14 +323,15 @@ void run_task(void) {
         }
         unsigned version = link ? link->version
                            : indirect ? self->exit_version
-                                      : version_of_thread(self->forced, self->with_hidden);
+                                      : version_of_thread(self->forced, self->wanted_units);
         struct block *block = get_block(self->pc, version);
         if (!block) {
             link = NULL; // may be stale
             indirect = false;
             continue;
         }
-        self->forced = self->with_hidden = false;
+        self->forced = false;
+        self->wanted_units = 0;
         connect(link, indirect, block, epoch);
         link = NULL;
         indirect = false;

@@ -66,6 +66,15 @@ struct checked_store {
     uint8_t *back;
 };
 
+// A look at hidden units at the head of the block (cache/version.h), and its way when some are
+// undefined.
+struct hidden_check {
+    uint64_t units; // 0: there is none
+    uint8_t *jump;  // after the rel32 that leads there
+    uint8_t *back;
+    bool spills; // rcx is spilled on the way
+};
+
 struct builder {
     struct emitter e;
     uint8_t *begin; // where the block's code starts
@@ -85,6 +94,7 @@ struct builder {
     const struct insn *rest; // what the block still has, from the instruction at pc on
     unsigned rest_count;
     unsigned state_count, exit_count, detour_count, store_count;
+    struct hidden_check hidden;
     struct detour detours[BLOCK_INSTRUCTIONS * 6];
     struct checked_store stores[BLOCK_INSTRUCTIONS];
     struct block_state states[BLOCK_INSTRUCTIONS * 16];
@@ -134,7 +144,7 @@ void checks_operand(struct builder *, struct insn *, const ZydisDecodedOperand *
 void checks_replace(struct builder *, const struct hooked_function *);
 // After the block: the ways of stores whose checks have failed.
 void checks_end(struct builder *);
-// At the head of a version with registers that may be undefined: over to another if fewer are.
+// At the head: over to another version if other registers are undefined than this one is for.
 void checks_head(struct builder *, unsigned count);
 // A return has just released the size bytes below rsp.
 void checks_return(struct builder *, uint64_t pc, unsigned size);

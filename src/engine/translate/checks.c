@@ -226,6 +226,7 @@ void checks_end(struct builder *b) {
         memcpy(back, &here, 4);
         emit_jump(e, (uint64_t)store->back);
     }
+    follow_end(b);
 }
 
 // ---- what is written without a look ------------------------------------------------------------

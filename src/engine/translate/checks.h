@@ -26,6 +26,8 @@ void follow_define_overwritten(struct builder *, struct insn *);
 void follow_forget_dead(struct builder *, const struct insn *);
 // If all of these units are defined, over to the version of `target` for which the rest may not be.
 void follow_if_defined(struct builder *, uint64_t units, uint64_t target);
+// After the block: the way on when hidden units are undefined at its head.
+void follow_end(struct builder *);
 
 // ---- release.c ----
 

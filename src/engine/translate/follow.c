@@ -120,22 +120,6 @@ void emit_gate_begin(struct emitter *e) {
     emit_spill(e, RDI);
 }
 
-// Units that the block overwrites before it reads them, whatever way it goes.
-static uint64_t overwritten_units(const struct builder *b, unsigned count) {
-    uint64_t read = 0, overwritten = 0;
-    for (unsigned i = 0; i < count; i++) {
-        struct insn *insn = (struct insn *)&b->all[i];
-        if (insn->z.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE ||
-            insn->z.mnemonic == ZYDIS_MNEMONIC_SYSCALL)
-            break;
-        insn_operands(insn);
-        struct tool_units units = units_of(insn);
-        read |= units.reads & ~overwritten;
-        overwritten |= units.kills & ~read;
-    }
-    return overwritten;
-}
-
 static bool touches_hidden(const ZydisDecodedOperand *operand) {
     if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY)
         return operand->mem.type == ZYDIS_MEMOP_TYPE_VSIB;
@@ -164,10 +148,45 @@ static bool uses_hidden_units(struct insn *insn) {
     }
 }
 
+enum { CLEARED_AT_HEAD = 4, LOOKED_AT_SINGLY = 6 };
+
+// What a block does to the units that are undefined at its head, whatever way it goes.
+struct head_units {
+    uint64_t overwritten; // before they are read
+    uint64_t hidden;      // hidden ones that it touches in another way
+};
+
+static struct head_units head_units(const struct builder *b, unsigned count) {
+    struct head_units head = {0};
+    uint64_t read = 0;
+    bool branched = false;
+    for (unsigned i = 0; i < count; i++) {
+        struct insn *insn = (struct insn *)&b->all[i];
+        branched |= insn->z.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE ||
+                    insn->z.mnemonic == ZYDIS_MNEMONIC_SYSCALL;
+        insn_operands(insn);
+        struct tool_units units = units_of(insn);
+        uint64_t touched = (units.reads | units.writes | units.kills) & HIDDEN_UNITS;
+        if (!touched && uses_hidden_units(insn))
+            touched = HIDDEN_UNITS;
+        if (!branched) {
+            read |= (units.reads | (touched & ~units.kills)) & ~head.overwritten;
+            uint64_t kills = units.kills & ~read;
+            if (__builtin_popcountl((head.overwritten | kills) & HIDDEN_UNITS) > CLEARED_AT_HEAD)
+                kills &= ~HIDDEN_UNITS;
+            head.overwritten |= kills;
+        }
+        head.hidden |= touched & ~head.overwritten;
+        read |= head.hidden;
+    }
+    return head;
+}
+
 // A block that touches hidden units.
 struct hidden_site {
     uint64_t pc;
     unsigned version;
+    uint64_t units;     // that matter to it
     struct block *last; // where it went on last
     uint64_t exit;      // code that leaves the block for the version that is not there yet
 };
@@ -177,27 +196,86 @@ __attribute__((target("general-regs-only"))) static void run_hidden(void *argume
     uint64_t units = version_hidden_units();
     self->entry = 0;
     self->any_hidden = units != 0;
+    units &= site->units;
     if (!units)
         return;
-    units |= version_get(site->version).units;
+    struct version from = version_get(site->version);
+    units |= from.units;
     struct block *block = __atomic_load_n(&site->last, __ATOMIC_ACQUIRE);
     if (!block || block->dead || version_get(block->version).units != units) {
-        unsigned version = version_find(units, false);
+        unsigned version = version_find(units, from.forced);
         block = version == NO_VERSION ? NULL : block_find(site->pc, version);
         __atomic_store_n(&site->last, block, __ATOMIC_RELEASE);
     }
     self->entry = block ? CACHE_START + block->code + block->direct_entry : site->exit;
+    if (!block) {
+        self->wanted_units = units;
+        self->forced = from.forced;
+    }
 }
 
-static void emit_hidden_check(struct builder *b) {
+// To the end of the code if the byte is not 0; rcx is spilled.
+static uint8_t *emit_look(struct emitter *e, unsigned field) {
+    emit_bytes(e, (uint8_t[]){0x64, 0x0f, 0xb6}, 3); // movzx ecx, byte fs:[field]
+    emit_task_operand(e, RCX, field);
+    emit_bytes(e, (uint8_t[]){0xe3, 5}, 2); // jrcxz past the jmp
+    emit8(e, 0xe9);                         // jmp
+    emit32(e, 0);
+    return e->at;
+}
+
+// Over to another version, out of line, if some of the units are undefined.
+static void emit_hidden_check(struct builder *b, unsigned count, uint64_t units) {
     struct emitter *e = &b->e;
+    unsigned field = units & (units - 1) ? TASK_ANY_HIDDEN : unit_field(__builtin_ctzl(units));
+    b->hidden = (struct hidden_check){.units = units};
+    b->rest = b->all;
+    b->rest_count = count;
+    if (builder_flags_are_dead(b)) {
+        emit_bytes(e, (uint8_t[]){0x64, 0x80}, 2); // cmp byte fs:[field], 0
+        emit_task_operand(e, 7, field);
+        emit8(e, 0);
+        emit_bytes(e, (uint8_t[]){0x0f, 0x85}, 2); // jne
+        emit32(e, 0);
+        b->hidden.jump = e->at;
+    } else {
+        b->hidden.spills = true;
+        emit_spill(e, RCX);
+        builder_state(b, STATE_WITHIN, 1u << RCX);
+        b->hidden.jump = emit_look(e, field);
+        emit_unspill(e, RCX);
+    }
+    b->hidden.back = e->at;
+}
+
+static void land(uint8_t *jump, const struct emitter *e) {
+    uint32_t distance = e->at - jump;
+    memcpy(jump - 4, &distance, 4);
+}
+
+void follow_end(struct builder *b) {
+    const struct hidden_check *check = &b->hidden;
+    struct emitter *e = &b->e;
+    if (!check->units)
+        return;
     struct hidden_site *site = block_memory(sizeof *site);
-    emit_spill(e, RCX);
+    uint8_t *found[LOOKED_AT_SINGLY];
+    unsigned looks = 0;
+    b->pc = b->start;
+    b->units = version_get(b->version).units;
+    builder_state(b, STATE_WITHIN, check->spills ? 1u << RCX : 0);
+    land(check->jump, e);
+    if (!check->spills)
+        emit_spill(e, RCX);
     builder_state(b, STATE_WITHIN, 1u << RCX);
-    emit_bytes(e, (uint8_t[]){0x64, 0x0f, 0xb6}, 3); // movzx ecx, byte fs:[any_hidden]
-    emit_task_operand(e, RCX, TASK_ANY_HIDDEN);
-    emit_bytes(e, (uint8_t[]){0xe3, 0}, 2); // jrcxz
-    uint8_t *none = e->at;
+    if (__builtin_popcountl(check->units) <= LOOKED_AT_SINGLY) {
+        for (uint64_t rest = check->units; rest; rest &= rest - 1)
+            found[looks++] = emit_look(e, unit_field(__builtin_ctzl(rest)));
+        emit_unspill(e, RCX);
+        emit_jump(e, (uint64_t)check->back);
+    }
+    for (unsigned i = 0; i < looks; i++)
+        land(found[i], e);
     emit_unspill(e, RCX);
     emit_gate_begin(e);
     builder_state(b, STATE_WITHIN, 1u << RDI | 1u << RSP);
@@ -207,37 +285,33 @@ static void emit_hidden_check(struct builder *b) {
     builder_state(b, STATE_WITHIN, 1u << RCX);
     emit_load_field(e, RCX, TASK_ENTRY);
     emit_bytes(e, (uint8_t[]){0xe3, 0}, 2); // jrcxz
-    uint8_t *false_alarm = e->at;
+    uint8_t *none = e->at;
     emit_unspill(e, RCX);
     emit_bytes(e, (uint8_t[]){0x64, 0xff}, 2); // jmp fs:[entry]
     emit_task_operand(e, 4, TASK_ENTRY);
-    *site = (struct hidden_site){.pc = b->start, .version = b->version, .exit = emit_address(e)};
+    *site = (struct hidden_site){
+        .pc = b->start, .version = b->version, .units = check->units, .exit = emit_address(e)};
     builder_exit_inline(b, EXIT_HIDDEN, b->start);
-    b->ended = false;
     none[-1] = e->at - none;
-    false_alarm[-1] = e->at - false_alarm;
     emit_unspill(e, RCX);
+    emit_jump(e, (uint64_t)check->back);
 }
 
 void checks_head(struct builder *b, unsigned count) {
-    if (b->units & HIDDEN_UNITS)
-        return; // made for exactly these
+    struct head_units head = head_units(b, count);
+    uint64_t dead = head.overwritten & b->units;
     builder_state(b, STATE_CLEAN, 0);
-    uint64_t dead = b->units ? overwritten_units(b, count) & b->units : 0;
-    if (dead) { // the version without them does
+    if (!b->force && dead && !(b->units & HIDDEN_UNITS)) { // the version without them does
         emit_define(&b->e, dead);
         b->units &= ~dead;
         builder_jump_exit(b, b->start);
         return;
     }
-    if (b->units)
+    if (!b->force && b->units && !(b->units & HIDDEN_UNITS))
         follow_if_defined(b, b->units, b->start);
-    for (unsigned i = 0; i < count; i++) {
-        if (uses_hidden_units((struct insn *)&b->all[i])) {
-            emit_hidden_check(b);
-            return;
-        }
-    }
+    emit_define(&b->e, head.overwritten & HIDDEN_UNITS & ~b->units);
+    if (head.hidden & ~b->units)
+        emit_hidden_check(b, count, head.hidden & ~b->units);
 }
 
 #define UNIT(number) (1ul << (number))

@@ -218,7 +218,7 @@ static void translate_body(struct builder *b, const struct code_bytes *code, uns
         builder_exit_inline(b, EXIT_REPLACED, b->start);
         return;
     }
-    if (tool->shadows && !b->force)
+    if (tool->shadows)
         checks_head(b, count);
     for (unsigned i = 0; i < count && !b->ended; i++) {
         b->rest = &insns[i];
@@ -278,6 +278,7 @@ static struct block *translate(const struct code_bytes *code, unsigned number, u
     b->force = version.forced;
     b->unredirected = unredirected;
     b->ended = b->together = false;
+    b->hidden.units = 0;
     b->state_count = b->exit_count = b->detour_count = b->store_count = 0;
     unsigned guest_size;
     unsigned count = decode_block(code, most, &guest_size);

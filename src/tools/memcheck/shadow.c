@@ -163,7 +163,8 @@ void shadow_assume_nothing(void) {
 static bool is_missing(uint64_t start, size_t size) {
     if (__builtin_expect(!missing.active, true))
         return false;
-    return missing.all || (start / PAGE <= missing.page && (start + size - 1) / PAGE >= missing.page);
+    return missing.all ||
+           (start / PAGE <= missing.page && (start + size - 1) / PAGE >= missing.page);
 }
 
 // ---- one byte ----------------------------------------------------------------------------------
@@ -201,6 +202,77 @@ void shadow_set_bits(uint64_t address, uint8_t bits) {
     if (bits == SHADOW_NOACCESS && !remember_lookalike(address))
         bits = SHADOW_UNDEFINED;
     *shadow_of(address) = bits;
+}
+
+// ---- some bytes --------------------------------------------------------------------------------
+
+// Whether a byte of the word is SHADOW_NOACCESS.
+static bool may_be_noaccess(uint64_t word) {
+    const uint64_t ones = 0x0101010101010101;
+    uint64_t zero = word ^ ones * SHADOW_NOACCESS;
+    return (zero - ones) & ~zero & ones * 0x80;
+}
+
+static unsigned piece_of(unsigned size) {
+    return size >= 8 ? 8 : size >= 4 ? 4 : size >= 2 ? 2 : 1;
+}
+
+static uint64_t get_piece(const uint8_t *at, unsigned piece) {
+    uint64_t word = 0;
+    if (piece == 8)
+        __builtin_memcpy(&word, at, 8);
+    else if (piece == 4)
+        __builtin_memcpy(&word, at, 4);
+    else
+        __builtin_memcpy(&word, at, piece == 2 ? 2 : 1);
+    return word;
+}
+
+static void put_piece(uint8_t *at, unsigned piece, uint64_t word) {
+    if (piece == 8)
+        __builtin_memcpy(at, &word, 8);
+    else if (piece == 4)
+        __builtin_memcpy(at, &word, 4);
+    else
+        __builtin_memcpy(at, &word, piece == 2 ? 2 : 1);
+}
+
+static bool is_plain_range(uint64_t address, unsigned size) {
+    if (missing.active || !tool_has_shadow(address, size) || is_below_stack(address))
+        return false;
+    const uint8_t *at = shadow_of(address);
+    for (unsigned i = 0, piece; i < size; i += piece) {
+        piece = piece_of(size - i);
+        if (may_be_noaccess(get_piece(at + i, piece)))
+            return false;
+    }
+    return true;
+}
+
+bool shadow_read_bits(uint64_t address, unsigned size, void *bits) {
+    if (!is_plain_range(address, size))
+        return false;
+    for (unsigned i = 0, piece; i < size; i += piece) {
+        piece = piece_of(size - i);
+        put_piece((uint8_t *)bits + i, piece, get_piece(shadow_of(address) + i, piece));
+    }
+    return true;
+}
+
+bool shadow_write_bits(uint64_t address, unsigned size, const void *bits) {
+    if (!shadow_undefined_values || !is_plain_range(address, size))
+        return false;
+    const uint8_t *from = bits;
+    for (unsigned i = 0, piece; i < size; i += piece) {
+        piece = piece_of(size - i);
+        if (may_be_noaccess(get_piece(from + i, piece)))
+            return false;
+    }
+    for (unsigned i = 0, piece; i < size; i += piece) {
+        piece = piece_of(size - i);
+        put_piece(shadow_of(address) + i, piece, get_piece(from + i, piece));
+    }
+    return true;
 }
 
 // ---- checks ------------------------------------------------------------------------------------

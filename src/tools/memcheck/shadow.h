@@ -61,5 +61,9 @@ enum shadow_verdict shadow_check_defined(uint64_t start, size_t size, uint64_t *
 bool shadow_state(uint64_t address, uint8_t *bits);
 // Sets the undefined bits of a byte that is addressable.
 void shadow_set_bits(uint64_t address, uint8_t bits);
+// The same for up to 64 bytes at once. False, and nothing is done, where some byte wants a closer
+// look: it is not addressable, or its bits look like that.
+bool shadow_read_bits(uint64_t address, unsigned size, void *bits);
+bool shadow_write_bits(uint64_t address, unsigned size, const void *bits);
 
 #endif

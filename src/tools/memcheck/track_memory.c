@@ -78,6 +78,8 @@ static bool may_be_partial(uint64_t address, unsigned size) {
 static void load_slowly(struct context *c, uint64_t address, unsigned size, uint8_t *bits) {
     unsigned missing = 0;
     bool origin_wanted = track_origins && !c->origin;
+    if (!origin_wanted && shadow_read_bits(address, size, bits))
+        return;
     for (unsigned i = 0; i < size; i++) {
         uint8_t byte = 0;
         if (!shadow_state(address + i, &byte)) {
@@ -135,6 +137,8 @@ void memory_check_write(struct context *c, uint64_t address, unsigned size) {
 void memory_store(struct context *c, uint64_t address, unsigned size, const void *bits) {
     const uint8_t *bytes = bits;
     uint8_t any = 0;
+    if (!track_origins && shadow_write_bits(address, size, bits))
+        return;
     memory_check_write(c, address, size);
     for (unsigned i = 0; i < size; i++) {
         uint8_t old;

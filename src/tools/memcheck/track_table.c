@@ -17,12 +17,12 @@ struct row {
     { .class = CLASS_LANES, .in_lane = lane, .out_lane = lane, .accumulates = true }
 
 static const struct row rows[] = {
+    {{.class = CLASS_MOVE, .copies = true},
+     "lddqu movapd movaps movdqa movdqa32 movdqa64 movdqu movdqu8 movdqu16 movdqu32 movdqu64 "
+     "movntdq movntdqa movntpd movntps movupd movups"},
     {MOVE(0, NONE),
-     "movapd movaps movd movddup movdqa movdqa32 movdqa64 movdqu movdqu8 movdqu16 movdqu32 "
-     "movdqu64 "
-     "movhlps movhpd movhps movlhps movlpd movlps movmskpd movmskps movntdq movntdqa movntpd "
-     "movntps movntsd movntss movntq movq movsd movsh movshdup movsldup movss movupd movups movw "
-     "lddqu pmovmskb movq2dq movdq2q"},
+     "movd movddup movhlps movhpd movhps movlhps movlpd movlps movmskpd movmskps movntsd movntss "
+     "movntq movq movsd movsh movshdup movsldup movss movw pmovmskb movq2dq movdq2q"},
     {MOVE(0, NONE),
      "broadcastf128 broadcastf32x2 broadcastf32x4 broadcastf32x8 broadcastf64x2 broadcastf64x4 "
      "broadcasti128 broadcasti32x2 broadcasti32x4 broadcasti32x8 broadcasti64x2 broadcasti64x4 "

@@ -62,6 +62,7 @@ struct vector_rule {
     uint8_t class;
     uint8_t in_lane, out_lane; // bits
     uint8_t control;
+    bool copies;      // nothing but a whole register, to or from memory or another one
     bool unary;       // of scalars: the first source lends its upper bits only
     bool keeps_upper; // of scalars: the destination keeps its upper bits
     bool accumulates; // the destination is a source as well (of instructions that name three)

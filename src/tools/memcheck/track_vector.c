@@ -229,6 +229,20 @@ void vector_run_move(struct context *c, const struct track *t) {
     set_moved(c, t, &frame, control);
 }
 
+// Whole registers to and from memory, and each other.
+static void run_copy(struct context *c, const struct track *t) {
+    const struct track_operand *to = &t->operands[0];
+    wide bits;
+    wide_bits(c, t, 1, bits);
+    if (to->kind == OPERAND_VECTOR) {
+        const uint64_t *old = c->shadow->vector[to->number];
+        bool keeps = t->is_legacy && c->shadow->undefined[TOOL_UNIT_VECTOR + to->number];
+        for (unsigned i = t->vector_size / 8u; i < WIDE_WORDS; i++)
+            bits[i] = keeps ? old[i] : 0;
+    }
+    wide_set_bits(c, t, 0, bits);
+}
+
 // ---- which is which ----
 
 static track_function *const class_functions[] = {
@@ -410,6 +424,8 @@ track_function *track_vector(struct track *t, const uint8_t *bytes,
     t->keeps_only = z->encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX && !rule.accumulates;
     if (z->encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX)
         describe_elements(t, name, z, operands);
+    if (rule.copies && !t->mask)
+        return run_copy;
     bool masked = rule.class == CLASS_MOVE_MASKED;
     if (run == vector_run_move) {
         t->stub = stub_make(t, bytes, z, masked ? STUB_MASKED : STUB_UNMASKED);
