@@ -15,7 +15,8 @@ static int usage(FILE *out, int status) {
           "  dump [WHY]  write what callgrind or cachegrind has counted since the last dump\n"
           "  zero        start counting from nought\n"
           "  snapshot    massif: take a detailed snapshot and write all there are; heap: write\n"
-          "              everything recorded so far\n",
+          "              everything recorded so far\n"
+          "  leaks       heap, massif: look for blocks that nobody points to any more\n",
           out);
     return status;
 }

@@ -39,10 +39,21 @@ const struct tool *option_tool(const struct option *option) {
     return NULL;
 }
 
+// Whether `word` (of `size` characters) is one of the words between bars.
+static bool among(const char *choices, const char *word, size_t size) {
+    while (choices && *choices) {
+        const char *end = strchrnul(choices, '|');
+        if ((size_t)(end - choices) == size && memcmp(choices, word, size) == 0)
+            return true;
+        choices = *end ? end + 1 : end;
+    }
+    return false;
+}
+
 bool option_serves(const struct option *option, const struct tool *tool) {
     const struct tool *owner = option_tool(option);
     return !owner || owner == tool ||
-           (option->also && tool && strcmp(option->also, tool->name) == 0);
+           (option->also && tool && among(option->also, tool->name, strlen(tool->name)));
 }
 
 const char *option_value_text(const struct option *option) {
@@ -146,17 +157,6 @@ bool option_given(const struct option_values *values, const char *name) {
 }
 
 // ---- checking ----
-
-// Whether `word` (of `size` characters) is one of the words between bars.
-static bool among(const char *choices, const char *word, size_t size) {
-    while (choices && *choices) {
-        const char *end = strchrnul(choices, '|');
-        if ((size_t)(end - choices) == size && memcmp(choices, word, size) == 0)
-            return true;
-        choices = *end ? end + 1 : end;
-    }
-    return false;
-}
 
 // "no, yes or full" from "no|yes|full".
 static void add_choices(struct text *out, const char *choices) {

@@ -65,7 +65,7 @@ struct option {
     const char *value; // how help calls the value; NULL: derived from the type
     const char *help;
     const char *why; // OPTION_NO_EFFECT: the reason
-    const char *also; // another tool that takes it
+    const char *also; // other tools that take it: "a|b"
 };
 
 struct tool {

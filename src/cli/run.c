@@ -103,6 +103,8 @@ static char **engine_options(const struct tool *tool, const struct option_values
     // XML has all details of leaks. The first of several values is the one that holds.
     if (tool->topic == TOPIC_MEMCHECK && option_yes(values, "xml"))
         lines[(*count)++] = base_copy("leak-check=full");
+    if (heap_tool_of(tool) && !option_given(values, "leak-check"))
+        lines[(*count)++] = base_copy("leak-check=no");
     for (size_t i = 0; i < option_count; i++) {
         const struct option *option = &option_table[i];
         if (option->local || option->state != OPTION_WORKS || !option_serves(option, tool))
@@ -210,6 +212,7 @@ static void choose_heap(const struct tool *tool, const struct option_values *val
         heap->top = (size_t)option_number(values, "top");
         heap->names.depth = HEAP_FRAMES_MAX;
     }
+    run_heap_leaks(values, &heap->leaks);
     heap->names.text = request->stacks;
     // Names are asked for at the end, when libraries may have been unloaded.
     request->symbols.keep_unmapped = true;

@@ -26,6 +26,20 @@ static unsigned leak_kinds(const char *list) {
     return kinds;
 }
 
+void run_heap_leaks(const struct option_values *values, struct heap_leak_settings *leaks) {
+    static const char *const names[] = {"stdstring", "length64", "newarray",
+                                        "multipleinheritance"};
+    leaks->check = !option_given(values, "leak-check") || is(values, "leak-check", "no")
+                       ? LEAK_CHECK_NO
+                   : is(values, "leak-check", "summary") ? LEAK_CHECK_SUMMARY
+                                                         : LEAK_CHECK_FULL;
+    leaks->show_kinds = leak_kinds(option_text(values, "show-leak-kinds"));
+    const char *list = option_text(values, "leak-check-heuristics");
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        if (strstr(list, names[i]) || strcmp(list, "all") == 0)
+            leaks->heuristics |= 1u << i;
+}
+
 static void choose_leaks(const struct option_values *values, struct findings_settings *findings,
                          bool xml) {
     findings->leak_check = is(values, "leak-check", "no")        ? LEAK_CHECK_NO

@@ -9,7 +9,7 @@ const struct verb verb_table[] = {
      "show costs of functions and lines, from callgrind.out and cachegrind.out", verb_annotate},
     {"export", "FILE --as FORMAT", "write a recording in the format of another program",
      verb_export},
-    {"ctl", "PID status|stop|dump|zero|snapshot", "ask a run that goes on for something", verb_ctl},
+    {"ctl", "PID status|stop|dump|zero|snapshot|leaks", "ask a run that goes on for something", verb_ctl},
     {"diff", "BEFORE AFTER", "compare two recordings: which stacks hold more", verb_diff},
     {"query", "FILE SQL", "ask a recording in SQL", verb_query},
 };

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 EXPORT void *malloc(size_t size);
@@ -16,6 +17,8 @@ EXPORT void *aligned_alloc(size_t alignment, size_t size);
 EXPORT void *valloc(size_t size);
 EXPORT void *pvalloc(size_t size);
 EXPORT int dlclose(void *handle);
+EXPORT void _exit(int status) __attribute__((noreturn));
+EXPORT void _Exit(int status) __attribute__((noreturn));
 
 static inline void *allocated(void *block, size_t size) {
     if (block && recorder_on())
@@ -126,4 +129,18 @@ int dlclose(void *handle) {
     if (recorder_on())
         modules_refresh();
     return result;
+}
+
+// exit() ends inside libc; this is for those who do without handlers.
+void _exit(int status) {
+    recorder_ready();
+    recorder_ending();
+    if (recorder_next.exit)
+        recorder_next.exit(status);
+    for (;;)
+        syscall(SYS_exit_group, status);
+}
+
+void _Exit(int status) {
+    _exit(status);
 }

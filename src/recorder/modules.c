@@ -37,6 +37,11 @@ bool modules_is_allocator(uint64_t pc) {
     return pc >= allocator_start && pc < allocator_end;
 }
 
+// sbrk is libc's whoever allocates.
+bool modules_allocator_is_libc(void) {
+    return modules_is_allocator((uint64_t)recorder_next.sbrk);
+}
+
 bool modules_is_start(uint64_t pc) {
     return pc >= linker_start && pc < linker_end;
 }

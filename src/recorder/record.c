@@ -25,7 +25,7 @@
 #define IS_THREAD(t) ((uintptr_t)(t) > 2)
 
 PER_THREAD struct recorder_thread *self;
-PER_THREAD uint64_t latest;
+PER_THREAD uint64_t latest; // inverted: or a search for leaks would find it here
 PER_THREAD const void *deleting;
 
 // By ring; never unmapped.
@@ -141,6 +141,7 @@ static struct recorder_thread *thread_of(uint32_t index) {
         return NULL;
     thread->ring = ring;
     thread->index = index;
+    ring->own = (uint64_t)thread;
     atomic_store(&ring->state, WIRE_HEAP_USED);
     atomic_store(&threads[index], thread);
     return thread;
@@ -249,7 +250,7 @@ void record_allocated(const void *block, size_t size) {
         return;
     uint32_t stack = stacks_here(thread);
     write_record(thread, WIRE_HEAP_ALLOCATED, 3, (uint64_t)block, size, stack, NULL, 0);
-    latest = (uint64_t)block;
+    latest = ~(uint64_t)block;
     leave(thread);
 }
 
@@ -286,7 +287,7 @@ void record_resize_ended(bool began, const void *old, size_t old_usable, const v
     thread->busy = (uint64_t)__builtin_frame_address(0);
     uint32_t stack = block ? stacks_here(thread) : 0;
     write_record(thread, WIRE_HEAP_RESIZE_ENDED, 3, (uint64_t)block, size, stack, NULL, 0);
-    latest = (uint64_t)block;
+    latest = ~(uint64_t)block;
     thread->resizing = false;
     thread->busy = interrupted;
 }

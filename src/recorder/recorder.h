@@ -73,6 +73,7 @@ struct recorder_next {
     void *(*sbrk)(intptr_t);
     int (*setname)(pthread_t, const char *);
     int (*prctl)(int, unsigned long, unsigned long, unsigned long, unsigned long);
+    void (*exit)(int);
 };
 extern struct recorder_next recorder_next;
 // Not zero while this process is recorded. Zero in a forked child.
@@ -93,6 +94,8 @@ void *recorder_map_private(size_t size);
 void recorder_unmap_private(void *memory, size_t size);
 // Whether the supervisor is still there to read.
 bool recorder_is_heard(void);
+// The process is about to end: waits until the supervisor has looked for leaks, if that is wanted.
+void recorder_ending(void);
 // Remembers to call record_thread_ended when this thread ends.
 void recorder_watch_end(struct recorder_thread *thread);
 
@@ -130,7 +133,7 @@ void record_stack(struct recorder_thread *thread, uint32_t id, const uint64_t *p
 void record_thread_ended(struct recorder_thread *thread);
 // In a forked child that is to be recorded too: there are no rings and one thread.
 void record_after_fork(void);
-// The block that the innermost allocation of this thread recorded last; see operators.c.
+// The block that the innermost allocation of this thread recorded last, inverted; see operators.c.
 uint64_t *record_latest(void);
 
 // ---- stacks.c ----
@@ -151,6 +154,8 @@ void modules_after_fork(void);
 bool modules_is_own(uint64_t pc);
 // Whether a pc is in the library that the real malloc is in.
 bool modules_is_allocator(uint64_t pc);
+// Whether that is libc.
+bool modules_allocator_is_libc(void);
 // Whether a pc is in the dynamic linker, whose first function has no unwind information: what is
 // called before main ends there.
 bool modules_is_start(uint64_t pc);

@@ -10,8 +10,10 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -44,6 +46,8 @@ static bool follow_children;
 static int area_fd = -1;
 static pthread_key_t end_key;
 static bool end_key_made;
+static bool leak_check; // is wanted and has not been yet
+static pid_t recorded_pid;
 static struct stat wire_identity;
 
 // ---- memory ----
@@ -130,6 +134,8 @@ static const char *open_area(void) {
     }
     if (rings) {
         problem = NULL;
+        recorded_pid = getpid();
+        recorder_area->own_size = sizeof(struct recorder_thread);
         recorder_area->version = WIRE_VERSION;
         recorder_area->clock = choose_clock();
         recorder_area->clock_start = clock_start(recorder_area->clock);
@@ -238,6 +244,11 @@ static bool is_skipped(const struct program *program) {
     return false;
 }
 
+static bool wants_leak_check(void) {
+    const char *value = wire_option("leak-check");
+    return value && strcmp(value, "no") != 0;
+}
+
 static bool start_recording(void) {
     const char *problem = open_area();
     if (!problem && !modules_space.state && !modules_start())
@@ -248,8 +259,46 @@ static bool start_recording(void) {
         wire_send_notice(0, notice);
         return false;
     }
+    recorder_area->libc_heap = modules_allocator_is_libc();
     set_active(true);
     return true;
+}
+
+// ---- ending ----
+
+#define ANSWER_WAIT     20000000 // nanoseconds
+#define WAITS_PER_CHECK 50
+
+extern int __cxa_atexit(void (*function)(void *), void *argument, void *library);
+
+void recorder_ending(void) {
+    // A child of vfork ends with its parent's memory.
+    if (!leak_check || !recorder_on() || getpid() != recorded_pid || !recorder_is_heard())
+        return;
+    leak_check = false;
+    wire_send(WIRE_HEAP_ENDING, NULL, 0);
+    for (unsigned waits = 1; !atomic_load(&recorder_area->answered); waits++) {
+        struct timespec time = {.tv_nsec = ANSWER_WAIT};
+        syscall(SYS_futex, &recorder_area->answered, FUTEX_WAIT, 0, &time, NULL, 0);
+        if (atomic_load(&recorder_area->abandoned) ||
+            (waits % WAITS_PER_CHECK == 0 && !recorder_is_heard()))
+            return;
+    }
+}
+
+static void at_exit(void *argument) {
+    recorder_ending();
+}
+
+static void at_quick_exit_of_ours(void) {
+    recorder_ending();
+}
+
+// What is registered first runs last, and what belongs to no library after the destructors of all.
+static void watch_exit(void) {
+    leak_check = true;
+    __cxa_atexit(at_exit, NULL, NULL);
+    at_quick_exit(at_quick_exit_of_ours);
 }
 
 static void after_fork(void) {
@@ -269,6 +318,8 @@ static void after_fork(void) {
     if (problem)
         return;
     modules_after_fork();
+    recorder_area->libc_heap = modules_allocator_is_libc();
+    leak_check = wants_leak_check();
     set_active(true);
 }
 
@@ -315,7 +366,8 @@ static void start(const char *value) {
     wire_send_hello(getpid(), getppid(), program.path, program.words);
     end_key_made = pthread_key_create(&end_key, end_of_thread) == 0;
     pthread_atfork(NULL, NULL, after_fork);
-    start_recording();
+    if (start_recording() && wants_leak_check())
+        watch_exit();
 }
 
 static void resolve(void) {
@@ -338,6 +390,7 @@ static void resolve(void) {
     recorder_next.dlclose = dlsym(RTLD_NEXT, "dlclose");
     recorder_next.setname = dlsym(RTLD_NEXT, "pthread_setname_np");
     recorder_next.prctl = dlsym(RTLD_NEXT, "prctl");
+    recorder_next.exit = dlsym(RTLD_NEXT, "_exit");
 }
 
 static __attribute__((noinline)) bool become_ready(void) {

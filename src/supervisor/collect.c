@@ -209,6 +209,9 @@ static void take_message(struct loop *loop, const struct wire_message *message) 
     case WIRE_HEAP:
         heap_attach(process->pid, message->fd, message->heap->size);
         break;
+    case WIRE_HEAP_ENDING:
+        heap_ending(process->pid);
+        break;
     case WIRE_DUMP:
         counts_asked(loop->request, loop->symbols, process, message->text->level == 0,
                      message->text->text);
@@ -363,6 +366,8 @@ static void one_round(struct loop *loop) {
     }
     heap_drain();
     flame_drain();
+    if (stop_is_next())
+        heap_stopping();
     stop_tick(loop->main_pid);
     if (!loop->background)
         wait_for_main(loop);

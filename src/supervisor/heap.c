@@ -58,7 +58,11 @@ void heap_prepare(const struct supervisor_request *run, struct symbols *names, i
         log_print(pid, LOG_USER, heap_settings()->note);
 }
 
-static struct heap_process *find(int pid) {
+struct symbols *heap_symbols(void) {
+    return symbols;
+}
+
+struct heap_process *heap_process_find(int pid) {
     for (size_t i = 0; i < process_count; i++)
         if (processes[i]->pid == pid)
             return processes[i];
@@ -262,7 +266,7 @@ void heap_attach(int pid, int fd, uint64_t size) {
 }
 
 void heap_map(int pid, uint64_t start, uint64_t end, uint64_t offset, const char *path) {
-    struct heap_process *process = find(pid);
+    struct heap_process *process = heap_process_find(pid);
     if (!process)
         return;
     struct heap_mapping mapping = {.start = start, .end = end, .offset = offset, .path = path};
@@ -341,7 +345,7 @@ static void free_process(struct heap_process *process) {
 }
 
 void heap_finish(int pid) {
-    struct heap_process *process = find(pid);
+    struct heap_process *process = heap_process_find(pid);
     if (!process)
         return;
     bool was = heap_source_broken(process->source);

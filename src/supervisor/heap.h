@@ -26,6 +26,10 @@ void heap_finish_all(void);
 // The main process has ended: says so if it was never recorded.
 void heap_finish_main(void);
 
+// The process is about to end and waits: it is searched for leaks, if that is wanted.
+void heap_ending(int pid);
+// The main process is about to be stopped by a signal.
+void heap_stopping(void);
 // What somebody asks for by quern ctl. False: it is nothing that heap tools do; else the answer.
 bool heap_wish(const char *wish, struct text *answer);
 

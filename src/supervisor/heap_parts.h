@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/text.h"
 #include "profile/massif.h"
 #include "profile/recording.h"
 #include "profile/stacks.h"
@@ -33,8 +34,16 @@ struct heap_process {
 const struct heap_settings *heap_settings(void);
 size_t heap_process_count(void);
 struct heap_process *heap_process_at(size_t index);
+struct heap_process *heap_process_find(int pid);
+struct symbols *heap_symbols(void);
 // Writes massif's file as of now; its name gets `.number` at the end unless that is 0. The name, to
 // be freed; NULL after a message.
 char *heap_write_massif(struct heap_process *process, unsigned number);
+
+// ---- heap_leaks.c ----
+
+// Searches the process, which goes on afterwards (and may end, if that is what it waits for), and
+// shows what there is in the log. `sums` gets the summary; if false, what is wrong.
+bool heap_search_leaks(struct heap_process *process, bool is_ending, struct text *sums);
 
 #endif

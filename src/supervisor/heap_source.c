@@ -526,3 +526,40 @@ struct heap_source_counts heap_source_counts(const struct heap_source *source) {
 bool heap_source_broken(const struct heap_source *source) {
     return source->broken;
 }
+
+// ---- for the search for leaks ----
+
+void heap_source_blocks(const struct heap_source *source,
+                        void (*block)(void *context, uint64_t address,
+                                      const struct heap_block *block),
+                        void *context) {
+    for (size_t i = 0; i < source->blocks.room; i++)
+        if (source->blocks.slots[i].key)
+            block(context, source->blocks.slots[i].key, &source->blocks.slots[i].block);
+    // A block that is being resized is alive, at its old place as far as anybody knows.
+    for (uint32_t i = 0; i < source->ring_count; i++)
+        if (source->rings[i].resizing)
+            block(context, source->rings[i].moving_address, &source->rings[i].moving);
+}
+
+void heap_source_memory(const struct heap_source *source,
+                        void (*piece)(void *context, uint64_t start, uint64_t end, bool is_own),
+                        void *context) {
+    for (size_t i = 0; i < source->regions.count; i++)
+        piece(context, source->regions.pieces[i].start, source->regions.pieces[i].end, false);
+    uint64_t size = source->header->own_size;
+    for (uint32_t i = 0; i < source->ring_count; i++) {
+        uint64_t start = source->rings[i].shared ? source->rings[i].shared->own : 0;
+        if (start && size < HEAP_SIZE_MAX && start < HEAP_SIZE_MAX)
+            piece(context, start, start + size, true);
+    }
+}
+
+bool heap_source_is_libc(const struct heap_source *source) {
+    return source->header->libc_heap;
+}
+
+void heap_source_answer(struct heap_source *source) {
+    atomic_store(&source->header->answered, 1);
+    syscall(SYS_futex, &source->header->answered, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}

@@ -37,6 +37,20 @@ void heap_source_sample(struct heap_source *source, uint64_t resident, uint64_t 
 // Tells the sinks that it is over.
 void heap_source_end(struct heap_source *source);
 struct heap_source_counts heap_source_counts(const struct heap_source *source);
+// All blocks that are alive, in no order.
+void heap_source_blocks(const struct heap_source *source,
+                        void (*block)(void *context, uint64_t address,
+                                      const struct heap_block *block),
+                        void *context);
+// Memory that the program has mapped itself (is_own false), and what the recorder has for its own
+// use, by the target's word.
+void heap_source_memory(const struct heap_source *source,
+                        void (*piece)(void *context, uint64_t start, uint64_t end, bool is_own),
+                        void *context);
+// Whether the allocator is libc's, by the target's word.
+bool heap_source_is_libc(const struct heap_source *source);
+// Lets a process end that waits for that.
+void heap_source_answer(struct heap_source *source);
 bool heap_source_broken(const struct heap_source *source);
 void heap_source_free(struct heap_source *source);
 

@@ -44,11 +44,27 @@ static void take_snapshot(struct heap_process *process, struct text *answer) {
     }
 }
 
+static bool search_all(struct text *answer) {
+    struct text all = {0};
+    bool found = true;
+    for (size_t i = 0; i < heap_process_count() && found; i++) {
+        struct text sums = {0};
+        found = heap_search_leaks(heap_process_at(i), false, &sums);
+        text_format(&all, "%s%s", i ? "\n" : "", sums.bytes);
+        text_free(&sums);
+    }
+    text_format(answer, "%s%s", found ? "ok " : "", all.bytes ? all.bytes : "");
+    text_free(&all);
+    return true;
+}
+
 bool heap_wish(const char *wish, struct text *answer) {
     if (!heap_settings()->tool)
         return false;
     bool status = strcmp(wish, "status") == 0;
     bool snapshot = strcmp(wish, "snapshot") == 0;
+    if (strcmp(wish, "leaks") == 0)
+        return search_all(answer);
     if (!status && !snapshot)
         return false;
     heap_drain();

@@ -84,6 +84,10 @@ static void take_step(int main_pid) {
     deadline = now_ms() + GRACE_MS;
 }
 
+bool stop_is_next(void) {
+    return next_step == STEP_INTERRUPT && stop_timeout() == 0;
+}
+
 void stop_tick(int main_pid) {
     if (stop_timeout() == 0)
         take_step(main_pid);

@@ -17,6 +17,8 @@ void stop_after(long seconds);
 void stop_now(void);
 // Milliseconds until stop_tick has something to do; -1: nothing to wait for.
 int stop_timeout(void);
+// Whether stop_tick is about to send the first signal.
+bool stop_is_next(void);
 // Sends what is due.
 void stop_tick(int main_pid);
 // Ctrl+C was typed and reached the target too. Twice within a few seconds means: stop now.

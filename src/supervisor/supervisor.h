@@ -31,6 +31,15 @@ struct log_settings {
 
 enum heap_tool { HEAP_TOOL_NONE, HEAP_TOOL_MASSIF, HEAP_TOOL_RECORD };
 
+enum leak_check { LEAK_CHECK_NO, LEAK_CHECK_SUMMARY, LEAK_CHECK_FULL };
+
+// A search for leaks in a target that runs natively.
+struct heap_leak_settings {
+    enum leak_check check;
+    unsigned show_kinds; // bits 1 << enum loss_kind
+    unsigned heuristics; // bits 1 << enum leak_graph_heuristic
+};
+
 // A target that runs natively with the recorder instead of translated.
 struct heap_settings {
     enum heap_tool tool;
@@ -40,6 +49,7 @@ struct heap_settings {
     struct massif_options massif;
     double threshold;
     struct heap_names_options names;
+    struct heap_leak_settings leaks;
     size_t top;       // stacks in each list of a summary
     const char *note; // shown at the start; may be NULL
 };
@@ -71,7 +81,6 @@ struct xml_settings {
     const char *comment; // copied as it is; NULL: none
 };
 
-enum leak_check { LEAK_CHECK_NO, LEAK_CHECK_SUMMARY, LEAK_CHECK_FULL };
 enum error_list { LIST_NO, LIST_YES, LIST_ALL };
 enum generate_suppressions { GENERATE_NO, GENERATE_ASK, GENERATE_ALL };
 

@@ -16,13 +16,14 @@
 //   4  WIRE_PRINT
 //   5  findings.h: WIRE_LEDGER to WIRE_FINDINGS_END
 //   6  wire_heap.h: regions, samples, names of threads
+//   7  WIRE_HEAP_ENDING; wire_heap.h: what the recorder itself has mapped, whose heap it is
 #ifndef QUERN_WIRE_WIRE_H
 #define QUERN_WIRE_WIRE_H
 
 #include <stdint.h>
 
 #define WIRE_MAGIC       0x4e525551u // "QURN" in memory
-#define WIRE_VERSION     6
+#define WIRE_VERSION     7
 #define WIRE_MESSAGE_MAX 65536 // header and payload together
 
 enum wire_type {
@@ -44,6 +45,7 @@ enum wire_type {
     WIRE_LOSSES = 16,      // several struct wire_loss
     WIRE_FINDINGS_END = 17, // struct wire_findings_end
     WIRE_DUMP = 18, // struct wire_text: counts are to be written (level 0) or set to nought (1); text: why
+    WIRE_HEAP_ENDING = 19, // no payload; a recorded process ends, once `answered` is set in its area
 };
 
 struct wire_header {

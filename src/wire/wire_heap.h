@@ -72,6 +72,7 @@ enum wire_heap_clock { WIRE_HEAP_CLOCK_TSC = 1, WIRE_HEAP_CLOCK_MONOTONIC = 2 };
 struct wire_heap_ring {
     _Atomic uint64_t tail;              // words ever written
     _Atomic uint32_t state;             // enum wire_heap_state
+    uint64_t own;                       // where the recorder keeps what it needs for this ring
     _Alignas(64) _Atomic uint64_t head; // words ever taken, by the supervisor
     // Low half of head, for the writer that waits for room (a futex).
     _Atomic uint32_t taken;
@@ -88,6 +89,9 @@ struct wire_heap_header {
     // The target's own count, by which a recording can be checked.
     _Atomic uint64_t missed; // events that could not be recorded
     _Atomic uint64_t stacks;
+    uint64_t own_size;         // of what `own` in a ring points to
+    uint32_t libc_heap;        // the allocator is libc's
+    _Atomic uint32_t answered; // set by the supervisor after WIRE_HEAP_ENDING (a futex)
 };
 
 // Places in the area.

@@ -67,6 +67,7 @@ static bool payload_sound(enum wire_type type, const void *payload, size_t size)
         return size == sizeof *unmap && unmap->start < unmap->end;
     case WIRE_COUNTS:
     case WIRE_LEDGER:
+    case WIRE_HEAP_ENDING:
         return size == 0;
     case WIRE_FINDING:
         return finding_sound(payload, size);

@@ -1,0 +1,301 @@
+// The search for leaks in a recorded process: the blocks that are alive, as the recorder told them,
+// and who points to them (leak_memory.h, leak_graph.h). Shown as memcheck shows it.
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "profile/leak_graph.h"
+#include "report/finding_text.h"
+#include "supervisor/freeze.h"
+#include "supervisor/heap.h"
+#include "supervisor/heap_parts.h"
+#include "supervisor/leak_memory.h"
+#include "supervisor/log.h"
+
+_Static_assert((int)GRAPH_DEFINITE == LOSS_DEFINITE && (int)GRAPH_INDIRECT == LOSS_INDIRECT &&
+                   (int)GRAPH_POSSIBLE == LOSS_POSSIBLE && (int)GRAPH_REACHABLE == LOSS_REACHABLE,
+               "kinds are one and the same");
+
+// Blocks of one kind that were allocated in one place.
+struct record {
+    uint32_t stack;
+    uint8_t kind;
+    uint64_t blocks, bytes, indirect;
+};
+
+struct sums {
+    uint64_t blocks[GRAPH_KINDS], bytes[GRAPH_KINDS];
+    uint64_t heuristic_blocks[GRAPH_HEURISTICS], heuristic_bytes[GRAPH_HEURISTICS];
+};
+
+static const struct stacks *stacks_of(const struct heap_process *process) {
+    return process->massif ? &process->stacks : &process->summary.stacks;
+}
+
+// ---- searching ---------------------------------------------------------------------------------
+
+struct list {
+    struct leak_graph_block *at;
+    size_t count, room;
+};
+
+static void take_block(void *context, uint64_t address, const struct heap_block *block) {
+    struct list *list = context;
+    if (list->count == list->room) {
+        list->room = list->room ? list->room * 2 : 1024;
+        list->at = base_reallocate(list->at, list->room * sizeof *list->at);
+    }
+    list->at[list->count++] =
+        (struct leak_graph_block){.start = address, .size = block->size, .stack = block->stack};
+}
+
+// While the process stands still. NULL: its memory cannot be read.
+static struct leak_graph *search(struct heap_process *process, const struct freeze *freeze) {
+    struct list list = {0};
+    struct leak_memory memory;
+    heap_source_drain(process->source, true);
+    heap_source_blocks(process->source, take_block, &list);
+    struct leak_graph *graph =
+        leak_graph_new(list.at, list.count, heap_settings()->leaks.heuristics,
+                       &(struct leak_graph_memory){&memory, leak_memory_word, leak_memory_is_code});
+    size_t count;
+    const struct leak_graph_block *blocks = leak_graph_blocks(graph, &count);
+    bool is_open = leak_memory_open(&memory, process->pid, freeze, process->source, blocks, count);
+    if (is_open)
+        leak_memory_scan(&memory, freeze, graph);
+    leak_memory_close(&memory);
+    if (is_open)
+        return graph;
+    leak_graph_free(graph);
+    return NULL;
+}
+
+// ---- records -----------------------------------------------------------------------------------
+
+struct sorter {
+    const struct stacks *stacks;
+    size_t callers;
+};
+static struct sorter sorter; // qsort has no context
+
+// Stacks that are shown alike are one.
+static int compare_stacks(uint32_t a, uint32_t b) {
+    if (a == b)
+        return 0;
+    const struct stacks_entry *one = stacks_get(sorter.stacks, a);
+    const struct stacks_entry *other = stacks_get(sorter.stacks, b);
+    size_t one_count = one->count < sorter.callers ? one->count : sorter.callers;
+    size_t other_count = other->count < sorter.callers ? other->count : sorter.callers;
+    if (one_count != other_count)
+        return one_count < other_count ? -1 : 1;
+    return one_count ? memcmp(one->pcs, other->pcs, one_count * sizeof *one->pcs) : 0;
+}
+
+static int by_place(const void *a, const void *b) {
+    const struct record *one = a, *other = b;
+    if (one->kind != other->kind)
+        return one->kind < other->kind ? -1 : 1;
+    return compare_stacks(one->stack, other->stack);
+}
+
+// The worst come last, where the eye is.
+static int by_bytes(const void *a, const void *b) {
+    const struct record *one = a, *other = b;
+    uint64_t bytes = one->bytes + one->indirect, more = other->bytes + other->indirect;
+    if (bytes != more)
+        return bytes < more ? -1 : 1;
+    return by_place(a, b);
+}
+
+static struct record *make_records(const struct leak_graph *graph, size_t *count) {
+    size_t block_count, kept = 0;
+    const struct leak_graph_block *blocks = leak_graph_blocks(graph, &block_count);
+    struct record *records = base_allocate((block_count + 1) * sizeof *records);
+    for (size_t i = 0; i < block_count; i++)
+        records[i] = (struct record){.stack = blocks[i].stack,
+                                     .kind = blocks[i].kind,
+                                     .blocks = 1,
+                                     .bytes = blocks[i].size,
+                                     .indirect = blocks[i].indirect};
+    qsort(records, block_count, sizeof *records, by_place);
+    for (size_t i = 0; i < block_count; i++) {
+        if (kept && by_place(&records[kept - 1], &records[i]) == 0) {
+            records[kept - 1].blocks += records[i].blocks;
+            records[kept - 1].bytes += records[i].bytes;
+            records[kept - 1].indirect += records[i].indirect;
+        } else {
+            records[kept++] = records[i];
+        }
+    }
+    qsort(records, kept, sizeof *records, by_bytes);
+    *count = kept;
+    return records;
+}
+
+// ---- showing -----------------------------------------------------------------------------------
+
+static void show_record(struct heap_process *process, const struct record *record, size_t index,
+                        size_t count) {
+    const struct stacks_entry *stack = stacks_get(stacks_of(process), record->stack);
+    struct wire_loss *facts = base_allocate(sizeof *facts + stack->count * sizeof facts->pcs[0]);
+    *facts = (struct wire_loss){.kind = record->kind,
+                                .blocks = record->blocks,
+                                .bytes = record->bytes,
+                                .indirect_bytes = record->indirect,
+                                .pc_count = (uint32_t)stack->count};
+    memcpy(facts->pcs, stack->pcs, stack->count * sizeof facts->pcs[0]);
+    // The first one is taken for the place itself, and is a return address as the others are.
+    if (stack->count)
+        facts->pcs[0]--;
+    struct naming naming = {heap_symbols(), named_cache_new(), process->pid,
+                            &heap_settings()->names.text};
+    struct loss loss;
+    struct text text = {0};
+    loss_make(&loss, &naming, facts);
+    loss_text(&loss, index, count, false, naming.options, &text);
+    log_print(process->pid, LOG_USER, text.bytes);
+    log_print(process->pid, LOG_USER, "");
+    loss_free(&loss);
+    text_free(&text);
+    named_cache_free(naming.cache);
+    free(facts);
+}
+
+static void add_sum(struct text *text, const char *label, uint64_t bytes, uint64_t blocks) {
+    text_format(text, "\n%s: ", label);
+    text_commas(text, bytes);
+    text_string(text, " bytes in ");
+    text_commas(text, blocks);
+    text_string(text, " blocks");
+}
+
+static void sum_up(const struct leak_graph *graph, struct text *text) {
+    static const char *const labels[GRAPH_KINDS] = {"   definitely lost", "   indirectly lost",
+                                                    "     possibly lost", "   still reachable"};
+    static const char *const names[GRAPH_HEURISTICS] = {
+        "                        stdstring          ",
+        "                        length64           ",
+        "                        newarray           ",
+        "                        multipleinheritance"};
+    struct sums sums = {0};
+    size_t count;
+    const struct leak_graph_block *blocks = leak_graph_blocks(graph, &count);
+    bool any = false;
+    for (size_t i = 0; i < count; i++) {
+        sums.blocks[blocks[i].kind]++;
+        sums.bytes[blocks[i].kind] += blocks[i].size;
+        if (blocks[i].heuristic) {
+            sums.heuristic_blocks[blocks[i].heuristic - 1]++;
+            sums.heuristic_bytes[blocks[i].heuristic - 1] += blocks[i].size;
+            any = true;
+        }
+    }
+    text_string(text, "LEAK SUMMARY:");
+    for (unsigned i = 0; i < GRAPH_KINDS; i++)
+        add_sum(text, labels[i], sums.bytes[i], sums.blocks[i]);
+    if (any)
+        text_string(text, "\n                      of which reachable via heuristic:");
+    for (unsigned i = 0; i < GRAPH_HEURISTICS; i++)
+        if (sums.heuristic_blocks[i])
+            add_sum(text, names[i], sums.heuristic_bytes[i], sums.heuristic_blocks[i]);
+}
+
+// Who asks while the program runs wants to see them all, unless the options say otherwise.
+static void show(struct heap_process *process, const struct leak_graph *graph, struct text *sums) {
+    size_t count;
+    bool full = heap_settings()->leaks.check != LEAK_CHECK_SUMMARY;
+    sorter = (struct sorter){stacks_of(process), heap_settings()->names.text.callers};
+    if (full && log_shows(0)) {
+        struct record *records = make_records(graph, &count);
+        for (size_t i = 0; i < count; i++)
+            if (heap_settings()->leaks.show_kinds & 1u << records[i].kind)
+                show_record(process, &records[i], i + 1, count);
+        free(records);
+    }
+    leak_graph_blocks(graph, &count);
+    if (count)
+        sum_up(graph, sums);
+    else
+        text_string(sums, "All heap blocks were freed -- no leaks are possible");
+    if (!log_shows(0))
+        return;
+    log_print(process->pid, LOG_USER, sums->bytes);
+    if (count && !full)
+        log_print(process->pid, LOG_USER,
+                  "Rerun with --leak-check=full to see details of leaked memory");
+    log_print(process->pid, LOG_USER, "");
+}
+
+bool heap_search_leaks(struct heap_process *process, bool is_ending, struct text *sums) {
+    struct freeze freeze;
+    struct leak_graph *graph = NULL;
+    bool is_frozen = freeze_begin(&freeze, process->pid);
+    int error = errno;
+    if (is_frozen) {
+        graph = search(process, &freeze);
+        freeze_end(&freeze);
+    }
+    if (is_ending)
+        heap_source_answer(process->source);
+    if (!is_frozen) {
+        text_format(sums, "process %d cannot be searched for leaks: it cannot be stopped (%s)",
+                    process->pid, strerror(error));
+        return false;
+    }
+    if (!graph) {
+        text_format(sums, "process %d cannot be searched for leaks: its memory cannot be read",
+                    process->pid);
+        return false;
+    }
+    leak_graph_classify(graph);
+    show(process, graph, sums);
+    leak_graph_free(graph);
+    return true;
+}
+
+// ---- when --------------------------------------------------------------------------------------
+
+static void search_and_say(struct heap_process *process, bool is_ending) {
+    struct text sums = {0};
+    if (!heap_search_leaks(process, is_ending, &sums))
+        log_print(process->pid, LOG_USER, sums.bytes);
+    text_free(&sums);
+}
+
+void heap_ending(int pid) {
+    struct heap_process *process = heap_process_find(pid);
+    if (!process)
+        return;
+    if (heap_settings()->leaks.check != LEAK_CHECK_NO)
+        search_and_say(process, true);
+    else
+        heap_source_answer(process->source);
+}
+
+// Whether the process has a handler for SIGINT, or ignores it: then it may end by itself, and is
+// searched at that moment.
+static bool handles_interrupt(int pid) {
+    char path[64];
+    char line[256];
+    unsigned long long caught, handled = 0;
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "SigCgt: %llx", &caught) == 1 ||
+            sscanf(line, "SigIgn: %llx", &caught) == 1)
+            handled |= caught;
+    if (file)
+        fclose(file);
+    return handled & 1ull << (SIGINT - 1);
+}
+
+void heap_stopping(void) {
+    if (!heap_settings()->tool || heap_settings()->leaks.check == LEAK_CHECK_NO)
+        return;
+    for (size_t i = 0; i < heap_process_count(); i++)
+        if (!handles_interrupt(heap_process_at(i)->pid))
+            search_and_say(heap_process_at(i), false);
+}
