@@ -247,6 +247,16 @@ struct tool_frame {
     int64_t below; // bytes below the thread's stack pointer, 0: not below, or not known
 };
 bool tool_frame_of(uint64_t address, struct tool_frame *);
+// Frames of the calling thread from the innermost outward to the one that contains the address; a
+// frame that calls no other may reach below its stack pointer. Returns how many; 0: none of the
+// first `max` contains it.
+struct tool_stack_frame {
+    uint64_t pc;         // a return address less one, unless the frame is innermost or interrupted
+    uint64_t start, end; // from its stack pointer to its caller's
+    bool is_handler;     // called by the kernel for a signal
+    bool is_trampoline;  // what a handler returns to: its end is the interrupted stack pointer
+};
+size_t tool_frames_to(uint64_t address, struct tool_stack_frame *frames, size_t max);
 
 // ---- functions by symbol ----
 

@@ -220,6 +220,7 @@ void finding_tell(const struct finding *finding, const struct stack_text_options
         [MADE_BY_HEAP] = "Uninitialised value was created by a heap allocation",
         [MADE_BY_STACK] = "Uninitialised value was created by a stack allocation",
         [MADE_BY_CLIENT] = "Uninitialised value was created by a client request",
+        [MADE_BY_SIGNAL] = "Uninitialised value was created",
     };
     struct text text = {0};
     add_headline(finding, &text);

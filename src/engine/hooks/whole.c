@@ -114,3 +114,7 @@ bool tool_frame_of(uint64_t address, struct tool_frame *frame) {
     frame->thread = task_with_stack(address);
     return frame->thread != 0;
 }
+
+size_t tool_frames_to(uint64_t address, struct tool_stack_frame *frames, size_t max) {
+    return stack_frames_to(address, frames, max);
+}

@@ -8,7 +8,10 @@
 #include "engine/run/stack.h"
 #include "engine/sys/maps.h"
 #include "engine/task.h"
+#include "engine/tool.h"
 #include "unwind/unwind.h"
+
+enum { RED_ZONE = 128 };
 
 static struct unwind_space space;
 static bool is_open;
@@ -142,6 +145,30 @@ size_t stack_frames(uint64_t *pcs, uint64_t *ends, size_t max) {
         ends[count++] = frame.registers.value[UNWIND_RSP];
     }
     return count;
+}
+
+size_t stack_frames_to(uint64_t address, struct tool_stack_frame *frames, size_t max) {
+    struct unwind_memory memory = {.read = read_word};
+    struct unwind_frame frame = {.exact = true};
+    bool is_trampoline = false;
+    if (!open_space())
+        return 0;
+    read_registers(&frame.registers);
+    for (size_t count = 0; count < max; count++) {
+        struct tool_stack_frame *at = &frames[count];
+        uint64_t start = frame.registers.value[UNWIND_RSP], zone = frame.exact ? RED_ZONE : 0;
+        *at = (struct tool_stack_frame){.pc = frame.registers.value[UNWIND_PC] - !frame.exact,
+                                        .start = start,
+                                        .is_trampoline = is_trampoline};
+        if (unwind_step(&space, &frame, &memory) != UNWIND_END_COUNT)
+            return 0;
+        at->end = frame.registers.value[UNWIND_RSP];
+        is_trampoline = unwind_is_signal_frame(&space, frame.registers.value[UNWIND_PC]);
+        at->is_handler = is_trampoline;
+        if (address - (start - zone) < at->end - (start - zone))
+            return count + 1;
+    }
+    return 0;
 }
 
 size_t stack_of_task(uint64_t *pcs, size_t max) {

@@ -20,6 +20,10 @@ size_t stack_of_task_quickly(uint64_t *pcs, size_t max);
 // pointer of its caller, where the frame ends.
 size_t stack_frames(uint64_t *pcs, uint64_t *ends, size_t max);
 
+// As tool_frames_to (tool.h).
+struct tool_stack_frame;
+size_t stack_frames_to(uint64_t address, struct tool_stack_frame *frames, size_t max);
+
 void stack_module_mapped(const struct mapped_code *);
 void stack_module_gone(uint64_t start, uint64_t end);
 void stack_thread_end(void);

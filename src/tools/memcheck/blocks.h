@@ -239,6 +239,7 @@ extern const struct tool_symbol string_symbols[]; // mem* and str* (strings.c)
 void declared_lock(void);
 void declared_unlock(void);
 void declared_forked(void);
+bool declared_any(void); // general registers only
 bool declared_find(uint64_t address, struct heap_block *);
 struct heap_totals declared_totals(void);
 // The live block with the lowest start from there on. Takes no lock: others are stopped.

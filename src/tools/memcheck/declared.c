@@ -236,9 +236,13 @@ bool declared_is_live(uint64_t start) {
 
 // ---- for others --------------------------------------------------------------------------------
 
+__attribute__((target("general-regs-only"))) bool declared_any(void) {
+    return __atomic_load_n(&root, __ATOMIC_RELAXED);
+}
+
 bool declared_find(uint64_t address, struct heap_block *block) {
     struct declared *above;
-    if (!__atomic_load_n(&root, __ATOMIC_RELAXED))
+    if (!declared_any())
         return false;
     declared_lock();
     struct declared *entry = at_or_below(address, &above);

@@ -159,6 +159,7 @@ static void set_origin(struct description *d, uint32_t origin) {
     d->finding.origin = !d->origin                                 ? MADE_UNKNOWN
                         : (origin & ORIGIN_KIND) == ORIGIN_STACK   ? MADE_BY_STACK
                         : (origin & ORIGIN_KIND) == ORIGIN_REQUEST ? MADE_BY_CLIENT
+                        : (origin & ORIGIN_KIND) == ORIGIN_SIGNAL  ? MADE_BY_SIGNAL
                                                                    : MADE_BY_HEAP;
 }
 

@@ -2,7 +2,7 @@
 //
 // Every function takes the target's state from the thread that calls (stack, pc, thread number).
 // An origin says where an undefined value was made: the number of a stack (stacks.h) with
-// ORIGIN_STACK or ORIGIN_REQUEST added, 0 when unknown.
+// ORIGIN_STACK, ORIGIN_REQUEST or ORIGIN_SIGNAL added, 0 when unknown.
 //
 // Findings that are alike are one context (wire/findings.h): the first is described and sent, the
 // others are counted in the ledger, without a lock. Any thread may call at any time, with no lock
@@ -14,7 +14,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ORIGIN_STACK = 1u << 30, ORIGIN_REQUEST = 2u << 30, ORIGIN_KIND = 3u << 30 };
+enum {
+    ORIGIN_STACK = 1u << 30,
+    ORIGIN_REQUEST = 2u << 30,
+    ORIGIN_SIGNAL = 3u << 30,
+    ORIGIN_KIND = 3u << 30,
+};
 
 enum parameter_fault { PARAMETER_REGISTER, PARAMETER_UNADDRESSABLE, PARAMETER_UNDEFINED };
 

@@ -58,6 +58,7 @@ static void thread_started(void) {
 
 static void thread_ended(void) {
     memcheck_forget_signals();
+    origins_thread_ended();
     heap_thread_ended();
 }
 

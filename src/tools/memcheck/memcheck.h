@@ -6,8 +6,9 @@
 
 // The state of a thread: tool_thread_state.
 struct memcheck_thread {
-    struct shadow_registers registers; // must come first
-    struct interrupted *interrupted;   // by signals whose handlers have not returned
+    struct shadow_registers registers;         // must come first
+    struct interrupted *interrupted;           // by signals whose handlers have not returned
+    struct origin_known_frames *origin_frames; // origins_frames.c
 };
 
 // signals.c

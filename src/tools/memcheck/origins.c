@@ -1,32 +1,33 @@
 #include "tools/memcheck/origins.h"
 
 #include <stdatomic.h>
-#include <stdbool.h>
 
 #include "engine/tool.h"
-#include "tools/memcheck/errors.h"
+#include "tools/memcheck/blocks.h"
 #include "tools/memcheck/origins_slow.h"
 #include "tools/memcheck/shadow.h"
 
-enum { BUCKETS = 1 << 16, KNOWN = 1024, RSP = 4 };
+enum { BUCKETS = 1 << 16, GRANULE = 4 };
+
+// ---- tags --------------------------------------------------------------------------------------
 
 static struct origin_page *_Atomic pages[BUCKETS];
-static atomic_bool any_pages;
 
 static _Atomic(struct origin_page *) *bucket_of(uint64_t number) {
     return &pages[number * 0x9e3779b97f4a7c15ull >> 48];
 }
 
-static struct origin_page *page_find(uint64_t number) {
-    struct origin_page *page =
-        atomic_load_explicit(bucket_of(number), memory_order_acquire);
+static struct origin_page *page_find(uint64_t address) {
+    uint64_t number = address / ORIGIN_PAGE;
+    struct origin_page *page = atomic_load_explicit(bucket_of(number), memory_order_acquire);
     while (page && page->number != number)
         page = page->next;
     return page;
 }
 
-static struct origin_page *page_make(uint64_t number) {
+static struct origin_page *page_make(uint64_t address) {
     struct origin_page *made = NULL;
+    uint64_t number = address / ORIGIN_PAGE;
     tool_with_vectors(origins_make_page, &made);
     if (!made)
         return NULL;
@@ -34,72 +35,142 @@ static struct origin_page *page_make(uint64_t number) {
     made->next = atomic_load(bucket_of(number));
     while (!atomic_compare_exchange_weak(bucket_of(number), &made->next, made))
         continue; // two pages of one number: the newer one counts
-    atomic_store(&any_pages, true);
     return made;
 }
 
-void shadow_set_origin(uint64_t address, size_t size, uint32_t origin) {
-    for (uint64_t at = address & ~3ul; at < address + size; at += 4) {
-        struct origin_page *page = page_find(at / ORIGIN_PAGE);
-        if (!page && origin)
-            page = page_make(at / ORIGIN_PAGE);
-        if (page)
-            page->tags[at % ORIGIN_PAGE / 4] = origin;
-    }
+static unsigned index_of(uint64_t address) {
+    return address % ORIGIN_PAGE / GRANULE;
 }
 
-// The range is newly allocated.
-static void forget(uint64_t start, size_t size) {
-    if (!atomic_load_explicit(&any_pages, memory_order_relaxed))
+// Bits of the lines that a part of a page touches.
+static uint64_t lines_of(uint64_t start, uint64_t end) {
+    unsigned first = start % ORIGIN_PAGE / ORIGIN_LINE,
+             last = (end - 1) % ORIGIN_PAGE / ORIGIN_LINE;
+    return (~0ul >> (63 - (last - first))) << first;
+}
+
+// The tag of an address, if some is kept there; *mark of the frame, 0: none.
+static uint32_t tag_at(uint64_t address, uint32_t *mark) {
+    struct origin_page *page = page_find(address);
+    if (!page || !(page->used & lines_of(address, address + 1)))
+        return 0;
+    *mark = page->marks[index_of(address)];
+    return page->tags[index_of(address)];
+}
+
+static void set_tag(uint64_t address, uint32_t tag, uint32_t mark) {
+    struct origin_page *page = page_find(address);
+    if (!page && !(tag && (page = page_make(address))))
         return;
-    for (uint64_t at = start; at < start + size;) {
-        uint64_t end = (at / ORIGIN_PAGE + 1) * ORIGIN_PAGE;
-        if (end > start + size)
-            end = start + size;
-        if (page_find(at / ORIGIN_PAGE))
-            shadow_set_origin(at, end - at, 0);
-        at = end;
+    page->tags[index_of(address)] = tag;
+    page->marks[index_of(address)] = mark;
+    if (tag && !(page->used & lines_of(address, address + 1)))
+        __atomic_fetch_or(&page->used, lines_of(address, address + 1), __ATOMIC_RELAXED);
+}
+
+static uint32_t mark_at(uint64_t address) {
+    struct origin_frame frame;
+    return origin_frame_at(address, &frame) ? frame.mark : 0;
+}
+
+void shadow_set_origin(uint64_t address, size_t size, uint32_t origin) {
+    uint32_t mark = mark_at(address);
+    for (uint64_t at = address & ~(GRANULE - 1ul); at < address + size; at += GRANULE)
+        set_tag(at, origin, mark);
+}
+
+// The range is newly allocated. Of stack, marks tell.
+static void forget(uint64_t start, size_t size) {
+    uint64_t first, last, end = start + size;
+    if (tool_own_stack(&first, &last) && start - first < last - first)
+        return;
+    for (uint64_t at = start, next; at < end; at = next) {
+        next = (at / ORIGIN_PAGE + 1) * ORIGIN_PAGE;
+        if (next > end)
+            next = end;
+        struct origin_page *page = page_find(at);
+        if (page && page->used & lines_of(at, next))
+            for (unsigned i = index_of(at); i <= index_of(next - 1); i++)
+                page->tags[i] = 0;
     }
 }
 
 // ---- what was only allocated -------------------------------------------------------------------
 
-// Unwinding takes time: the same instruction meets the same place of its frame again.
-static _Thread_local struct {
-    uint64_t pc, offset;
-    uint32_t origin;
-} known[KNOWN];
-
-static uint32_t of_stack(uint64_t address) {
-    uint64_t pc = tool_pc(), offset = address - tool_register(RSP);
-    unsigned slot = (pc * 31 + offset) * 0x9e3779b97f4a7c15ull >> 54;
-    if (known[slot].pc != pc || known[slot].offset != offset) {
-        struct origin_search search = {.address = address};
-        tool_with_vectors(origins_search_stack, &search);
-        known[slot].pc = pc;
-        known[slot].offset = offset;
-        known[slot].origin = search.origin;
+static uint32_t heap_origin(uint64_t address) {
+    if (!declared_any()) {
+        union cell *cell = cell_of(address);
+        if (!cell || address < cell->start || address >= cell->end)
+            return 0;
+        if (!cell->is_huge) {
+            struct slab *slab = slab_of(&cell->segment, address);
+            const struct block_note *note = slab ? &slab->notes[slot_of(slab, address)] : NULL;
+            return note && word_state(atomic_load(&note->word)) == BLOCK_LIVE ? note->made_at : 0;
+        }
     }
-    return known[slot].origin;
-}
-
-uint32_t shadow_origin(uint64_t address) {
-    struct origin_page *page = page_find(address / ORIGIN_PAGE);
-    if (page && page->tags[address % ORIGIN_PAGE / 4])
-        return page->tags[address % ORIGIN_PAGE / 4];
-    uint64_t start, end;
-    if (tool_own_stack(&start, &end) && address - start < end - start)
-        return of_stack(address);
     struct origin_search search = {.address = address};
     tool_with_vectors(origins_search_heap, &search);
     return search.origin;
 }
 
-static void copy(uint64_t to, uint64_t from, size_t size) {
+uint32_t shadow_origin(uint64_t address) {
+    struct origin_frame frame;
+    uint32_t mark = 0, tag = tag_at(address, &mark);
+    if (tag && !mark)
+        return tag;
+    if (!origin_frame_at(address, &frame))
+        return tag ? tag : heap_origin(address);
+    return tag && (!frame.mark || frame.mark == mark) ? tag : frame.origin;
+}
+
+// ---- copies ------------------------------------------------------------------------------------
+
+struct copying {
+    uint64_t to, from;
+    uint32_t mark;      // of the destination
+    uint32_t allocated; // of the source, where nothing was stored
+    bool is_known;      // the latter
+};
+
+static void copy_granule(struct copying *copying, size_t at) {
     uint8_t bits;
-    for (size_t at = 0; at < size; at += 4)
-        if (shadow_state(from + at, &bits) && bits)
-            shadow_set_origin(to + at, 1, shadow_origin(from + at));
+    uint32_t mark, tag;
+    if (!shadow_state(copying->from + at, &bits) || !bits)
+        return;
+    tag = tag_at(copying->from + at, &mark);
+    if (tag) {
+        tag = shadow_origin(copying->from + at);
+    } else {
+        if (!copying->is_known)
+            copying->allocated = shadow_origin(copying->from + at);
+        copying->is_known = true;
+        tag = copying->allocated;
+    }
+    set_tag(copying->to + at, tag, copying->mark);
+}
+
+static bool is_defined(uint64_t address, size_t size) {
+    uint64_t word;
+    __builtin_memcpy(&word, shadow_of(address), sizeof word);
+    return size >= sizeof word && !word;
+}
+
+// As memmove moves the bytes.
+static void copy(uint64_t to, uint64_t from, size_t size) {
+    struct copying copying = {.to = to, .from = from, .mark = mark_at(to)};
+    if (to < from) {
+        for (size_t at = 0; at < size;) {
+            if (is_defined(from + at, size - at)) {
+                at += 8;
+            } else {
+                copy_granule(&copying, at);
+                at += GRANULE;
+            }
+        }
+    } else {
+        for (size_t at = (size + GRANULE - 1) / GRANULE; at-- > 0;)
+            copy_granule(&copying, at * GRANULE);
+    }
 }
 
 void origins_start(void) {

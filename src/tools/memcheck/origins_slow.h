@@ -1,24 +1,52 @@
-// The part of origins.c that may use vector registers.
+// The part of origins.c and origins_frames.c that may use vector registers.
 #ifndef QUERN_MEMCHECK_ORIGINS_SLOW_H
 #define QUERN_MEMCHECK_ORIGINS_SLOW_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-enum { ORIGIN_PAGE = 4096 };
+enum { ORIGIN_PAGE = 4096, ORIGIN_LINE = 64 };
 
+// Tags of a page of target memory.
 struct origin_page {
     struct origin_page *next;
     uint64_t number;
+    uint64_t used; // bits of lines in which there may be tags
     uint32_t tags[ORIGIN_PAGE / 4];
+    uint32_t marks[ORIGIN_PAGE / 4]; // of the frame that each was stored in, 0: none
+};
+
+// A frame that was found. Distances are from the stack pointer.
+enum { KNOWN_BITS = 9, KNOWN_RETURNS = 8 };
+struct origin_return {
+    uint64_t distance, address; // of a return address: where it stands, and itself
+};
+struct origin_known {
+    uint64_t pc, distance; // the key
+    uint32_t origin;
+    uint8_t count;   // the last of the return addresses is the frame's own
+    bool is_beyond;  // the address lies in none of so many frames
+    bool is_handler; // it belongs to a handler's red zone, which the kernel has made
+    struct origin_return returns[KNOWN_RETURNS];
+};
+struct origin_known_frames {
+    struct origin_known frames[1 << KNOWN_BITS];
 };
 
 struct origin_search {
     uint64_t address;
     uint32_t origin;
 };
+struct origin_frame_search {
+    uint64_t address;
+    struct origin_known *known;
+};
 
-void origins_make_page(void *made); // struct origin_page **; stays as it is if there is no memory
+// These two set a pointer, which stays as it is if there is no memory.
+void origins_make_page(void *made);
+void origins_make_known(void *made);
 void origins_search_heap(void *search);
-void origins_search_stack(void *search);
+void origins_search_stack(void *frame_search);
+void origins_search_far(void *search); // the same without what is known
 
 #endif

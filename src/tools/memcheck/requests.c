@@ -203,7 +203,7 @@ static uint64_t check_defined(uint64_t start, size_t size) {
             undefined = undefined ? undefined : at;
     }
     if (undefined)
-        error_client_check(undefined, false, 0);
+        error_client_check(undefined, false, track_origins ? shadow_origin(undefined) : 0);
     if (unaddressable)
         error_client_check(unaddressable, true, 0);
     return bad;

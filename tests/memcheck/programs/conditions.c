@@ -103,6 +103,9 @@
 // case origins_O2 -DWAY=28 -O2 --track-origins=yes
 // case origins_realloc -DWAY=69 --track-origins=yes
 // case origins_memcpy -DWAY=70 --track-origins=yes
+// case origins_stack_reused -DWAY=71 --track-origins=yes
+// case origins_far_frame -DWAY=72 --track-origins=yes
+// case origins_far_frame_clang -DWAY=72 clang --track-origins=yes
 // case xml_if_int -DWAY=1 xml
 // case xml_origins -DWAY=39 --track-origins=yes xml
 // case xml_index -DWAY=25 xml
@@ -153,6 +156,26 @@ __attribute__((noinline)) static int never_set(void)
     int value;
     HIDE(value);
     return value;
+}
+
+__attribute__((noinline)) static int never_set_either(void)
+{
+    int value;
+    HIDE(value);
+    return value;
+}
+
+__attribute__((noinline)) static void keep_here(int value)
+{
+    HIDE(value);
+}
+
+__attribute__((noinline)) static void decide_deep(int depth, int *value)
+{
+    if (depth)
+        decide_deep(depth - 1, value);
+    else if (*value) // bug
+        kept = 1;
 }
 
 __attribute__((noinline)) static void decide(int value)
@@ -605,6 +628,14 @@ __attribute__((noinline)) static void way(void)
     free(heap);
     if (local[5]) // bug
         kept = 1;
+#elif WAY == 71
+    keep_here(never_set());
+    if (never_set_either()) // bug
+        kept = 1;
+#elif WAY == 72
+    int value;
+    decide_deep(3, &value); // bug
+    decide_deep(20, &value); // bug
 #endif
 }
 
