@@ -7,6 +7,8 @@
 #include "base/text.h"
 
 #define FIRST_SLOTS 1024
+// Nodes with more children than this have them in a hash table, too.
+#define FEW_CHILDREN 24
 
 struct calltree *calltree_new(size_t node_max) {
     struct calltree *tree = base_allocate(sizeof *tree);
@@ -33,6 +35,7 @@ void calltree_free(struct calltree *tree) {
     }
     free(tree->functions);
     free(tree->slots);
+    free(tree->wide);
     free(tree);
 }
 
@@ -86,11 +89,50 @@ uint32_t calltree_function(struct calltree *tree, const char *name, const char *
 
 // ---- nodes ----
 
-static struct calltree_node *child_of(struct calltree *tree, struct calltree_node *node,
-                                      uint32_t function) {
+// The slot of a child of a wide node, or the empty one where it belongs.
+static struct calltree_wide *find_wide(const struct calltree *tree,
+                                       const struct calltree_node *node, uint32_t function) {
+    size_t at =
+        ((uintptr_t)node >> 4 ^ (uint64_t)function * 0x9e3779b97f4a7c15) * 0xff51afd7ed558ccd >> 20;
+    for (;; at++) {
+        struct calltree_wide *slot = &tree->wide[at & (tree->wide_room - 1)];
+        if (!slot->child || (slot->node == node && slot->child->function == function))
+            return slot;
+    }
+}
+
+static void add_wide(struct calltree *tree, struct calltree_node *node,
+                     struct calltree_node *child) {
+    if ((tree->wide_count + 1) * 4 > tree->wide_room * 3) {
+        struct calltree_wide *old = tree->wide;
+        size_t old_room = tree->wide_room;
+        tree->wide_room = old_room ? old_room * 2 : FIRST_SLOTS;
+        tree->wide = base_allocate(tree->wide_room * sizeof *tree->wide);
+        memset(tree->wide, 0, tree->wide_room * sizeof *tree->wide);
+        for (size_t i = 0; i < old_room; i++)
+            if (old[i].child)
+                *find_wide(tree, old[i].node, old[i].child->function) = old[i];
+        free(old);
+    }
+    *find_wide(tree, node, child->function) = (struct calltree_wide){node, child};
+    tree->wide_count++;
+}
+
+static struct calltree_node *find_child(const struct calltree *tree,
+                                        const struct calltree_node *node, uint32_t function) {
+    if (node->count > FEW_CHILDREN)
+        return find_wide(tree, node, function)->child;
     for (uint32_t i = 0; i < node->count; i++)
         if (node->children[i]->function == function)
             return node->children[i];
+    return NULL;
+}
+
+static struct calltree_node *child_of(struct calltree *tree, struct calltree_node *node,
+                                      uint32_t function) {
+    struct calltree_node *known = find_child(tree, node, function);
+    if (known)
+        return known;
     if (tree->node_count >= tree->node_max)
         return NULL;
     if (node->count == node->room) {
@@ -100,7 +142,13 @@ static struct calltree_node *child_of(struct calltree *tree, struct calltree_nod
     struct calltree_node *child = base_allocate(sizeof *child);
     *child = (struct calltree_node){.function = function};
     tree->node_count++;
-    return node->children[node->count++] = child;
+    node->children[node->count++] = child;
+    if (node->count == FEW_CHILDREN + 1)
+        for (uint32_t i = 0; i < node->count; i++)
+            add_wide(tree, node, node->children[i]);
+    else if (node->count > FEW_CHILDREN)
+        add_wide(tree, node, child);
+    return child;
 }
 
 void calltree_add(struct calltree *tree, const uint32_t *path, size_t count, uint64_t value) {

@@ -42,6 +42,11 @@ struct calltree {
     uint32_t *slots; // a hash table of function numbers plus 1
     size_t slot_count;
     size_t node_count, node_max;
+    struct calltree_wide {
+        const struct calltree_node *node;
+        struct calltree_node *child; // NULL: empty
+    } * wide;                        // a hash table of the children of nodes that have many
+    size_t wide_count, wide_room;
     uint64_t shortened; // value that was added at a node further out than it should be
 };
 
