@@ -44,5 +44,6 @@ const struct heap_format heap_formats[] = {
     {"pprof", "for pprof, all sums; --by is the one shown first", NEEDS_SUMS, rows_pprof},
     {"heaptrack-text", "for heaptrack_print and heaptrack_gui", NEEDS_EVENTS, rows_heaptrack},
     {"massif", "massif.out, for ms_print and massif-visualizer", NEEDS_MASSIF, write_massif},
+    {"html", "the page of quern view as one file; of any file that shows", NEEDS_PAGE, NULL},
 };
 const size_t heap_format_count = sizeof heap_formats / sizeof *heap_formats;

@@ -40,7 +40,8 @@ struct heap_export {
 struct heap_format {
     const char *name;
     const char *help;
-    enum heap_needs { NEEDS_SUMS, NEEDS_MASSIF, NEEDS_EVENTS } needs;
+    // What needs the page is not written here: view/html.h.
+    enum heap_needs { NEEDS_SUMS, NEEDS_MASSIF, NEEDS_EVENTS, NEEDS_PAGE } needs;
     void (*write)(FILE *out, const struct heap_export *export);
 };
 

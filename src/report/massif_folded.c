@@ -10,7 +10,10 @@ struct writer {
     const struct massif_file *file;
     size_t at; // the next node
     char *labels[MASSIF_FILE_DEPTH + 2];
+    char *groups[MASSIF_FILE_DEPTH + 2]; // modules, where there is a tree
     size_t depth;
+    struct calltree *tree; // NULL: lines are wanted
+    uint32_t path[MASSIF_FILE_DEPTH + 2];
     struct rows_line *lines;
     size_t count, room;
 };
@@ -22,6 +25,16 @@ static char *place_in(char *label) {
     for (char *at = found ? NULL : strstr(label, " ("); at; at = strstr(at + 1, " ("))
         found = at;
     return found;
+}
+
+// The module in "0x1234: FUNC (in MODULE)", else ""; to be freed.
+static char *module_of(const char *text) {
+    const char *place = strstr(text, " (in ");
+    char *module = base_copy(place ? heap_file_base(place + 5) : "");
+    size_t size = strlen(module);
+    if (size && module[size - 1] == ')')
+        module[size - 1] = 0;
+    return module;
 }
 
 // "0x1234: FUNC (FILE:LINE)" as "FUNC"; to be freed.
@@ -46,7 +59,18 @@ static char *label_of(const char *text) {
     return text_take(&module);
 }
 
+static void add_path(struct writer *writer, uint64_t bytes) {
+    for (size_t i = 0; i < writer->depth; i++)
+        writer->path[i] = calltree_function(writer->tree, writer->labels[writer->depth - 1 - i],
+                                            writer->groups[writer->depth - 1 - i]);
+    calltree_add(writer->tree, writer->path, writer->depth, bytes);
+}
+
 static void add_line(struct writer *writer, uint64_t bytes) {
+    if (writer->tree) {
+        add_path(writer, bytes);
+        return;
+    }
     char *folded = NULL;
     size_t size;
     FILE *out = open_memstream(&folded, &size);
@@ -71,16 +95,20 @@ static void add_line(struct writer *writer, uint64_t bytes) {
 static uint64_t add_node(struct writer *writer, bool is_root) {
     const struct massif_file_node *node = &writer->file->nodes[writer->at++];
     uint64_t own = node->bytes;
-    if (!is_root)
+    if (!is_root) {
+        writer->groups[writer->depth] = writer->tree ? module_of(node->text) : NULL;
         writer->labels[writer->depth++] = label_of(node->text);
+    }
     for (size_t i = 0; i < node->children; i++) {
         uint64_t bytes = add_node(writer, false);
         own = bytes < own ? own - bytes : 0;
     }
     if (own)
         add_line(writer, own);
-    if (!is_root)
+    if (!is_root) {
         free(writer->labels[--writer->depth]);
+        free(writer->groups[writer->depth]);
+    }
     return node->bytes;
 }
 
@@ -110,4 +138,15 @@ bool massif_folded(FILE *out, const struct massif_file *file) {
     rows_lines_free(writer->lines, count);
     free(writer);
     return true;
+}
+
+struct calltree *massif_folded_tree(const struct massif_file *file,
+                                    const struct massif_file_snapshot *snapshot, size_t nodes) {
+    struct calltree *tree = calltree_new(nodes);
+    struct writer *writer = base_allocate(sizeof *writer);
+    *writer = (struct writer){.file = file, .at = snapshot->first_node, .tree = tree};
+    add_node(writer, true);
+    free(writer);
+    calltree_finish(tree);
+    return tree;
 }

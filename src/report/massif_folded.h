@@ -4,9 +4,13 @@
 #ifndef QUERN_REPORT_MASSIF_FOLDED_H
 #define QUERN_REPORT_MASSIF_FOLDED_H
 
+#include "profile/calltree.h"
 #include "report/massif_file.h"
 
 // False if no snapshot has a tree.
 bool massif_folded(FILE *out, const struct massif_file *file);
+// The same as a tree of calls, of a snapshot that has one; functions are grouped by module.
+struct calltree *massif_folded_tree(const struct massif_file *file,
+                                    const struct massif_file_snapshot *snapshot, size_t nodes);
 
 #endif
