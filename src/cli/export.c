@@ -13,6 +13,8 @@
 #include "report/folded.h"
 #include "report/heap_export.h"
 #include "report/massif_folded.h"
+#include "view/html.h"
+#include "view/page.h"
 
 struct request {
     const char *path, *out;
@@ -211,6 +213,29 @@ static int export_costs(const struct request *request) {
     return status;
 }
 
+// ---- the page ----
+
+static int export_page(const struct request *request) {
+    if (page_missing)
+        return words_fail("cannot write a page: %s", page_missing);
+    struct document_window window = {request->filter.from, request->filter.to};
+    struct document *document = document_open(request->path, window, NULL, NULL);
+    int status = WORDS_DONE;
+    if (document->problem)
+        status = words_fail("cannot read '%s': %s", request->path, document->problem);
+    FILE *out = status ? NULL : words_output(request->out, request->path);
+    if (out)
+        html_write(out, document);
+    if (!status && (!out || !words_close(out, request->out)))
+        status = WORDS_FAILED;
+    if (!status && document->notice) {
+        fprintf(stderr, "quern: '%s': %s\n", request->path, document->notice);
+        status = WORDS_PARTIAL;
+    }
+    document_free(document);
+    return status;
+}
+
 // By what the file is.
 static int export_file(const struct request *request) {
     char start[8];
@@ -238,6 +263,8 @@ int verb_export(char **words) {
         return words_fail("no file to export; quern export --help says more");
     if (!request.format)
         return words_refuse("format", NULL, list_formats);
+    if (request.format->needs == NEEDS_PAGE)
+        return export_page(&request);
     if (cost_words_is_one(request.path))
         return export_costs(&request);
     request.weight = &heap_weights[0];

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "cli/print_json.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
 #include "report/heap_text.h"
@@ -21,6 +22,8 @@ struct request {
     struct heap_view_options views;
     struct heap_filter filter;
     bool is_filtered;
+    bool json;
+    const char *view_name, *by; // as given
 };
 
 static const struct {
@@ -66,6 +69,8 @@ static bool take_option(struct request *request, const char *word) {
         request->heap.callers = request->views.callers = (size_t)number;
     else if (strcmp(word, "--peak-only") == 0)
         request->massif.peak_only = true;
+    else if (strcmp(word, "--json") == 0)
+        request->json = true;
     else
         return false;
     return true;
@@ -99,6 +104,7 @@ static int usage(FILE *out, int status) {
     fputs("\n  --view=VIEW, of a recording [summary]:\n", out);
     for (size_t i = 0; i < VIEWS; i++)
         fprintf(out, "    %-11s %s\n", views[i].name, views[i].help);
+    print_json_help(out);
     fputs("\n  --by=WEIGHT, for trees and sums [peak]:\n", out);
     for (size_t i = 0; i < heap_weight_count; i++)
         fprintf(out, "    %-11s %s\n", heap_weights[i].name, heap_weights[i].help);
@@ -226,16 +232,15 @@ int verb_print(char **words) {
     struct text arguments = {0};
     int status = WORDS_DONE;
     for (char **word = words; *word && !status; word++) {
-        const char *value;
         text_format(&arguments, "%s%s", arguments.size ? " " : "", *word);
         if (strcmp(*word, "-h") == 0 || strcmp(*word, "--help") == 0)
             return usage(stdout, 0);
         if ((*word)[0] != '-' && !request.path)
             request.path = *word;
-        else if (words_value(&word, "--view", &value))
-            status = take_view(&request, value);
-        else if (words_value(&word, "--by", &value))
-            status = words_weight(value, &request.views.weight);
+        else if (words_value(&word, "--view", &request.view_name))
+            status = request.view_name ? WORDS_DONE : take_view(&request, NULL);
+        else if (words_value(&word, "--by", &request.by))
+            status = request.by ? WORDS_DONE : words_weight(NULL, &request.views.weight);
         else if (words_filter(&word, &request.filter, &status))
             request.is_filtered = true;
         else if ((*word)[0] != '-' || !take_option(&request, *word))
@@ -245,6 +250,17 @@ int verb_print(char **words) {
         return status;
     if (!request.path)
         return usage(stderr, 1);
+    if (request.json)
+        return print_json(&(struct print_json_request){.path = request.path,
+                                                       .view = request.view_name,
+                                                       .by = request.by,
+                                                       .threshold = request.views.threshold,
+                                                       .top = request.views.top,
+                                                       .filter = &request.filter});
+    if (request.view_name && take_view(&request, request.view_name))
+        return 1;
+    if (request.by && words_weight(request.by, &request.views.weight))
+        return 1;
     request.massif.arguments = arguments.bytes;
     int fd = open(request.path, O_RDONLY | O_CLOEXEC);
     char start[8] = {0};

@@ -1,0 +1,50 @@
+// What can be asked of a document, and the answers as JSON: the one source of the numbers that the
+// page, `quern print --json` and `quern export --as html` show.
+//
+// A question is a name and parameters. Every answer is bounded: of a tree only what is wide enough
+// to be seen (`width`), of a table a page of rows. docs/viewer.md lists questions and parameters.
+// Supervisor context.
+#ifndef QUERN_VIEW_ANSWERS_H
+#define QUERN_VIEW_ANSWERS_H
+
+#include "view/document.h"
+
+// Where the values of parameters come from; NULL: not given.
+struct ask {
+    const char *(*value)(void *context, const char *name);
+    void *context;
+};
+
+const char *ask_value(const struct ask *ask, const char *name);
+// A number within bounds, or else the default.
+uint64_t ask_number(const struct ask *ask, const char *name, uint64_t initial, uint64_t most);
+bool ask_flag(const struct ask *ask, const char *name);
+
+// NULL, or why there is no answer, to be freed; then the text of the writer is worth nothing.
+char *answer(struct document *document, const char *question, const struct ask *ask,
+             struct json *json);
+// What has changed from one to the other.
+char *answer_diff(struct document *before, struct document *after, const struct ask *ask,
+                  struct json *json);
+
+// ---- the answers, by file ----
+
+// answers.c
+char *answer_overview(struct document *document, const struct ask *ask, struct json *json);
+// The metric and shape that were asked for; a message to be freed if there are none.
+char *answer_choose(struct document *document, const struct ask *ask, unsigned *metric,
+                    const struct calltree **tree);
+// answers_tree.c
+char *answer_tree(struct document *document, const struct ask *ask, struct json *json);
+char *answer_children(struct document *document, const struct ask *ask, struct json *json);
+char *answer_match(struct document *document, const struct ask *ask, struct json *json);
+// answers_table.c
+char *answer_functions(struct document *document, const struct ask *ask, struct json *json);
+char *answer_libraries(struct document *document, const struct ask *ask, struct json *json);
+char *answer_threads(struct document *document, const struct ask *ask, struct json *json);
+// answers_time.c
+char *answer_timeline(struct document *document, const struct ask *ask, struct json *json);
+char *answer_sites(struct document *document, const struct ask *ask, struct json *json);
+char *answer_histograms(struct document *document, const struct ask *ask, struct json *json);
+
+#endif

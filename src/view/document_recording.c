@@ -1,0 +1,95 @@
+// Recordings of --tool=heap as documents.
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/heap_export.h"
+#include "report/heap_filter.h"
+#include "report/heap_rows.h"
+#include "view/document.h"
+#include "view/heap_details.h"
+#include "view/timeline.h"
+
+static struct heap_filter filter_of(const struct document *document) {
+    struct heap_filter filter = HEAP_FILTER_ALL;
+    filter.from = document->window.from;
+    filter.to = document->window.to;
+    return filter;
+}
+
+static char *read_recording(struct document *document, int fd) {
+    struct heap_filter filter = filter_of(document);
+    bool is_part = filter.from || filter.to != UINT64_MAX;
+    document->timeline = base_allocate(sizeof *document->timeline);
+    *document->timeline = (struct view_timeline){0};
+    struct heap_sink sink;
+    view_timeline_sink(document->timeline, &sink);
+    char *problem =
+        heap_filter_read(fd, &document->heap, is_part ? &filter : NULL, &sink, is_part ? 0 : 1);
+    if (problem)
+        return problem;
+    const struct recording_info *info = &document->heap.info;
+    if (info->damage && !info->process.command)
+        return base_copy(info->damage);
+    document->command = info->process.command;
+    document->notice = heap_file_notice(&document->heap);
+    for (size_t i = 0; i < heap_weight_count; i++)
+        document->metrics[document->metric_count++] = (struct document_metric){
+            .name = heap_weights[i].name,
+            .help = heap_weights[i].help,
+            .unit = heap_weights[i].unit,
+            .total = heap_weight_of(&heap_weights[i], &document->heap.summary.total),
+        };
+    return NULL;
+}
+
+static void free_recording(struct document *document) {
+    heap_file_free(&document->heap);
+    free(document->timeline);
+    if (document->details)
+        heap_details_free(document->details);
+}
+
+struct heap_details *document_details(struct document *document) {
+    struct heap_filter filter = filter_of(document);
+    if (!document->details)
+        document->details = heap_details_read(document->path, &document->heap, &filter);
+    return document->details;
+}
+
+static struct calltree *tree_of(struct document *document, unsigned metric) {
+    return rows_tree(&document->heap, &heap_weights[metric], false, DOCUMENT_NODES_MAX);
+}
+
+static void add_facts(struct document *document, struct json *json) {
+    const struct summary *summary = &document->heap.summary;
+    const struct summary_site *total = &summary->total;
+    document_fact(json, "peak of the heap", total->peak_bytes, "bytes");
+    document_fact(json, "at", summary->peak_time, "nanoseconds");
+    document_fact(json, "blocks at the peak", total->peak, "blocks");
+    document_fact(json, "allocated", total->allocated_bytes, "bytes");
+    document_fact(json, "allocations", total->allocated, "blocks");
+    document_fact(json, "temporary allocations", total->temporary, "blocks");
+    document_fact(json, "resizes", summary->resized, "");
+    document_fact(json, "not freed", total->live_bytes, "bytes");
+    document_fact(json, "blocks not freed", total->live, "blocks");
+    document_fact(json, "mapped by the program itself", summary->regions.bytes, "bytes");
+    document_fact(json, "peak of resident memory", summary->resident.peak_bytes, "bytes");
+    document_fact(json, "threads", summary->threads, "");
+    document_fact(json, "time", summary->time, "nanoseconds");
+    char pid[16];
+    snprintf(pid, sizeof pid, "%d", document->heap.info.process.pid);
+    document_fact_text(json, "process", pid);
+}
+
+static const char *const views[] = {"timeline", "threads", "histograms", NULL};
+
+const struct document_format document_recording = {
+    .name = "recording",
+    .help = "a recording of --tool=heap",
+    .is_one = heap_file_is_one,
+    .read = read_recording,
+    .free = free_recording,
+    .tree = tree_of,
+    .facts = add_facts,
+    .views = views,
+};

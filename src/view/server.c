@@ -1,0 +1,377 @@
+#include "view/server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "view/answers.h"
+#include "view/html.h"
+#include "view/page.h"
+
+#define TOKEN_BYTES  16
+#define CONNECTIONS  32
+#define WINDOWS      3 // parts of recordings kept at once
+#define IDLE_SECONDS 120
+#define HEADERS_SIZE (1 << 16)
+
+struct server_file {
+    const char *path;
+    struct document *document; // NULL: not read yet
+    int fd;                    // while it is read, else -1
+    uint64_t size;
+};
+
+struct server_window {
+    struct document *document;
+    size_t file;
+    uint64_t used;
+};
+
+struct view_server {
+    struct MHD_Daemon *daemon;
+    char token[2 * TOKEN_BYTES + 1];
+    char host[32], local[32]; // what Host may say
+    char *address;
+    struct server_file *files;
+    size_t file_count;
+    pthread_t loader;
+    // `state` protects files[].document and files[].fd; `answers` is held while an answer is made.
+    pthread_mutex_t state, answers;
+    pthread_cond_t loaded;
+    struct server_window windows[WINDOWS];
+    uint64_t uses;
+};
+
+// ---- reading the files ----
+
+struct watch {
+    struct view_server *server;
+    struct server_file *file;
+};
+
+static void watch_file(void *context, int fd) {
+    struct watch *watch = context;
+    struct stat status;
+    pthread_mutex_lock(&watch->server->state);
+    watch->file->fd = fd;
+    if (fd >= 0 && fstat(fd, &status) == 0)
+        watch->file->size = (uint64_t)status.st_size;
+    pthread_mutex_unlock(&watch->server->state);
+}
+
+static void *load(void *context) {
+    struct view_server *server = context;
+    for (size_t i = 0; i < server->file_count; i++) {
+        struct server_file *file = &server->files[i];
+        struct watch watch = {server, file};
+        struct document *document =
+            document_open(file->path, DOCUMENT_WINDOW_ALL, watch_file, &watch);
+        pthread_mutex_lock(&server->state);
+        file->document = document;
+        pthread_cond_broadcast(&server->loaded);
+        pthread_mutex_unlock(&server->state);
+    }
+    return NULL;
+}
+
+static struct document *wait_for(struct view_server *server, size_t file) {
+    pthread_mutex_lock(&server->state);
+    while (!server->files[file].document)
+        pthread_cond_wait(&server->loaded, &server->state);
+    pthread_mutex_unlock(&server->state);
+    return server->files[file].document;
+}
+
+// A part of a file; those used last are kept. With `answers` held.
+static struct document *window_of(struct view_server *server, size_t file, uint64_t from,
+                                  uint64_t to) {
+    struct server_window *oldest = &server->windows[0];
+    for (size_t i = 0; i < WINDOWS; i++) {
+        struct server_window *slot = &server->windows[i];
+        if (slot->document && slot->file == file && slot->document->window.from == from &&
+            slot->document->window.to == to) {
+            slot->used = ++server->uses;
+            return slot->document;
+        }
+        if (slot->used < oldest->used)
+            oldest = slot;
+    }
+    if (oldest->document)
+        document_free(oldest->document);
+    struct document_window window = {from, to};
+    *oldest = (struct server_window){
+        .document = document_open(server->files[file].path, window, NULL, NULL),
+        .file = file,
+        .used = ++server->uses,
+    };
+    return oldest->document;
+}
+
+// ---- sending ----
+
+static const char policy[] =
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+static enum MHD_Result send_bytes(struct MHD_Connection *connection, unsigned status,
+                                  const char *type, struct MHD_Response *response) {
+    MHD_add_response_header(response, "Content-Type", type);
+    MHD_add_response_header(response, "Content-Security-Policy", policy);
+    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    MHD_add_response_header(response, "X-Frame-Options", "DENY");
+    MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+    MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
+    MHD_add_response_header(response, "Cross-Origin-Opener-Policy", "same-origin");
+    MHD_add_response_header(response, "Cache-Control", "no-store");
+    enum MHD_Result result = MHD_queue_response(connection, status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+static enum MHD_Result send_text(struct MHD_Connection *connection, unsigned status,
+                                 const char *type, const char *text) {
+    return send_bytes(
+        connection, status, type,
+        MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_MUST_COPY));
+}
+
+static enum MHD_Result send_constant(struct MHD_Connection *connection, const char *type,
+                                     const struct page_file *file) {
+    return send_bytes(
+        connection, MHD_HTTP_OK, type,
+        MHD_create_response_from_buffer(file->size, (void *)file->bytes, MHD_RESPMEM_PERSISTENT));
+}
+
+static enum MHD_Result send_json(struct MHD_Connection *connection, unsigned status,
+                                 struct json *json) {
+    size_t size = json->text.size;
+    return send_bytes(
+        connection, status, "application/json; charset=utf-8",
+        MHD_create_response_from_buffer(size, text_take(&json->text), MHD_RESPMEM_MUST_FREE));
+}
+
+static enum MHD_Result send_problem(struct MHD_Connection *connection, unsigned status,
+                                    const char *problem) {
+    struct json json = {0};
+    json_open(&json, '{');
+    json_string_at(&json, "problem", problem);
+    json_close(&json, '}');
+    return send_json(connection, status, &json);
+}
+
+// ---- who may ask ----
+
+static const char *header_of(struct MHD_Connection *connection, const char *name) {
+    return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+// Takes as long whatever is different.
+static bool is_token(const struct view_server *server, const char *text, size_t size) {
+    unsigned char difference = size != 2 * TOKEN_BYTES;
+    for (size_t i = 0; i < 2 * TOKEN_BYTES; i++)
+        difference |= (unsigned char)(server->token[i] ^ (i < size ? text[i] : 0));
+    return difference == 0;
+}
+
+static bool is_own_host(const struct view_server *server, const char *host) {
+    return strcmp(host, server->host) == 0 || strcmp(host, server->local) == 0;
+}
+
+static bool may_ask(const struct view_server *server, struct MHD_Connection *connection) {
+    const char *host = header_of(connection, "Host");
+    const char *origin = header_of(connection, "Origin");
+    const char *site = header_of(connection, "Sec-Fetch-Site");
+    if (!host || !is_own_host(server, host))
+        return false;
+    if (origin && (strncmp(origin, "http://", 7) != 0 || strcmp(origin + 7, host) != 0))
+        return false;
+    return !site || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0;
+}
+
+// ---- answers ----
+
+static void add_progress(struct view_server *server, struct json *json) {
+    json_open(json, '{');
+    json_name(json, "files");
+    json_open(json, '[');
+    pthread_mutex_lock(&server->state);
+    for (size_t i = 0; i < server->file_count; i++) {
+        const struct server_file *file = &server->files[i];
+        off_t at = file->fd >= 0 ? lseek(file->fd, 0, SEEK_CUR) : 0;
+        json_open(json, '{');
+        json_string_at(json, "name", heap_file_base(file->path));
+        json_bool_at(json, "ready", file->document != NULL);
+        json_string_at(json, "problem", file->document ? file->document->problem : NULL);
+        json_number_at(json, "read", at > 0 ? (uint64_t)at : 0);
+        json_number_at(json, "size", file->size);
+        json_close(json, '}');
+    }
+    pthread_mutex_unlock(&server->state);
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+static const char *argument_of(void *context, const char *name) {
+    return MHD_lookup_connection_value(context, MHD_GET_ARGUMENT_KIND, name);
+}
+
+static bool file_of(const struct view_server *server, const struct ask *ask, const char *name,
+                    size_t *file) {
+    *file = ask_number(ask, name, 0, SIZE_MAX);
+    return *file < server->file_count;
+}
+
+static enum MHD_Result give_answer(struct view_server *server, struct MHD_Connection *connection,
+                                   const char *question) {
+    struct ask ask = {argument_of, connection};
+    struct json json = {0};
+    size_t file, other = 0;
+    if (strcmp(question, "files") == 0) {
+        add_progress(server, &json);
+        return send_json(connection, MHD_HTTP_OK, &json);
+    }
+    bool is_diff = strcmp(question, "diff") == 0;
+    if (!file_of(server, &ask, "file", &file) ||
+        (is_diff && !file_of(server, &ask, "after", &other)))
+        return send_problem(connection, MHD_HTTP_NOT_FOUND, "there is no such file");
+    struct document *document = wait_for(server, file);
+    struct document *after = is_diff ? wait_for(server, other) : NULL;
+    uint64_t from = ask_number(&ask, "from", 0, UINT64_MAX);
+    uint64_t to = ask_number(&ask, "to", UINT64_MAX, UINT64_MAX);
+    pthread_mutex_lock(&server->answers);
+    if (!is_diff && (from || to != UINT64_MAX))
+        document = window_of(server, file, from, to);
+    char *problem = is_diff ? answer_diff(document, after, &ask, &json)
+                            : answer(document, question, &ask, &json);
+    pthread_mutex_unlock(&server->answers);
+    if (!problem)
+        return send_json(connection, MHD_HTTP_OK, &json);
+    text_free(&json.text);
+    enum MHD_Result result = send_problem(connection, MHD_HTTP_UNPROCESSABLE_CONTENT, problem);
+    free(problem);
+    return result;
+}
+
+static enum MHD_Result give_page(struct MHD_Connection *connection, const char *path) {
+    if (page_missing)
+        return send_text(connection, MHD_HTTP_OK, "text/plain; charset=utf-8", page_missing);
+    if (!*path)
+        return send_text(connection, MHD_HTTP_OK, "text/html; charset=utf-8", html_served);
+    if (strcmp(path, "page.js") == 0)
+        return send_constant(connection, "text/javascript; charset=utf-8", &page_script);
+    if (strcmp(path, "page.css") == 0)
+        return send_constant(connection, "text/css; charset=utf-8", &page_style);
+    return send_text(connection, MHD_HTTP_NOT_FOUND, "text/plain; charset=utf-8", "not found\n");
+}
+
+static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *upload,
+                                  size_t *upload_size, void **own) {
+    struct view_server *server = context;
+    if (!may_ask(server, connection))
+        return send_text(connection, MHD_HTTP_FORBIDDEN, "text/plain; charset=utf-8",
+                         "forbidden\n");
+    size_t size = *url == '/' ? strcspn(url + 1, "/") : 0;
+    if (!is_token(server, url + 1, size))
+        return send_text(connection, MHD_HTTP_FORBIDDEN, "text/plain; charset=utf-8",
+                         "forbidden: this address lacks the token that quern view printed\n");
+    if (strcmp(method, MHD_HTTP_METHOD_GET) != 0)
+        return send_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "text/plain; charset=utf-8",
+                         "only GET\n");
+    const char *path = url + 1 + size;
+    if (!*path)
+        return send_text(connection, MHD_HTTP_NOT_FOUND, "text/plain; charset=utf-8",
+                         "not found\n");
+    if (strncmp(path, "/ask/", 5) == 0)
+        return give_answer(server, connection, path + 5);
+    return give_page(connection, path + 1);
+}
+
+// ---- starting and stopping ----
+
+static bool make_token(char *token) {
+    unsigned char bytes[TOKEN_BYTES];
+    if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
+        return false;
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        token[2 * i] = "0123456789abcdef"[bytes[i] >> 4];
+        token[2 * i + 1] = "0123456789abcdef"[bytes[i] & 15];
+    }
+    return true;
+}
+
+static int listen_on_loopback(uint16_t *port) {
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(*port)};
+    socklen_t size = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && bind(fd, (struct sockaddr *)&address, size) == 0 && listen(fd, 64) == 0 &&
+        getsockname(fd, (struct sockaddr *)&address, &size) == 0) {
+        *port = ntohs(address.sin_port);
+        return fd;
+    }
+    int error = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = error;
+    return -1;
+}
+
+static struct view_server *new_server(const struct view_server_options *options) {
+    struct view_server *server = base_allocate(sizeof *server);
+    *server = (struct view_server){.file_count = options->path_count};
+    server->files = base_allocate((options->path_count + 1) * sizeof *server->files);
+    for (size_t i = 0; i < options->path_count; i++)
+        server->files[i] = (struct server_file){.path = options->paths[i], .fd = -1};
+    pthread_mutex_init(&server->state, NULL);
+    pthread_mutex_init(&server->answers, NULL);
+    pthread_cond_init(&server->loaded, NULL);
+    return server;
+}
+
+static char *start(struct view_server *server, uint16_t port) {
+    if (!make_token(server->token))
+        return base_copy("the system gives no random numbers");
+    int fd = listen_on_loopback(&port);
+    if (fd < 0)
+        return base_copy(strerror(errno));
+    struct text address = {0};
+    snprintf(server->host, sizeof server->host, "127.0.0.1:%u", port);
+    snprintf(server->local, sizeof server->local, "localhost:%u", port);
+    text_format(&address, "http://%s/%s/", server->host, server->token);
+    server->address = text_take(&address);
+    server->daemon = MHD_start_daemon(
+        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL, 0, NULL,
+        NULL, on_request, server, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(2 * HEADERS_SIZE), MHD_OPTION_END);
+    if (!server->daemon) {
+        close(fd);
+        return base_copy("the server cannot be started");
+    }
+    return NULL;
+}
+
+struct view_server *view_server_start(const struct view_server_options *options, char **problem) {
+    struct view_server *server = new_server(options);
+    *problem = start(server, options->port);
+    if (!*problem && pthread_create(&server->loader, NULL, load, server) != 0) {
+        *problem = base_copy("no thread can be made");
+        MHD_stop_daemon(server->daemon);
+    }
+    if (!*problem)
+        return server;
+    return NULL;
+}
+
+const char *view_server_address(const struct view_server *server) {
+    return server->address;
+}

@@ -1,0 +1,62 @@
+#include "view/timeline.h"
+
+#define FIRST_LENGTH 1000000 // nanoseconds
+
+static uint64_t larger(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
+static void halve(struct view_timeline *timeline) {
+    for (size_t i = 0; i < timeline->count; i += 2) {
+        const struct view_timeline_step *first = &timeline->steps[i];
+        const struct view_timeline_step *second = i + 1 < timeline->count ? first + 1 : first;
+        timeline->steps[i / 2] = (struct view_timeline_step){
+            .most = larger(first->most, second->most),
+            .last = second->last,
+            .resident = larger(first->resident, second->resident),
+        };
+    }
+    timeline->count = (timeline->count + 1) / 2;
+    timeline->length *= 2;
+}
+
+// The step of a moment; steps in which nothing happened are as those before.
+static struct view_timeline_step *step_at(struct view_timeline *timeline, uint64_t time) {
+    if (!timeline->length)
+        timeline->length = FIRST_LENGTH;
+    while (time / timeline->length >= VIEW_TIMELINE_STEPS)
+        halve(timeline);
+    size_t at = time / timeline->length;
+    for (; timeline->count <= at; timeline->count++)
+        timeline->steps[timeline->count] =
+            (struct view_timeline_step){.most = timeline->held, .last = timeline->held};
+    return &timeline->steps[at];
+}
+
+static void on_event(void *context, const struct heap_event *event) {
+    struct view_timeline *timeline = context;
+    struct view_timeline_step *step = step_at(timeline, event->time);
+    if (event->kind == HEAP_FREED || event->kind == HEAP_RESIZED)
+        timeline->held -= event->before.size;
+    if (event->kind == HEAP_ALLOCATED || event->kind == HEAP_RESIZED)
+        timeline->held += event->block->size;
+    step->last = timeline->held;
+    if (step->most < timeline->held)
+        step->most = timeline->held;
+}
+
+static void on_sample(void *context, const struct heap_sample *sample) {
+    struct view_timeline_step *step = step_at(context, sample->time);
+    step->resident = larger(step->resident, sample->resident);
+}
+
+static void on_end(void *context, uint64_t time) {
+    struct view_timeline *timeline = context;
+    step_at(timeline, time);
+    timeline->end = time;
+}
+
+void view_timeline_sink(struct view_timeline *timeline, struct heap_sink *sink) {
+    *sink = (struct heap_sink){
+        .context = timeline, .event = on_event, .sample = on_sample, .end = on_end};
+}

@@ -1,0 +1,53 @@
+"""The files that the suite shows: ours and the peers', of one small program with a hostile name."""
+import os
+import shutil
+import subprocess
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# A name that would run a script if it were taken for markup.
+NAME = '<img src=x onerror=alert(1)>'
+
+
+def make(folder, quern):
+    """Makes all files in folder; {short name: path}."""
+    program = os.path.join(folder, NAME)
+    subprocess.run(['gcc', '-g', '-O1', '-fno-builtin', '-fno-optimize-sibling-calls', '-w',
+                    os.path.join(HERE, 'target.c'), '-o', program, '-lpthread'], check=True)
+    environment = {name: value for name, value in os.environ.items()
+                   if name not in ('QUERN_OPTS', 'VALGRIND_OPTS')}
+    environment['HOME'] = folder
+    files = {}
+
+    def run(name, words, option, *arguments):
+        path = files[name] = os.path.join(folder, name)
+        done = subprocess.run([*words, f'{option}={path}', program, *arguments], timeout=60,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True, errors='replace',
+                              env=environment, cwd=folder)
+        if not os.path.exists(path):
+            raise RuntimeError(f'{name} was not written: {done.stderr[-500:]}')
+
+    valgrind = [shutil.which('valgrind') or 'valgrind']
+    run('heap.quern', [quern, '--tool=heap'], '--heap-out-file')
+    run('massif.ours', [quern, '--tool=massif'], '--massif-out-file')
+    run('massif.peer', [*valgrind, '--tool=massif'], '--massif-out-file')
+    run('callgrind.ours', [quern, '--tool=callgrind'], '--callgrind-out-file')
+    run('callgrind.peer', [*valgrind, '--tool=callgrind'], '--callgrind-out-file')
+    run('cachegrind.peer', [*valgrind, '--tool=cachegrind'], '--cachegrind-out-file')
+    files['collapsed'] = os.path.join(folder, 'collapsed')
+    subprocess.run([quern, 'export', files['heap.quern'], '--as=collapsed', '-o',
+                    files['collapsed']], check=True)
+    with open(files['heap.quern'], 'rb') as whole:
+        content = whole.read()
+    # The last chunk is cut in the middle; and one that is no recording beyond its first bytes.
+    damage(files, folder, 'cut.quern', content[:-40])
+    damage(files, folder, 'damaged.quern', content[:16] + b'\xff' * 200)
+    damage(files, folder, 'nothing', b'\x7fELF\x00\x01\x02')
+    damage(files, folder, 'massif.damaged', b'desc: x\ncmd: x\ntime_unit: ms\n#---\nsnapshot=0\nrubbish\n')
+    return files
+
+
+def damage(files, folder, name, content):
+    files[name] = os.path.join(folder, name)
+    with open(files[name], 'wb') as file:
+        file.write(content)

@@ -1,0 +1,175 @@
+// Top-down and bottom-up: the tree of calls as a table that unfolds.
+import { useEffect, useState } from 'preact/hooks';
+import { ask, offline, type Tree } from './ask';
+import { amount, exact, percent } from './format';
+import { Check, CopyButton, Problem, Waiting } from './parts';
+import type { Shown } from './shown';
+import { FUNCTION, PARENT, PLACE, SELF, TOTAL } from './tree';
+
+interface Child {
+  place: number;
+  function: string;
+  library: string;
+  total: number;
+  self: number;
+  children: number;
+}
+
+interface Children {
+  unit: string;
+  total: number;
+  count: number;
+  rows: Child[];
+}
+
+function fromTree(tree: Tree, node: string): Children {
+  let at = 0;
+  for (const place of node ? node.split('.').map(Number) : [])
+    at = tree.nodes.findIndex((one) => one[PARENT] === at && one[PLACE] === place);
+  const rows = tree.nodes
+    .map((one, index) => ({ one, index }))
+    .filter(({ one }) => one[PARENT] === at)
+    .map(({ one, index }) => ({
+      place: one[PLACE], function: tree.functions[one[FUNCTION]][0], library: tree.functions[one[FUNCTION]][1],
+      total: one[TOTAL], self: one[SELF], children: tree.nodes.filter((other) => other[PARENT] === index).length,
+    }))
+    .sort((a, b) => b.total - a.total);
+  return { unit: tree.unit, total: tree.total, count: rows.length, rows };
+}
+
+interface Line extends Child {
+  name: string;
+  depth: number;
+  parent: string;
+}
+
+const FIRST_OPEN = 12; // levels that are open at first, along the heaviest path
+
+export function CallTable({ shown }: { shown: Shown }) {
+  const { state, go, metric } = shown;
+  const [levels, setLevels] = useState<Map<string, Children>>(new Map());
+  const [open, setOpen] = useState<Set<string>>(new Set());
+  const [problem, setProblem] = useState<string | null>(null);
+  const [focus, setFocus] = useState('');
+  const key = [state.file, metric.name, state.invert, state.merge, state.from, state.to].join('|');
+  const load = async (node: string): Promise<Children> => {
+    const parameters = { file: state.file, metric: metric.name, invert: state.invert, merge: state.merge, ...shown.window };
+    if (offline) return fromTree(await ask<Tree>('tree', parameters), node);
+    return ask<Children>('children', { ...parameters, node, count: 200 });
+  };
+  useEffect(() => {
+    let alive = true;
+    const start = async () => {
+      const levels = new Map<string, Children>(), open = new Set<string>(['']);
+      let node = '';
+      for (let depth = 0; depth < FIRST_OPEN; depth++) {
+        const children = await load(node);
+        if (!alive) return;
+        levels.set(node, children);
+        const heaviest = children.rows[0];
+        if (!heaviest || !heaviest.children || heaviest.total < children.total / 4) break;
+        node = node ? `${node}.${heaviest.place}` : String(heaviest.place);
+        if (depth + 1 < FIRST_OPEN) open.add(node);
+      }
+      setLevels(levels);
+      setOpen(open);
+      setProblem(null);
+    };
+    setLevels(new Map());
+    start().catch((error: Error) => alive && setProblem(error.message));
+    return () => {
+      alive = false;
+    };
+  }, [key]);
+
+  const toggle = async (name: string) => {
+    if (!levels.has(name)) {
+      try {
+        const children = await load(name);
+        setLevels((old) => new Map(old).set(name, children));
+      } catch (error) {
+        setProblem((error as Error).message);
+      }
+    }
+    setOpen((old) => {
+      const next = new Set(old);
+      if (!next.delete(name)) next.add(name);
+      return next;
+    });
+  };
+  if (problem) return <Problem text={problem} />;
+  const root = levels.get('');
+  if (!root) return <Waiting what="Building the tree of calls…" />;
+  const lines: Line[] = [];
+  const unfold = (node: string, depth: number) => {
+    for (const child of levels.get(node)?.rows ?? []) {
+      const name = node ? `${node}.${child.place}` : String(child.place);
+      lines.push({ ...child, name, depth, parent: node });
+      if (open.has(name)) unfold(name, depth + 1);
+    }
+  };
+  unfold('', 0);
+  const current = lines.some((line) => line.name === focus) ? focus : lines[0]?.name;
+  const onKey = (event: KeyboardEvent) => {
+    const index = lines.findIndex((line) => line.name === current);
+    const line = lines[index];
+    if (!line) return;
+    let next: string | undefined;
+    if (event.key === 'ArrowDown') next = lines[index + 1]?.name;
+    else if (event.key === 'ArrowUp') next = lines[index - 1]?.name;
+    else if (event.key === 'ArrowRight' && line.children && !open.has(line.name)) toggle(line.name);
+    else if (event.key === 'ArrowLeft') open.has(line.name) ? toggle(line.name) : (next = line.parent || undefined);
+    else if (event.key === 'Enter') go({ view: 'flame', node: line.name });
+    else return;
+    event.preventDefault();
+    if (next) {
+      setFocus(next);
+      const row = (event.currentTarget as HTMLElement).querySelector<HTMLElement>(`[data-node="${next}"]`);
+      row?.focus();
+    }
+  };
+  const text = () => lines.map((line) =>
+    `${percent(line.total, root.total).padStart(8)} ${String(line.total).padStart(14)}  ${'  '.repeat(line.depth)}${line.function}`).join('\n');
+  return (
+    <section>
+      <div class="controls">
+        <Check label="Bottom-up" hint="From the innermost function outwards" value={state.invert}
+          set={(invert) => go({ invert, node: '' })} />
+        <Check label="Merge recursion" value={state.merge} set={(merge) => go({ merge, node: '' })} />
+        <CopyButton text={text}>Copy as text</CopyButton>
+      </div>
+      <div class="table-scroll tall" tabIndex={-1}>
+        <table role="treegrid" aria-label={state.invert ? 'Bottom-up' : 'Top-down'} onKeyDown={onKey}>
+          <thead>
+            <tr>
+              <th scope="col" class="numeric">With callees</th>
+              <th scope="col" class="numeric">Itself</th>
+              <th scope="col">{state.invert ? 'Function, and who called it' : 'Function, and what it called'}</th>
+              <th scope="col">Library</th>
+            </tr>
+          </thead>
+          <tbody>
+            {lines.map((line) => (
+              <tr key={line.name} data-node={line.name} aria-level={line.depth + 1}
+                aria-expanded={line.children ? open.has(line.name) : undefined}
+                tabIndex={line.name === current ? 0 : -1} onFocus={() => setFocus(line.name)}
+                class={line.children ? 'clickable' : ''} onClick={() => line.children && toggle(line.name)}>
+                <td class="numeric" title={exact(line.total, root.unit)}>
+                  {amount(line.total, root.unit)} <small>{percent(line.total, root.total)}</small>
+                </td>
+                <td class="numeric" title={exact(line.self, root.unit)}>{line.self ? amount(line.self, root.unit) : ''}</td>
+                <td class="wide" title={line.function}>
+                  <span style={{ paddingLeft: `${Math.min(line.depth, 40) * 14}px` }}>
+                    <span class="twist" aria-hidden="true">{line.children ? (open.has(line.name) ? '▾' : '▸') : ''}</span>
+                    {line.function}
+                  </span>
+                </td>
+                <td title={line.library}>{line.library}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}

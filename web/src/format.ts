@@ -1,0 +1,54 @@
+// Numbers, bytes and times as people read them.
+
+const groups = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
+
+export function number(value: number): string {
+  return groups.format(value);
+}
+
+function scaled(value: number, step: number, units: string[]): string {
+  let at = 0;
+  while (Math.abs(value) >= step && at + 1 < units.length) {
+    value /= step;
+    at++;
+  }
+  const digits = at === 0 ? 0 : Math.abs(value) < 10 ? 2 : Math.abs(value) < 100 ? 1 : 0;
+  return `${value.toFixed(digits)} ${units[at]}`.trim();
+}
+
+export function bytes(value: number): string {
+  return scaled(value, 1024, ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB']);
+}
+
+export function time(nanoseconds: number): string {
+  if (nanoseconds >= 60e9) {
+    const minutes = Math.floor(nanoseconds / 60e9);
+    return `${minutes} min ${((nanoseconds - minutes * 60e9) / 1e9).toFixed(0)} s`;
+  }
+  if (nanoseconds >= 1e9) return `${(nanoseconds / 1e9).toFixed(3)} s`;
+  if (nanoseconds >= 1e6) return `${(nanoseconds / 1e6).toFixed(1)} ms`;
+  if (nanoseconds >= 1e3) return `${(nanoseconds / 1e3).toFixed(1)} µs`;
+  return `${nanoseconds} ns`;
+}
+
+// Short, for axes and cells; the exact number is in the tooltip.
+export function amount(value: number, unit: string): string {
+  if (unit === 'bytes' || unit === 'B') return bytes(value);
+  if (unit === 'nanoseconds') return time(value);
+  if (unit === 'ms') return time(value * 1e6);
+  return number(value);
+}
+
+export function exact(value: number, unit: string): string {
+  return `${number(value)}${unit ? ' ' + unit : ''}`;
+}
+
+export function change(value: number, unit: string): string {
+  return (value > 0 ? '+' : value < 0 ? '−' : '±') + amount(Math.abs(value), unit);
+}
+
+export function percent(part: number, whole: number): string {
+  if (!whole) return '–';
+  const share = (100 * part) / whole;
+  return `${share.toFixed(share !== 0 && Math.abs(share) < 1 ? 2 : 1)} %`;
+}

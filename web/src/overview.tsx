@@ -1,0 +1,84 @@
+// What the file is, and what matters most in it.
+import { useAnswer, type Rows } from './ask';
+import { amount, exact, percent } from './format';
+import type { Shown } from './shown';
+
+const kinds: Record<string, string> = {
+  recording: 'Heap recording',
+  massif: 'Massif heap profile',
+  callgrind: 'Callgrind profile',
+  cachegrind: 'Cachegrind profile',
+  collapsed: 'Collapsed stacks',
+  memcheck: 'Memcheck findings',
+  dhat: 'DHAT heap profile',
+};
+
+export function Overview({ shown }: { shown: Shown }) {
+  const { overview, metric, state, go } = shown;
+  return (
+    <section>
+      <h2>{kinds[overview.kind || ''] || 'File'}</h2>
+      {overview.command && <p class="command"><code title={overview.command}>{overview.command}</code></p>}
+      <dl class="facts">
+        {overview.facts.map((fact, i) => (
+          <div key={i}>
+            <dt>{fact.label}</dt>
+            <dd title={typeof fact.value === 'number' ? exact(fact.value, fact.unit) : fact.value}
+              data-fact={fact.label} data-value={String(fact.value)}>
+              {typeof fact.value === 'number' ? amount(fact.value, fact.unit) : fact.value}
+            </dd>
+          </div>
+        ))}
+      </dl>
+      {metric.name && overview.views.includes('functions') && <Top shown={shown} />}
+      <div class="doors">
+        {overview.views.map((view) => (
+          <button type="button" key={view} onClick={() => go({ view })}>{viewNames[view] || view}</button>
+        ))}
+      </div>
+      {state.from || state.to ? <p class="hint">All numbers are those of the window.</p> : null}
+    </section>
+  );
+}
+
+function Top({ shown }: { shown: Shown }) {
+  const { metric, state, go } = shown;
+  const answer = useAnswer<Rows>('functions', { file: state.file, metric: metric.name, count: 8, sort: 'self', ...shown.window });
+  if (!answer.value || !answer.value.rows.length) return null;
+  const total = answer.value.total;
+  return (
+    <>
+      <h3>Functions with most: {metric.help}</h3>
+      <ol class="top">
+        {answer.value.rows.slice(0, 8).filter((row) => row.self > 0).map((row, i) => (
+          <li key={i}>
+            <button type="button" class="link" title={`${row.name}\n${row.library}`}
+              onClick={() => go({ view: 'flame', search: row.name })}>
+              <span class="share"><span style={{ width: `${total ? (100 * row.self) / total : 0}%` }} /></span>
+              <span class="value">{amount(row.self, metric.unit)} <small>{percent(row.self, total)}</small></span>
+              <span class="name">{row.name}</span>
+            </button>
+          </li>
+        ))}
+      </ol>
+    </>
+  );
+}
+
+export const viewNames: Record<string, string> = {
+  overview: 'Overview',
+  findings: 'Findings',
+  flame: 'Flame graph',
+  map: 'Call map',
+  tree: 'Top-down / bottom-up',
+  functions: 'Functions',
+  libraries: 'Libraries',
+  threads: 'Threads',
+  timeline: 'Timeline',
+  histograms: 'Sizes and lifetimes',
+  calls: 'Callers and callees',
+  source: 'Source',
+  points: 'Program points',
+  query: 'SQL',
+  diff: 'Compare',
+};
