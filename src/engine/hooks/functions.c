@@ -205,7 +205,7 @@ static void consider(struct module *module, const char *name, const Elf64_Sym *s
         return;
     consider_exit_function(name, module->bias + symbol->st_value);
     bool is_indirect = ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC;
-    bool is_local = ELF64_ST_BIND(symbol->st_info) == STB_LOCAL;
+    bool is_local = ELF64_ST_BIND(symbol->st_info) == STB_LOCAL && !module->is_whole;
     for (const struct wanted *it = *wanted_by(name); it; it = it->next)
         if (strcmp(it->symbol->name, name) == 0 && !(is_local && it->symbol->kind == TOOL_REPLACE))
             hook_symbol(it->symbol, module->bias + symbol->st_value, is_indirect);
@@ -213,7 +213,7 @@ static void consider(struct module *module, const char *name, const Elf64_Sym *s
 
 static void look_for_allocator(struct module *module, const char *name, const Elf64_Sym *symbol) {
     static const char functions[][8] = {"malloc", "calloc", "realloc", "free"};
-    if (ELF64_ST_BIND(symbol->st_info) == STB_LOCAL)
+    if (ELF64_ST_BIND(symbol->st_info) == STB_LOCAL && !module->is_whole)
         return;
     for (unsigned i = 0; i < 4; i++)
         if (strcmp(name, functions[i]) == 0)
@@ -223,6 +223,7 @@ static void look_for_allocator(struct module *module, const char *name, const El
 static bool is_allocating_program(struct module *module, const char *path) {
     if (!process.program || strcmp(path, process.program) != 0)
         return false;
+    module->is_whole = !process.loader_start;
     module_visit_symbols(module, look_for_allocator);
     return module->has[0] && module->has[1] && module->has[2] && module->has[3];
 }

@@ -18,6 +18,7 @@ bool module_open(struct module *module, uint64_t start, uint64_t end, uint64_t o
     module->end = end;
     module->offset = offset;
     memset(module->has, 0, sizeof module->has);
+    module->is_whole = false;
     return true;
 }
 

@@ -14,6 +14,7 @@ struct module {
     uint64_t first, last, bias;
     uint64_t start, end, offset; // as it was mapped
     bool has[4];                 // the functions that make an allocator
+    bool is_whole; // a statically linked program: hidden functions of its libraries are local in it
 };
 
 // False: it is no file with symbols. module_close undoes it.
