@@ -17,13 +17,14 @@
 //   5  findings.h: WIRE_LEDGER to WIRE_FINDINGS_END
 //   6  wire_heap.h: regions, samples, names of threads
 //   7  WIRE_HEAP_ENDING; wire_heap.h: what the recorder itself has mapped, whose heap it is
+//   8  wire_heap.h: instructions and stacks, marks, questions, chunks
 #ifndef QUERN_WIRE_WIRE_H
 #define QUERN_WIRE_WIRE_H
 
 #include <stdint.h>
 
 #define WIRE_MAGIC       0x4e525551u // "QURN" in memory
-#define WIRE_VERSION     7
+#define WIRE_VERSION     8
 #define WIRE_MESSAGE_MAX 65536 // header and payload together
 
 enum wire_type {

@@ -35,7 +35,7 @@
 #define WIRE_HEAP_LEVEL_SIZE(level)  (1u << (2 * (level) + WIRE_HEAP_LEVEL_BITS))
 #define WIRE_HEAP_STACKS             WIRE_HEAP_LEVEL_START(WIRE_HEAP_LEVELS)
 
-#define WIRE_HEAP_KIND_BITS 4
+#define WIRE_HEAP_KIND_BITS 5
 
 enum wire_heap_kind {
     WIRE_HEAP_ALLOCATED = 1,    // address, size, stack
@@ -50,6 +50,35 @@ enum wire_heap_kind {
     WIRE_HEAP_UNMAPPED = 8, // address, length; written before it is gone
     WIRE_HEAP_NAME = 9,     // ring of the thread, then its name: 16 bytes, zeros at the end
     WIRE_HEAP_SAMPLE = 10,  // bytes in memory, minor page faults, major ones
+    // instructions executed by the process so far, bytes of its stacks: what holds from here on
+    WIRE_HEAP_MOMENT = 11,
+    WIRE_HEAP_DEPTH = 12, // the same; the stack is about to become smaller
+    // enum wire_heap_mark | bytes of the name << 32, then the name in whole words
+    WIRE_HEAP_MARK = 13,
+    WIRE_HEAP_ASKED = 14, // number: the ring's `answers` are wanted as of here
+    WIRE_HEAP_CHUNK = 15, // address, size: the block serves an allocator of the program's own
+};
+
+enum wire_heap_mark {
+    WIRE_HEAP_MARKER = 0,
+    WIRE_HEAP_SCOPE_BEGAN = 1, // of this thread
+    WIRE_HEAP_SCOPE_ENDED = 2, // the one that began last
+    WIRE_HEAP_SNAPSHOT = 3,
+};
+
+#define WIRE_HEAP_NAME_MAX 64 // bytes of a mark's name
+
+// What is answered to WIRE_HEAP_ASKED: of the process, then of the ring's thread.
+enum wire_heap_answer {
+    WIRE_HEAP_LIVE_BYTES,
+    WIRE_HEAP_LIVE_BLOCKS,
+    WIRE_HEAP_PEAK_BYTES,
+    WIRE_HEAP_TOTAL_BYTES,
+    WIRE_HEAP_TOTAL_BLOCKS,
+    WIRE_HEAP_RELEASES,
+    WIRE_HEAP_THREAD_BYTES,
+    WIRE_HEAP_THREAD_BLOCKS,
+    WIRE_HEAP_ANSWERS,
 };
 
 enum wire_heap_region {
@@ -77,6 +106,8 @@ struct wire_heap_ring {
     // Low half of head, for the writer that waits for room (a futex).
     _Atomic uint32_t taken;
     _Atomic uint32_t waiting;
+    _Atomic uint32_t answered; // number of the last question answered; a futex
+    _Atomic uint64_t answers[WIRE_HEAP_ANSWERS];
     _Alignas(4096) uint64_t words[WIRE_HEAP_RING_WORDS];
 };
 
@@ -92,6 +123,9 @@ struct wire_heap_header {
     uint64_t own_size;         // of what `own` in a ring points to
     uint32_t libc_heap;        // the allocator is libc's
     _Atomic uint32_t answered; // set by the supervisor after WIRE_HEAP_ENDING (a futex)
+    // By the supervisor, for who follows stacks (tools/heap): what is no more than `peak` bytes in
+    // all, and before both times, makes no snapshot. None of them ever becomes less.
+    _Atomic uint64_t peak, next_instructions, next_clock;
 };
 
 // Places in the area.
