@@ -3,7 +3,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -80,13 +79,21 @@ static void reject(struct verdict *verdict, int status, const char *reason) {
     text_string(&verdict->reason, reason);
 }
 
+// How many there are; 0: they cannot be read.
+static size_t read_segments(int fd, const Elf64_Ehdr *header, Elf64_Phdr phdrs[PHDRS_MAX]) {
+    size_t count = header->e_phnum;
+    if (header->e_phentsize != sizeof *phdrs || count > PHDRS_MAX ||
+        pread(fd, phdrs, count * sizeof *phdrs, (off_t)header->e_phoff) !=
+            (ssize_t)(count * sizeof *phdrs))
+        return 0;
+    return count;
+}
+
 // A dynamically linked program is no good without its loader.
 static void check_loader(int fd, const Elf64_Ehdr *header, struct verdict *verdict) {
     Elf64_Phdr phdrs[PHDRS_MAX];
-    size_t count = header->e_phnum;
-    if (header->e_phentsize != sizeof *phdrs || count == 0 || count > PHDRS_MAX ||
-        pread(fd, phdrs, count * sizeof *phdrs, (off_t)header->e_phoff) !=
-            (ssize_t)(count * sizeof *phdrs)) {
+    size_t count = read_segments(fd, header, phdrs);
+    if (count == 0) {
         reject(verdict, STATUS_NOT_RUNNABLE, "is a damaged ELF file");
         return;
     }
@@ -132,7 +139,8 @@ static void check_elf(int fd, const char *head, ssize_t size, struct verdict *ve
     }
 }
 
-static void check_script(const char *head, ssize_t size, int depth, struct verdict *verdict) {
+// What the #! line names, to be freed; NULL: nothing.
+static char *interpreter_of(const char *head, ssize_t size) {
     const char *end = memchr(head, '\n', (size_t)size);
     const char *start = head + 2;
     if (!end)
@@ -142,11 +150,15 @@ static void check_script(const char *head, ssize_t size, int depth, struct verdi
     const char *stop = start;
     while (stop < end && *stop != ' ' && *stop != '\t')
         stop++;
-    if (stop == start || depth >= INTERPRETERS_MAX) {
+    return stop == start ? NULL : strndup(start, (size_t)(stop - start));
+}
+
+static void check_script(const char *head, ssize_t size, int depth, struct verdict *verdict) {
+    char *interpreter = depth < INTERPRETERS_MAX ? interpreter_of(head, size) : NULL;
+    if (!interpreter) {
         reject(verdict, STATUS_NOT_RUNNABLE, "is a script with a bad #! line");
         return;
     }
-    char *interpreter = strndup(start, (size_t)(stop - start));
     struct verdict inner = {0};
     free(check_file(interpreter, depth + 1, &inner));
     if (inner.status) {
@@ -228,4 +240,36 @@ char *program_find(const char *name, int *status, char **reason) {
     text_free(&verdict.reason);
     free(path);
     return checked;
+}
+
+static bool has_loader(int fd, const char *head) {
+    Elf64_Ehdr header;
+    Elf64_Phdr phdrs[PHDRS_MAX];
+    memcpy(&header, head, sizeof header);
+    size_t count = read_segments(fd, &header, phdrs);
+    for (size_t i = 0; i < count; i++)
+        if (phdrs[i].p_type == PT_INTERP)
+            return true;
+    return count == 0;
+}
+
+static bool is_static(const char *path, int depth) {
+    char head[HEAD_SIZE];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd < 0 ? -1 : read(fd, head, sizeof head);
+    bool answer = false;
+    if (size >= (ssize_t)sizeof(Elf64_Ehdr) && memcmp(head, ELFMAG, SELFMAG) == 0) {
+        answer = !has_loader(fd, head);
+    } else if (size > 2 && head[0] == '#' && head[1] == '!' && depth < INTERPRETERS_MAX) {
+        char *interpreter = interpreter_of(head, size);
+        answer = interpreter && is_static(interpreter, depth + 1);
+        free(interpreter);
+    }
+    if (fd >= 0)
+        close(fd);
+    return answer;
+}
+
+bool program_is_static(const char *path) {
+    return is_static(path, 0);
 }

@@ -175,18 +175,42 @@ static char *given_options(const struct tool *tool, const struct option_values *
     return line.size ? text_take(&line) : NULL;
 }
 
+// Why the target is to run translated although its heap is all that matters; NULL: it is not.
+static const char *engine_reason(enum heap_tool tool, const struct option_values *values,
+                                 const char *program) {
+    if (tool == HEAP_TOOL_MASSIF && option_yes(values, "pages-as-heap"))
+        return "Pages are followed by the engine: the program runs translated, which is slower";
+    if (tool == HEAP_TOOL_MASSIF && option_yes(values, "stacks"))
+        return "Stacks are followed by the engine: the program runs translated, which is slower";
+    if (tool == HEAP_TOOL_MASSIF && strcmp(option_text(values, "time-unit"), "i") == 0)
+        return "Instructions are counted by the engine: the program runs translated, which is "
+               "slower";
+    if (tool && program_is_static(program))
+        return "The program is statically linked: it runs translated, by the engine, which is "
+               "slower";
+    return NULL;
+}
+
+static enum massif_time time_unit(const char *text) {
+    if (strcmp(text, "i") == 0)
+        return MASSIF_INSTRUCTIONS;
+    return strcmp(text, "B") == 0 ? MASSIF_BYTES : MASSIF_MILLISECONDS;
+}
+
 static void choose_massif(const struct tool *tool, const struct option_values *values,
                           struct supervisor_request *request) {
     struct heap_settings *heap = &request->heap;
     const struct option_value *alloc = option_items(values, "alloc-fn");
     const struct option_value *ignore = option_items(values, "ignore-fn");
-    bool bytes = strcmp(option_text(values, "time-unit"), "B") == 0;
+    bool pages = option_yes(values, "heap") && option_yes(values, "pages-as-heap");
     heap->out_file = option_text(values, "massif-out-file");
     heap->description = given_options(tool, values);
     heap->threshold = strtod(option_text(values, "threshold"), NULL);
     heap->massif = (struct massif_options){
-        .time_unit = bytes ? MASSIF_BYTES : MASSIF_MILLISECONDS,
-        .heap_admin = (unsigned)option_number(values, "heap-admin"),
+        .time_unit = time_unit(option_text(values, "time-unit")),
+        .no_heap = !option_yes(values, "heap"),
+        .is_pages = pages,
+        .heap_admin = pages ? 0 : (unsigned)option_number(values, "heap-admin"),
         .max_snapshots = (unsigned)option_number(values, "max-snapshots"),
         .detailed_freq = (unsigned)option_number(values, "detailed-freq"),
         .peak_inaccuracy = strtod(option_text(values, "peak-inaccuracy"), NULL),
@@ -198,8 +222,8 @@ static void choose_massif(const struct tool *tool, const struct option_values *v
         .ignore_fn_count = ignore->count,
         .depth = (size_t)option_number(values, "depth"),
     };
-    if (!option_given(values, "time-unit"))
-        heap->note = "Time is in milliseconds; instructions (--time-unit=i) are not supported yet";
+    if (!option_given(values, "time-unit") && !heap->note)
+        heap->note = "Time is in milliseconds; --time-unit=i counts instructions (slower)";
 }
 
 static void choose_heap(const struct tool *tool, const struct option_values *values,
@@ -292,7 +316,15 @@ int verb_run(const struct tool *tool, const struct option_values *values, char *
         free(program);
         return 1;
     }
-    const char *part = heap_tool ? "quern-recorder.so" : "quern-engine";
+    if (heap_tool == HEAP_TOOL_MASSIF && option_yes(values, "pages-as-heap") &&
+        option_yes(values, "stacks")) {
+        fprintf(stderr, "quern: --pages-as-heap=yes and --stacks=yes cannot be used together\n");
+        free(program);
+        return 1;
+    }
+    const char *translated = engine_reason(heap_tool, values, program);
+    bool preloads = heap_tool && !translated;
+    const char *part = preloads ? "quern-recorder.so" : "quern-engine";
     char *path = flame ? NULL : find_part(part, X_OK);
     if (!path && !flame) {
         fprintf(stderr, "quern: %s is missing; reinstall or rebuild Quern\n", part);
@@ -313,8 +345,8 @@ int verb_run(const struct tool *tool, const struct option_values *values, char *
         .tool_help = tool->help,
         .program = program,
         .argv = argv,
-        .engine = heap_tool ? NULL : path,
-        .heap = {.tool = heap_tool, .recorder = path},
+        .engine = preloads ? NULL : path,
+        .heap = {.tool = heap_tool, .recorder = preloads ? path : NULL, .note = translated},
         .options = (const char *const *)options,
         .option_count = count,
         .log.verbosity = verbosity,

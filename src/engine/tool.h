@@ -272,7 +272,7 @@ enum tool_function_kind {
 struct tool_symbol {
     const char *module; // globs on the file's name without directory, divided by |
     const char *name;   // of the symbol, exactly; indirect functions (STT_GNU_IFUNC) too. Local
-                        // symbols are not replaced
+                        // symbols are not replaced but in statically linked programs
     enum tool_function_kind kind;
     void (*hook)(void);
     uint64_t *located;
@@ -342,6 +342,8 @@ struct tool {
 
 // Hands a file over to the supervisor, which reads it when the process has ended.
 void tool_give_file(int fd);
+// Hands over the area of wire_heap.h.
+void tool_give_heap(int fd, uint64_t size);
 // Asks for a report of that file while the process runs (or, if not, that it start from nought). The
 // supervisor's answer is up to the file.
 void tool_ask_report(bool report, const char *why);

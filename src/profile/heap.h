@@ -13,6 +13,7 @@
 //   region    memory that the program itself mapped, or got by brk: not what the allocator maps to
 //             serve the heap. Numbered from 1 on; it may go away piece by piece
 //   sample    what the kernel says of the process as a whole at a moment
+//   moment    what only translated code can tell of the process: instructions, stacks
 //
 // A source calls the functions of its sinks; a sink keeps what it needs. Supervisor context.
 #ifndef QUERN_PROFILE_HEAP_H
@@ -67,6 +68,13 @@ struct heap_sample {
     uint64_t minor_faults, major_faults; // since the process began
 };
 
+struct heap_moment {
+    uint64_t time;
+    uint64_t instructions; // executed so far
+    uint64_t stacks;       // bytes of all threads' stacks
+    bool falls;            // a stack is about to become smaller
+};
+
 // A part of a file in the target's memory. What tells the file from a later one at the same path is
 // 0 where it is not known.
 struct heap_mapping {
@@ -87,6 +95,8 @@ struct heap_sink {
     void (*mapping)(void *context, const struct heap_mapping *mapping);
     void (*region)(void *context, const struct heap_region *region);
     void (*sample)(void *context, const struct heap_sample *sample);
+    // Holds for the events that follow.
+    void (*moment)(void *context, const struct heap_moment *moment);
     // A block that was not freed: told for each of them before the end. Recordings only.
     void (*left)(void *context, const struct heap_block *block, uint64_t time);
     // Nothing more will come; `time` as in events.

@@ -22,7 +22,8 @@ struct massif {
     size_t count;
     struct site *sites;
     size_t site_count;
-    uint64_t useful, extra;
+    uint64_t useful, extra, stacks;
+    uint64_t instructions;
     uint64_t changed;    // bytes ever allocated and freed, the time in unit B
     uint64_t peak;       // total of the last peak snapshot
     uint64_t interval;   // least time between snapshots
@@ -32,7 +33,18 @@ struct massif {
 };
 
 static uint64_t current_time(const struct massif *massif) {
-    return massif->options.time_unit == MASSIF_BYTES ? massif->changed : massif->now / 1000000;
+    switch (massif->options.time_unit) {
+    case MASSIF_BYTES:
+        return massif->changed;
+    case MASSIF_INSTRUCTIONS:
+        return massif->instructions;
+    default:
+        return massif->now / 1000000;
+    }
+}
+
+static uint64_t current_total(const struct massif *massif) {
+    return massif->useful + massif->extra + massif->stacks;
 }
 
 static struct site *site_of(struct massif *massif, uint32_t stack) {
@@ -117,6 +129,7 @@ static void take(struct massif *massif, bool is_peak, bool is_detailed) {
         .time = current_time(massif),
         .useful = massif->useful,
         .extra = massif->extra,
+        .stacks = massif->stacks,
         .is_peak = is_peak,
         .is_detailed = is_detailed,
     };
@@ -124,7 +137,7 @@ static void take(struct massif *massif, bool is_peak, bool is_detailed) {
         take_shares(massif, snapshot);
     massif->undetailed = is_detailed ? 0 : massif->undetailed + 1;
     if (is_peak) {
-        massif->peak = massif->useful + massif->extra;
+        massif->peak = current_total(massif);
         for (size_t i = 0; i < massif->count; i++)
             massif->snapshots[i].is_peak = false;
     }
@@ -140,9 +153,12 @@ static void try_normal(struct massif *massif) {
         take(massif, false, massif->undetailed == massif->options.detailed_freq - 1);
 }
 
+static double least_peak(const struct massif *massif) {
+    return (double)massif->peak + (double)massif->peak * massif->options.peak_inaccuracy / 100;
+}
+
 static void try_peak(struct massif *massif) {
-    double excess = (double)massif->peak * massif->options.peak_inaccuracy / 100;
-    if ((double)(massif->useful + massif->extra) > (double)massif->peak + excess)
+    if ((double)current_total(massif) > least_peak(massif))
         take(massif, true, true);
 }
 
@@ -206,6 +222,8 @@ static void on_resized(struct massif *massif, const struct heap_block *before,
 static void on_event(void *context, const struct heap_event *event) {
     struct massif *massif = context;
     massif->now = event->time;
+    if (massif->options.no_heap || massif->options.is_pages)
+        return;
     switch (event->kind) {
     case HEAP_ALLOCATED:
         on_allocated(massif, event->block);
@@ -219,6 +237,43 @@ static void on_event(void *context, const struct heap_event *event) {
     case HEAP_SKIPPED:
         break;
     }
+}
+
+// Regions are pages; what goes may be a part of one.
+static void on_region(void *context, const struct heap_region *region) {
+    struct massif *massif = context;
+    massif->now = region->time;
+    if (!massif->options.is_pages || is_ignored(massif, region->stack))
+        return;
+    struct site *site = site_of(massif, region->stack);
+    if (region->is_mapped) {
+        change(massif, region->bytes, 0, 0, 0);
+        site->bytes += region->bytes;
+        site->used = true;
+    } else {
+        try_peak(massif);
+        change(massif, 0, region->bytes, 0, 0);
+        site->bytes -= region->bytes;
+    }
+    try_normal(massif);
+}
+
+static void on_moment(void *context, const struct heap_moment *moment) {
+    struct massif *massif = context;
+    massif->now = moment->time;
+    if (moment->instructions > massif->instructions)
+        massif->instructions = moment->instructions;
+    massif->changed += moment->stacks > massif->stacks ? moment->stacks - massif->stacks
+                                                       : massif->stacks - moment->stacks;
+    massif->stacks = moment->stacks;
+    if (!moment->falls)
+        return;
+    try_peak(massif);
+    try_normal(massif);
+}
+
+struct massif_gate massif_gate(const struct massif *massif) {
+    return (struct massif_gate){.total = (uint64_t)least_peak(massif), .time = massif->next};
 }
 
 static void on_end(void *context, uint64_t time) {
@@ -244,7 +299,11 @@ void massif_free(struct massif *massif) {
 }
 
 void massif_sink(struct massif *massif, struct heap_sink *sink) {
-    *sink = (struct heap_sink){.context = massif, .event = on_event, .end = on_end};
+    *sink = (struct heap_sink){.context = massif,
+                               .event = on_event,
+                               .region = on_region,
+                               .moment = on_moment,
+                               .end = on_end};
 }
 
 void massif_snapshot_now(struct massif *massif) {

@@ -11,16 +11,19 @@
 // Ours alone: a program that ends at its peak gets a peak snapshot there, for its end is a release.
 //
 // Sizes: *useful* bytes are those asked for; *extra* is heap-admin for each block and what rounding
-// adds. In time unit B, time is the sum of all changes of useful and extra bytes.
+// adds; *stacks* is what threads have on theirs, where that is known. In time unit B, time is the sum
+// of all changes of these.
 #ifndef QUERN_PROFILE_MASSIF_H
 #define QUERN_PROFILE_MASSIF_H
 
 #include "profile/heap.h"
 
-enum massif_time { MASSIF_MILLISECONDS, MASSIF_BYTES };
+enum massif_time { MASSIF_MILLISECONDS, MASSIF_BYTES, MASSIF_INSTRUCTIONS };
 
 struct massif_options {
     enum massif_time time_unit;
+    bool no_heap;  // blocks do not count
+    bool is_pages; // regions count, blocks do not
     unsigned heap_admin;
     unsigned max_snapshots; // even or odd; at least 10
     unsigned detailed_freq;
@@ -33,7 +36,7 @@ struct massif_options {
 
 struct massif_snapshot {
     uint64_t time;
-    uint64_t useful, extra;
+    uint64_t useful, extra, stacks;
     bool is_peak;
     bool is_detailed;
     // Of a detailed one: the stacks that hold memory or have done so (Valgrind counts these among
@@ -56,6 +59,11 @@ void massif_snapshot_now(struct massif *massif);
 uint64_t massif_bytes(const struct massif *massif);
 // The snapshots in order.
 const struct massif_snapshot *massif_snapshots(const struct massif *massif, size_t *count);
+// What makes no snapshot: a total up to this, before this time. Neither ever becomes less.
+struct massif_gate {
+    uint64_t total, time; // time: in the unit chosen
+};
+struct massif_gate massif_gate(const struct massif *massif);
 // Aborts if an invariant does not hold. For tests.
 void massif_check(const struct massif *massif);
 

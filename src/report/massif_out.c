@@ -190,31 +190,34 @@ static void write_tree(struct writer *writer, const struct massif_snapshot *snap
     writer->root.bytes = 0;
     for (size_t i = 0; i < snapshot->share_count; i++)
         add_share(writer, &snapshot->shares[i]);
-    writer->least =
-        (uint64_t)((double)(snapshot->useful + snapshot->extra) * writer->options->threshold / 100);
+    writer->least = (uint64_t)((double)(snapshot->useful + snapshot->extra + snapshot->stacks) *
+                               writer->options->threshold / 100);
     struct children children = children_of(writer, &writer->root);
-    fprintf(writer->out,
-            "n%zu: %" PRIu64 " (heap allocation functions) malloc/new/new[], --alloc-fns, etc.\n",
-            children.count + (children.rest > 0), writer->root.bytes);
+    fprintf(writer->out, "n%zu: %" PRIu64 " %s, --alloc-fns, etc.\n",
+            children.count + (children.rest > 0), writer->root.bytes,
+            writer->options->is_pages ? "(page allocation syscalls) mmap/mremap/brk"
+                                      : "(heap allocation functions) malloc/new/new[]");
     write_children(writer, &children, 1);
     free(children.shown);
 }
 
 void massif_out(FILE *out, const struct massif *massif, const struct stacks *stacks,
                 struct heap_names *names, const struct massif_out_options *options) {
+    static const char *const units[] = {
+        [MASSIF_MILLISECONDS] = "ms", [MASSIF_BYTES] = "B", [MASSIF_INSTRUCTIONS] = "i"};
     struct writer writer = {.out = out, .names = names, .stacks = stacks, .options = options};
     size_t count;
     const struct massif_snapshot *snapshots = massif_snapshots(massif, &count);
     fprintf(out, "desc: %s\ncmd: %s\ntime_unit: %s\n",
             options->description ? options->description : "(none)", options->command,
-            options->time_unit == MASSIF_BYTES ? "B" : "ms");
+            units[options->time_unit]);
     for (size_t i = 0; i < count; i++) {
         const struct massif_snapshot *snapshot = &snapshots[i];
         fprintf(out, "#-----------\nsnapshot=%zu\n#-----------\n", i);
         fprintf(out,
                 "time=%" PRIu64 "\nmem_heap_B=%" PRIu64 "\nmem_heap_extra_B=%" PRIu64
-                "\nmem_stacks_B=0\n",
-                snapshot->time, snapshot->useful, snapshot->extra);
+                "\nmem_stacks_B=%" PRIu64 "\n",
+                snapshot->time, snapshot->useful, snapshot->extra, snapshot->stacks);
         const char *kind = snapshot->is_peak ? "peak" : "detailed";
         fprintf(out, "heap_tree=%s\n", snapshot->is_detailed ? kind : "empty");
         writer.snapshot = i + 1;

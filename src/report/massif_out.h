@@ -12,6 +12,7 @@ struct massif_out_options {
     const char *description; // the tool's options as given; NULL: none
     const char *command;
     enum massif_time time_unit;
+    bool is_pages;
     double threshold; // percent
 };
 

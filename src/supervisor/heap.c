@@ -130,6 +130,7 @@ char *heap_write_massif(struct heap_process *process, unsigned number) {
                    .description = heap_settings()->description,
                    .command = command.bytes,
                    .time_unit = heap_settings()->massif.time_unit,
+                   .is_pages = heap_settings()->massif.is_pages,
                    .threshold = heap_settings()->threshold,
                });
     text_free(&command);
@@ -255,7 +256,10 @@ void heap_attach(int pid, int fd, uint64_t size) {
     main_seen |= pid == main_pid;
     struct heap_process *process = base_allocate(sizeof *process);
     *process = (struct heap_process){
-        .pid = pid, .source = source, .stat = open_stat(pid), .attached = monotonic()};
+        .pid = pid, .source = source, .stat = -1, .attached = monotonic()};
+    // A translated process has the engine's memory as well as its own.
+    if (!request->engine)
+        process->stat = open_stat(pid);
     process->names = heap_names_new(symbols, pid, &heap_settings()->names);
     if (heap_settings()->tool == HEAP_TOOL_MASSIF)
         start_massif(process);
@@ -295,6 +299,17 @@ static int64_t choose_wait(size_t words, uint64_t passed) {
     return wait < SHORTEST_WAIT ? SHORTEST_WAIT : wait > LONGEST_WAIT ? LONGEST_WAIT : wait;
 }
 
+// Who follows stacks is to tell only what can make a snapshot.
+static void publish_gate(struct heap_process *process) {
+    if (!process->massif || !request->engine)
+        return;
+    struct massif_gate gate = massif_gate(process->massif);
+    enum massif_time unit = heap_settings()->massif.time_unit;
+    heap_source_gate(process->source, gate.total,
+                     unit == MASSIF_INSTRUCTIONS ? gate.time : UINT64_MAX,
+                     unit == MASSIF_MILLISECONDS ? gate.time * 1000000 : UINT64_MAX);
+}
+
 void heap_drain(void) {
     static uint64_t last;
     size_t words = 0;
@@ -303,6 +318,7 @@ void heap_drain(void) {
         bool was = heap_source_broken(processes[i]->source);
         size_t got = heap_source_drain(processes[i]->source, false);
         words = got > words ? got : words;
+        publish_gate(processes[i]);
         complain_if_broken(processes[i], was);
         if (now >= processes[i]->next_sample)
             take_sample(processes[i], now);

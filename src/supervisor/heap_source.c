@@ -337,6 +337,29 @@ void heap_source_sample(struct heap_source *source, uint64_t resident, uint64_t 
             source->sinks[i].sample(source->sinks[i].context, last);
 }
 
+static void on_moment(struct heap_source *source, uint64_t instructions, uint64_t stacks,
+                      bool falls) {
+    struct heap_moment moment = {source->time, instructions, stacks, falls};
+    if (stacks > HEAP_SIZE_MAX) {
+        source->broken = true;
+        return;
+    }
+    for (size_t i = 0; i < source->sink_count; i++)
+        if (source->sinks[i].moment)
+            source->sinks[i].moment(source->sinks[i].context, &moment);
+}
+
+// Times that the target cannot know are never reached.
+void heap_source_gate(struct heap_source *source, uint64_t total, uint64_t instructions,
+                      uint64_t time) {
+    uint64_t clock = time == UINT64_MAX || source->scale <= 0
+                         ? UINT64_MAX
+                         : source->clock_start + (uint64_t)((double)time / source->scale);
+    atomic_store_explicit(&source->header->peak, total, memory_order_relaxed);
+    atomic_store_explicit(&source->header->next_instructions, instructions, memory_order_relaxed);
+    atomic_store_explicit(&source->header->next_clock, clock, memory_order_relaxed);
+}
+
 // ---- reading a ring ----
 
 static uint64_t word_at(const struct ring *ring, uint64_t at) {
@@ -354,7 +377,7 @@ static void take_record(struct heap_source *source, struct ring *ring) {
         [WIRE_HEAP_ALLOCATED] = 4,    [WIRE_HEAP_FREED] = 2,    [WIRE_HEAP_RESIZE_BEGAN] = 2,
         [WIRE_HEAP_RESIZE_ENDED] = 4, [WIRE_HEAP_STACK] = 2,    [WIRE_HEAP_THREAD] = 2,
         [WIRE_HEAP_MAPPED] = 4,       [WIRE_HEAP_UNMAPPED] = 3, [WIRE_HEAP_NAME] = 4,
-        [WIRE_HEAP_SAMPLE] = 4};
+        [WIRE_HEAP_SAMPLE] = 4,       [WIRE_HEAP_MOMENT] = 3,   [WIRE_HEAP_DEPTH] = 3};
     uint64_t words[4 + WIRE_HEAP_FRAMES];
     unsigned kind = word_at(ring, ring->head) & ((1u << WIRE_HEAP_KIND_BITS) - 1);
     uint64_t there = ring->tail - ring->head;
@@ -400,6 +423,10 @@ static void take_record(struct heap_source *source, struct ring *ring) {
         break;
     case WIRE_HEAP_SAMPLE:
         heap_source_sample(source, words[1], words[2], words[3]);
+        break;
+    case WIRE_HEAP_MOMENT:
+    case WIRE_HEAP_DEPTH:
+        on_moment(source, words[1], words[2], kind == WIRE_HEAP_DEPTH);
         break;
     }
     look_ahead(ring);

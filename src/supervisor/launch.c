@@ -125,7 +125,7 @@ static void run_recorded(const struct supervisor_request *request, int wire, int
 }
 
 static bool runs_natively(const struct supervisor_request *request) {
-    return request->heap.tool || request->flame.frequency;
+    return !request->engine;
 }
 
 // The child, up to the exec. `gate` opens with one byte once the banner is out; without one the
@@ -149,7 +149,7 @@ static void become_target(const struct supervisor_request *request, pid_t superv
     } else {
         keep_over_exec(wire);
         keep_over_exec(config);
-        if (request->heap.tool)
+        if (!request->engine)
             run_recorded(request, wire, config);
         else
             run_translated(request, wire, config);

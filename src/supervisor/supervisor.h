@@ -40,10 +40,10 @@ struct heap_leak_settings {
     unsigned heuristics; // bits 1 << enum leak_graph_heuristic
 };
 
-// A target that runs natively with the recorder instead of translated.
+// A target whose heap is recorded: natively, with the recorder, or translated.
 struct heap_settings {
     enum heap_tool tool;
-    const char *recorder;    // path of quern-recorder.so
+    const char *recorder;    // path of quern-recorder.so; NULL: the engine records
     const char *out_file;    // template
     const char *description; // the tool's options as given, NULL when there were none
     struct massif_options massif;
@@ -106,7 +106,7 @@ struct supervisor_request {
     const char *tool_help;      // what the banner says of it
     const char *program;        // the file to run
     char *const *argv;          // the target's, argv[0] as the user typed it
-    const char *engine;         // path of quern-engine; not needed for heap tools
+    const char *engine;         // path of quern-engine; NULL: the target runs natively
     const char *const *options; // "name=value" for the engine, in order
     size_t option_count;
     struct log_settings log;

@@ -380,6 +380,10 @@ void tool_give_file(int fd) {
     wire_send_file(WIRE_COUNTS, fd);
 }
 
+void tool_give_heap(int fd, uint64_t size) {
+    wire_send_heap(fd, size);
+}
+
 void tool_give_ledger(int fd) {
     wire_send_file(WIRE_LEDGER, fd);
 }

@@ -1,0 +1,258 @@
+// malloc and its kin, as the target calls them.
+//
+// Replaced are the allocator of a C library, those of the usual libraries that stand in for it,
+// what
+// --soname-synonyms=somalloc=PATTERN names, and the program's own if it defines malloc, calloc,
+// realloc and free (statically linked programs, allocators linked in).
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/heap/heap.h"
+
+enum { RSP = 4, PAGE = 4096, LEAST_ALIGNMENT = 16, MODULES = 1024 };
+
+static uint64_t argument(unsigned i) {
+    static const uint8_t numbers[] = {7, 6, 2, 1}; // rdi rsi rdx rcx
+    return tool_register(numbers[i]);
+}
+
+static void set_result(uint64_t value) {
+    tool_registers()[0] = value;
+}
+
+// ---- blocks ----
+
+// Of a size with overhead, as massif counts it.
+static int64_t weight(size_t size) {
+    return (int64_t)(((size + LEAST_ALIGNMENT - 1) & ~(size_t)(LEAST_ALIGNMENT - 1)) +
+                     heap_choices.admin);
+}
+
+static uint64_t allocate(size_t size, size_t alignment, bool zeroed) {
+    uint64_t block = room_allocate(size, alignment, zeroed);
+    if (block && heap_choices.blocks) {
+        ticks_heap_changed(weight(size));
+        tell_allocated(block, size, tell_stack(1));
+    }
+    return block;
+}
+
+static void release(uint64_t block) {
+    size_t size;
+    if (!block || !room_find(block, &size))
+        return;
+    if (heap_choices.blocks) {
+        tell_freed(block);
+        ticks_heap_changed(-weight(size));
+    }
+    room_free(block, &size);
+}
+
+static uint64_t resize(uint64_t block, size_t size) {
+    size_t old;
+    if (!block)
+        return allocate(size, 0, false);
+    if (!room_find(block, &old))
+        return 0;
+    if (size == 0) {
+        release(block);
+        return 0;
+    }
+    if (!heap_choices.blocks)
+        return room_resize(block, size);
+    uint32_t stack = tell_stack(1);
+    tell_resize_began(block);
+    uint64_t moved = room_resize(block, size);
+    tell_resize_ended(moved, size, stack);
+    if (moved)
+        ticks_heap_changed(weight(size) - weight(old));
+    return moved;
+}
+
+// ---- the C library's ----
+
+static void on_malloc(void) {
+    set_result(allocate(argument(0), 0, false));
+}
+
+static void on_calloc(void) {
+    size_t bytes;
+    bool is_refused = __builtin_mul_overflow(argument(0), argument(1), &bytes);
+    set_result(is_refused ? 0 : allocate(bytes, 0, true));
+}
+
+static void on_free(void) {
+    release(argument(0));
+    set_result(0);
+}
+
+static void on_realloc(void) {
+    set_result(resize(argument(0), argument(1)));
+}
+
+static void on_reallocarray(void) {
+    size_t bytes;
+    bool is_refused = __builtin_mul_overflow(argument(1), argument(2), &bytes);
+    set_result(is_refused ? 0 : resize(argument(0), bytes));
+}
+
+static uint64_t allocate_aligned(size_t alignment, size_t size) {
+    if (alignment > (size_t)1 << 62)
+        return 0;
+    if (alignment <= LEAST_ALIGNMENT)
+        alignment = LEAST_ALIGNMENT;
+    return allocate(size, (size_t)1 << (64 - __builtin_clzl(alignment - 1)), false);
+}
+
+static void on_memalign(void) { // aligned_alloc, too
+    set_result(allocate_aligned(argument(0), argument(1)));
+}
+
+static void on_posix_memalign(void) {
+    size_t alignment = argument(1);
+    if (alignment % sizeof(void *) || !alignment || alignment & (alignment - 1)) {
+        set_result(EINVAL);
+        return;
+    }
+    uint64_t block = allocate_aligned(alignment, argument(2));
+    if (block && tool_write(argument(0), &block, sizeof block) == 0) {
+        set_result(0);
+        return;
+    }
+    release(block);
+    set_result(ENOMEM);
+}
+
+static void on_valloc(void) {
+    set_result(allocate_aligned(PAGE, argument(0)));
+}
+
+static void on_pvalloc(void) {
+    set_result(allocate_aligned(PAGE, (argument(0) + PAGE - 1) & ~(uint64_t)(PAGE - 1)));
+}
+
+static void on_malloc_usable_size(void) {
+    size_t size = 0;
+    if (room_find(argument(0), &size))
+        size = (size + LEAST_ALIGNMENT - 1) & ~(size_t)(LEAST_ALIGNMENT - 1);
+    set_result(size);
+}
+
+static void on_mallopt(void) { // as if it had taken note
+    set_result(1);
+}
+
+static void on_malloc_trim(void) { // nothing was given back
+    set_result(0);
+}
+
+// ---- C++ ----
+
+static uint64_t place_of_throw; // std::__throw_bad_alloc; 0: nowhere
+
+// What cannot be had is as if the caller had called the function that throws: "returning" to that
+// leaves it the caller's return address.
+static void return_or_throw(uint64_t block) {
+    uint64_t stack = tool_register(RSP) - 8;
+    set_result(block);
+    if (block)
+        return;
+    if (place_of_throw && tool_write(stack, &place_of_throw, sizeof place_of_throw) == 0) {
+        tool_registers()[RSP] = stack;
+        return;
+    }
+    tool_print("new/new[] failed, and there is nothing to throw an exception with: the program is",
+               false);
+    tool_print("aborted.", true);
+    kill(getpid(), SIGABRT);
+}
+
+static void on_new(void) {
+    return_or_throw(allocate(argument(0), 0, false));
+}
+
+static void on_new_aligned(void) {
+    return_or_throw(allocate_aligned(argument(1), argument(0)));
+}
+
+static void on_new_aligned_nothrow(void) {
+    set_result(allocate_aligned(argument(1), argument(0)));
+}
+
+// ---- where ----
+
+#define LIBRARIES                                                                                  \
+    "libc.so*|libc-*.so|ld-musl-*|libc.musl-*|libstdc++*|libc++*|*jemalloc*.so*|*tcmalloc*.so*|"   \
+    "*mimalloc*.so*|*hoard*.so*|*snmalloc*.so*|*rpmalloc*.so*|" TOOL_PROGRAM
+
+static char modules[MODULES] = LIBRARIES;
+static uint64_t place_of_malloc;
+
+bool calls_found(void) {
+    return place_of_malloc;
+}
+
+// With pages, allocators stay as they are.
+void calls_start(void) {
+    const char *option = tool_option("soname-synonyms");
+    const char *pattern = option ? strstr(option, "somalloc=") : NULL;
+    if (heap_choices.pages) {
+        modules[0] = 0;
+        return;
+    }
+    if (!pattern)
+        return;
+    pattern += strlen("somalloc=");
+    int size = (int)strcspn(pattern, ",");
+    if (size && strncmp(pattern, "NONE", (size_t)size) != 0)
+        snprintf(modules, sizeof modules, "%s|%.*s", LIBRARIES, size, pattern);
+}
+
+#define REPLACE(name, hook)                                                                        \
+    { modules, name, TOOL_REPLACE, hook, NULL }
+
+const struct tool_symbol calls_symbols[] = {
+    {modules, "malloc", TOOL_LOCATE, NULL, &place_of_malloc},
+    {modules, "_ZSt17__throw_bad_allocv", TOOL_LOCATE, NULL, &place_of_throw},
+    REPLACE("malloc", on_malloc),
+    REPLACE("calloc", on_calloc),
+    REPLACE("realloc", on_realloc),
+    REPLACE("reallocarray", on_reallocarray),
+    REPLACE("free", on_free),
+    REPLACE("cfree", on_free),
+    REPLACE("free_sized", on_free),
+    REPLACE("free_aligned_sized", on_free),
+    REPLACE("memalign", on_memalign),
+    REPLACE("aligned_alloc", on_memalign),
+    REPLACE("posix_memalign", on_posix_memalign),
+    REPLACE("valloc", on_valloc),
+    REPLACE("pvalloc", on_pvalloc),
+    REPLACE("malloc_usable_size", on_malloc_usable_size),
+    REPLACE("mallopt", on_mallopt),
+    REPLACE("malloc_trim", on_malloc_trim),
+    REPLACE("malloc_stats", on_malloc_trim),
+    REPLACE("_Znwm", on_new),
+    REPLACE("_ZnwmRKSt9nothrow_t", on_malloc),
+    REPLACE("_ZnwmSt11align_val_t", on_new_aligned),
+    REPLACE("_ZnwmSt11align_val_tRKSt9nothrow_t", on_new_aligned_nothrow),
+    REPLACE("_Znam", on_new),
+    REPLACE("_ZnamRKSt9nothrow_t", on_malloc),
+    REPLACE("_ZnamSt11align_val_t", on_new_aligned),
+    REPLACE("_ZnamSt11align_val_tRKSt9nothrow_t", on_new_aligned_nothrow),
+    REPLACE("_ZdlPv", on_free),
+    REPLACE("_ZdlPvm", on_free),
+    REPLACE("_ZdlPvRKSt9nothrow_t", on_free),
+    REPLACE("_ZdlPvSt11align_val_t", on_free),
+    REPLACE("_ZdlPvmSt11align_val_t", on_free),
+    REPLACE("_ZdlPvSt11align_val_tRKSt9nothrow_t", on_free),
+    REPLACE("_ZdaPv", on_free),
+    REPLACE("_ZdaPvm", on_free),
+    REPLACE("_ZdaPvRKSt9nothrow_t", on_free),
+    REPLACE("_ZdaPvSt11align_val_t", on_free),
+    REPLACE("_ZdaPvmSt11align_val_t", on_free),
+    REPLACE("_ZdaPvSt11align_val_tRKSt9nothrow_t", on_free),
+    {0},
+};
