@@ -14,8 +14,8 @@
 #include "config.h"
 #include "supervisor/supervisor.h"
 
-// Engine, recorder and suppressions lie beside quern in a build folder, or in libexec below the same
-// prefix.
+// Engine, recorder and suppressions lie beside quern in a build folder, or in libexec below the
+// same prefix.
 static char *find_part(const char *name, int mode) {
     char self[PATH_MAX];
     ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -323,6 +323,15 @@ int verb_run(const struct tool *tool, const struct option_values *values, char *
         return 1;
     }
     const char *translated = engine_reason(heap_tool, values, program);
+    if (translated && option_given(values, "leak-check") &&
+        strcmp(option_text(values, "leak-check"), "no") != 0) {
+        fprintf(stderr,
+                "quern: --leak-check: %s.\nLeaks are searched for natively only; "
+                "--tool=memcheck searches here\n",
+                translated);
+        free(program);
+        return 1;
+    }
     bool preloads = heap_tool && !translated;
     const char *part = preloads ? "quern-recorder.so" : "quern-engine";
     char *path = flame ? NULL : find_part(part, X_OK);

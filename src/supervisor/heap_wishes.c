@@ -63,8 +63,10 @@ bool heap_wish(const char *wish, struct text *answer) {
         return false;
     bool status = strcmp(wish, "status") == 0;
     bool snapshot = strcmp(wish, "snapshot") == 0;
+    if (strcmp(wish, "leaks") == 0 && !heap_settings()->recorder)
+        text_string(answer, "leaks are not searched for in a program that runs translated");
     if (strcmp(wish, "leaks") == 0)
-        return search_all(answer);
+        return !heap_settings()->recorder || search_all(answer);
     if (!status && !snapshot)
         return false;
     heap_drain();
