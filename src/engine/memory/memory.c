@@ -190,6 +190,7 @@ int memory_fetch_code(uint64_t pc, struct code_bytes *code) {
     code->pc = pc;
     code->size = 0;
     code->checked = false;
+    code->mapping = range.start;
     code->is_module = range.attributes.flags & SPACE_FILE && !(range.attributes.prot & PROT_WRITE);
     // Page by page, so that only pages the block touches are watched. One instruction may cross
     // into the next page; a whole block needs no more than that.

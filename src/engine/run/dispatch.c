@@ -259,10 +259,12 @@ static bool run_one(unsigned version, bool *pushes_flags) {
     *pushes_flags = block && code.bytes[block->guest_size - 1] == OPCODE_PUSHF;
     cache_unlock();
     memory_unlock();
-    if (!block) {
-        get_block(self->pc, version); // raises the fault, or makes room
+    if (fault)
+        get_block(self->pc, version); // raises it
+    else if (!block)
+        flush(false);
+    if (!block)
         return false;
-    }
     self->unredirected = self->forced = false;
     self->wanted_units = 0;
     self->entry = CACHE_START + block->code + block->direct_entry;

@@ -82,6 +82,7 @@ struct builder {
     uint64_t pc;    // of the instruction being translated
     bool checked;
     bool is_module; // code of a file
+    uint64_t mapping; // where the mapping begins that the code is in
     unsigned version; // of the block
     uint64_t units;   // that may be undefined where code is written now (cache/version.h)
     bool force;       // follow the next instruction
@@ -91,6 +92,9 @@ struct builder {
     bool ended; // an unconditional exit has been written
     bool together; // a tool wants no stop before the instruction (tool_keep_together)
     const struct insn *all;  // instructions of the block
+    unsigned all_count;
+    bool has_wanted_flags;
+    uint32_t wanted_flags[BLOCK_INSTRUCTIONS]; // before each of them (flags.c)
     const struct insn *rest; // what the block still has, from the instruction at pc on
     unsigned rest_count;
     unsigned state_count, exit_count, detour_count, store_count;
@@ -131,7 +135,10 @@ void builder_note_branch(struct builder *, uint64_t pc);
 // The same to the forced version of the block that begins with the instruction at hand.
 void builder_force_rel32(struct builder *, uint64_t units);
 // Whether all flags are written before any is read, from the instruction at hand on.
-bool builder_flags_are_dead(const struct builder *);
+bool builder_flags_are_dead(struct builder *);
+// To be told of the last instruction of a block before it is translated. True: it is a call, and it is
+// news that flags are read behind it; blocks that were translated before are no longer right.
+bool flags_look_behind_call(const struct insn *, uint64_t mapping, bool is_module);
 
 // checks.c: what shadow memory asks for around an instruction.
 void checks_init(void);

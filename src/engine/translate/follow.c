@@ -225,12 +225,10 @@ static uint8_t *emit_look(struct emitter *e, unsigned field) {
 }
 
 // Over to another version, out of line, if some of the units are undefined.
-static void emit_hidden_check(struct builder *b, unsigned count, uint64_t units) {
+static void emit_hidden_check(struct builder *b, uint64_t units) {
     struct emitter *e = &b->e;
     unsigned field = units & (units - 1) ? TASK_ANY_HIDDEN : unit_field(__builtin_ctzl(units));
     b->hidden = (struct hidden_check){.units = units};
-    b->rest = b->all;
-    b->rest_count = count;
     if (builder_flags_are_dead(b)) {
         emit_bytes(e, (uint8_t[]){0x64, 0x80}, 2); // cmp byte fs:[field], 0
         emit_task_operand(e, 7, field);
@@ -311,7 +309,7 @@ void checks_head(struct builder *b, unsigned count) {
         follow_if_defined(b, b->units, b->start);
     emit_define(&b->e, head.overwritten & HIDDEN_UNITS & ~b->units);
     if (head.hidden & ~b->units)
-        emit_hidden_check(b, count, head.hidden & ~b->units);
+        emit_hidden_check(b, head.hidden & ~b->units);
 }
 
 #define UNIT(number) (1ul << (number))

@@ -206,7 +206,8 @@ static void translate_body(struct builder *b, const struct code_bytes *code, uns
     }
     const struct hooked_function *hooked = function_find(b->start);
     b->all = b->rest = insns;
-    b->rest_count = 0;
+    b->all_count = b->rest_count = count;
+    b->has_wanted_flags = false;
     if (translate_redirection(b))
         return;
     if (hooked && hooked->kind == TOOL_REPLACE && tool->plain_hooks) {
@@ -266,6 +267,10 @@ static struct block *translate(const struct code_bytes *code, unsigned number, u
     struct version version = version_get(number);
     struct builder *b = &builder;
     uint8_t *cold;
+    unsigned guest_size;
+    unsigned count = decode_block(code, most, &guest_size);
+    if (count && flags_look_behind_call(&insns[count - 1], code->mapping, code->is_module))
+        return NULL;
     if (!cache_room(&b->e.at, &cold))
         return NULL;
     first_link = link_begin(BLOCK_EXITS);
@@ -273,6 +278,7 @@ static struct block *translate(const struct code_bytes *code, unsigned number, u
     b->start = b->pc = code->pc;
     b->checked = code->checked;
     b->is_module = code->is_module;
+    b->mapping = code->mapping;
     b->version = number;
     b->units = version.units;
     b->force = version.forced;
@@ -280,8 +286,6 @@ static struct block *translate(const struct code_bytes *code, unsigned number, u
     b->ended = b->together = false;
     b->hidden.units = 0;
     b->state_count = b->exit_count = b->detour_count = b->store_count = 0;
-    unsigned guest_size;
-    unsigned count = decode_block(code, most, &guest_size);
 
     struct block *block = block_allocate();
     builder_state(b, STATE_WITHIN, 1u << RCX);

@@ -10,12 +10,13 @@ struct code_bytes {
     uint64_t pc;
     unsigned size; // readable and executable bytes from pc on
     bool is_module; // of a file, and not writable
+    uint64_t mapping; // where the mapping begins that it is in
     bool checked;  // may change without notice: compare at each entry
     uint8_t bytes[1024 + 16];
 };
 
 // Translates the block at code->pc for a version (cache/version.h). The cache lock is held.
-// Returns NULL when the cache is full.
+// Returns NULL when the cache is to be flushed: it is full, or its blocks are no longer right.
 struct block *translate_block(const struct code_bytes *code, unsigned version);
 // The same for one instruction only, in a block that no other leads to.
 struct block *translate_single(const struct code_bytes *code, unsigned version, bool unredirected);
