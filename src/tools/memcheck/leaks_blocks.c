@@ -9,11 +9,6 @@
 enum { AREA_BITS = 26, GRANULE_BITS = 8, GRANULES = 1 << (AREA_BITS - GRANULE_BITS) };
 enum { BATCH = 512 };
 
-static uint64_t block_end(const struct leak_blocks *blocks, uint32_t i) {
-    uint64_t size = blocks->blocks[i].size;
-    return blocks->starts[i] + (size ? size : 1);
-}
-
 // ---- collecting --------------------------------------------------------------------------------
 
 static bool make_room(struct leak_blocks *blocks, size_t room) {
@@ -110,10 +105,10 @@ static void sort(struct leak_blocks *blocks) {
 static void drop_overlaps(struct leak_blocks *blocks) {
     size_t kept = 0;
     for (size_t i = 0; i < blocks->count; i++) {
-        if (kept && block_end(blocks, kept - 1) > blocks->starts[i]) {
+        if (kept && blocks_end(blocks, kept - 1) > blocks->starts[i]) {
             if (!blocks->blocks[i].declared)
                 continue;
-            if (block_end(blocks, kept - 1) >= block_end(blocks, i))
+            if (blocks_end(blocks, kept - 1) >= blocks_end(blocks, i))
                 kept--;
             else
                 continue;
@@ -148,7 +143,7 @@ bool blocks_index(struct leak_blocks *blocks) {
         return true;
     uint64_t mask = ~((1ul << AREA_BITS) - 1);
     blocks->lowest = blocks->starts[0] & mask;
-    blocks->span = block_end(blocks, blocks->count - 1) - blocks->lowest;
+    blocks->span = blocks_end(blocks, blocks->count - 1) - blocks->lowest;
     blocks->area_count = (blocks->span >> AREA_BITS) + 1;
     blocks->areas = search_map(blocks->area_count * sizeof *blocks->areas);
     if (!blocks->areas)
@@ -169,8 +164,23 @@ bool blocks_index(struct leak_blocks *blocks) {
     return true;
 }
 
-// The number of the last block that starts at the address or before, among [low, high).
-static uint32_t last_before(const struct leak_blocks *blocks, uint64_t address, uint32_t low,
+void blocks_fetch(const struct leak_blocks *blocks, uint64_t address) {
+    uint64_t distance = address - blocks->lowest;
+    const uint32_t *area = blocks->areas[distance >> AREA_BITS];
+    if (area)
+        __builtin_prefetch(&area[(distance >> GRANULE_BITS) % GRANULES]);
+}
+
+void blocks_narrow(const struct leak_blocks *blocks, uint64_t address, uint32_t *low,
+                   uint32_t *high) {
+    uint64_t distance = address - blocks->lowest;
+    const uint32_t *area = blocks->areas[distance >> AREA_BITS];
+    size_t granule = (distance >> GRANULE_BITS) % GRANULES;
+    *low = area ? area[granule] : 0;
+    *high = area ? area[granule + 1] : blocks->count;
+}
+
+uint32_t blocks_last_before(const struct leak_blocks *blocks, uint64_t address, uint32_t low,
                             uint32_t high) {
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -179,21 +189,15 @@ static uint32_t last_before(const struct leak_blocks *blocks, uint64_t address, 
         else
             high = middle;
     }
+    // Where none starts in the granule at or below the address, the last one before may reach in.
     return low - 1; // NO_BLOCK before the first
 }
 
-uint32_t blocks_find_slow(const struct leak_blocks *blocks, uint64_t address) {
-    uint64_t distance = address - blocks->lowest;
-    const uint32_t *area = blocks->areas[distance >> AREA_BITS];
-    uint32_t low = 0, high = blocks->count;
-    if (area) {
-        size_t granule = (distance >> GRANULE_BITS) % GRANULES;
-        low = area[granule];
-        high = area[granule + 1];
-    }
-    // Where none starts in the granule at or below the address, the last one before may reach in.
-    uint32_t found = last_before(blocks, address, low, high);
-    if (found == NO_BLOCK || address >= block_end(blocks, found))
+uint32_t blocks_find(const struct leak_blocks *blocks, uint64_t address) {
+    uint32_t low, high;
+    if (address - blocks->lowest >= blocks->span)
         return NO_BLOCK;
-    return found;
+    blocks_narrow(blocks, address, &low, &high);
+    uint32_t found = blocks_last_before(blocks, address, low, high);
+    return found != NO_BLOCK && address < blocks_end(blocks, found) ? found : NO_BLOCK;
 }

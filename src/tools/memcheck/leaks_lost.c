@@ -2,23 +2,49 @@
 #include "tools/memcheck/leaks_search.h"
 
 // ---- cliques -----------------------------------------------------------------------------------
+//
+// Pointers inside a clique are noted, so that they can be followed back: the block that holds one,
+// and the one noted before it that leads to the same block. A block's pointed_at is the last noted.
+
+struct lost_pointer {
+    uint32_t from, before; // numbers of pointers count from 1, 0: none
+};
 
 struct clique {
     struct search *search;
     uint32_t leader;
-    uint32_t scanned; // the block whose pointers are being looked at
-    uint32_t waiting; // blocks in the queue, used as a stack
-    bool comes_back;  // another block of it points to the leader
+    uint32_t last, leader_last; // block that was found last in the queue; pointer to the leader
+    uint32_t pointer_count;
+    struct lost_pointer *pointers;
 };
 
-static void visit_lost(void *context, uint64_t holder, uint64_t value, uint32_t number) {
+enum {
+    TAKEN = 64, // blocks scanned at once
+    MOST_POINTERS = UINT32_MAX - 1,
+};
+
+static void note_pointer(struct clique *clique, uint32_t from, uint32_t *last) {
+    struct lost_pointer *pointers = clique->pointers;
+    // Many pointers from one block to another are as good as one.
+    if (!pointers || clique->pointer_count == MOST_POINTERS ||
+        (*last && pointers[*last].from == from))
+        return;
+    pointers[++clique->pointer_count] = (struct lost_pointer){.from = from, .before = *last};
+    *last = clique->pointer_count;
+}
+
+static void visit_lost(void *context, uint32_t from, uint64_t holder, uint64_t value,
+                       uint32_t number) {
     struct clique *clique = context;
     struct leak_block *blocks = clique->search->blocks.blocks;
+    struct leak_block *block = &blocks[number];
     if (number == clique->leader) {
-        clique->comes_back |= clique->scanned != number;
+        if (from != number)
+            note_pointer(clique, from, &clique->leader_last);
         return;
     }
-    struct leak_block *block = &blocks[number];
+    if (block->state == LEAK_INDIRECT && block->clique == clique->leader && number != from)
+        note_pointer(clique, from, &block->pointed_at);
     if (block->state != STATE_UNREACHED)
         return;
     blocks[clique->leader].indirect += block->size;
@@ -26,92 +52,85 @@ static void visit_lost(void *context, uint64_t holder, uint64_t value, uint32_t 
     if (number < clique->leader) {
         // It was a leader so far. All it leads to has been found then.
         blocks[clique->leader].indirect += block->indirect;
-        block->clique = block->ordinal = 0;
+        block->clique = block->pointed_at = 0;
         return;
     }
     block->clique = clique->leader;
-    block->ordinal = 0;
-    clique->search->queue[clique->waiting++] = number;
+    block->pointed_at = 0;
+    note_pointer(clique, from, &block->pointed_at);
+    clique->search->queue[clique->last++] = number;
+}
+
+static void find_clique(struct clique *clique) {
+    uint32_t taken[TAKEN] = {clique->leader}, first = 0;
+    unsigned count = 1;
+    while (count) {
+        scan_blocks(clique->search, taken, count, visit_lost, clique);
+        count = clique->last - first < TAKEN ? clique->last - first : TAKEN;
+        for (unsigned i = 0; i < count; i++)
+            taken[i] = clique->search->queue[first++];
+    }
 }
 
 // ---- cycles ------------------------------------------------------------------------------------
 //
-// Blocks that lead to the leader of their clique, itself included: the strongly connected component
-// that the leader is in, after Pearce. A block's ordinal is, while it is open, the smallest of
-// those that it leads back to.
+// All blocks of a clique are reached from its leader, so those that lead to it form cycles with it.
 
-enum { DONE = UINT32_MAX }; // of a block that does not lead to the leader
+enum { SEEN = UINT32_MAX }; // instead of pointed_at
 
-struct frame {
-    uint64_t at; // the word to look at next
-    uint32_t block, ordinal;
-};
-
-// NULL for a block that is not of the clique.
-static uint32_t *ordinal_of(struct clique *clique, uint32_t number, uint32_t *leaders) {
-    struct leak_block *block = &clique->search->blocks.blocks[number];
-    if (number == clique->leader)
-        return leaders;
-    return block->state == LEAK_INDIRECT && block->clique == clique->leader ? &block->ordinal
-                                                                            : NULL;
-}
-
-static uint32_t count_cycle(struct clique *clique, struct frame *frames) {
-    struct search *search = clique->search;
-    uint32_t *open = search->queue; // finished blocks that lead to one still in `frames`
-    uint32_t open_count = 0, last = 1, leaders = 1, depth = 0;
-    frames[depth++] = (struct frame){
-        .at = search->blocks.starts[clique->leader], .block = clique->leader, .ordinal = 1};
-    while (depth) {
-        struct frame *frame = &frames[depth - 1];
-        uint32_t *own = ordinal_of(clique, frame->block, &leaders);
-        uint32_t next = scan_next(search, frame->block, &frame->at);
-        if (next != NO_BLOCK) {
-            uint32_t *other = ordinal_of(clique, next, &leaders);
-            if (other && !*other) {
-                // This word is looked at again when the block has been followed.
-                *other = ++last;
-                frames[depth++] = (struct frame){
-                    .at = search->blocks.starts[next], .block = next, .ordinal = last};
+// How many blocks lead to the leader, itself included. Several lists of pointers are followed in
+// turn, so that memory for all of them is fetched at the same time.
+static uint32_t count_cycle(struct clique *clique) {
+    struct leak_block *blocks = clique->search->blocks.blocks;
+    uint32_t *waiting = clique->search->queue; // lists
+    uint32_t lists[TAKEN] = {clique->leader_last}, from[TAKEN], cycle = 1, last = 0;
+    unsigned count = 1;
+    while (count) {
+        for (unsigned i = 0; i < count; i++) {
+            const struct lost_pointer *pointer = &clique->pointers[lists[i]];
+            from[i] = pointer->from;
+            lists[i] = pointer->before;
+            __builtin_prefetch(&blocks[from[i]], 1);
+        }
+        for (unsigned i = 0; i < count; i++) {
+            struct leak_block *block = &blocks[from[i]];
+            if (from[i] == clique->leader || block->pointed_at == SEEN)
                 continue;
-            }
-            if (other && *other < *own)
-                *own = *other;
-            frame->at += 8;
-            continue;
+            waiting[last++] = block->pointed_at;
+            block->pointed_at = SEEN;
+            cycle++;
         }
-        uint32_t block = frame->block, ordinal = frame->ordinal;
-        depth--;
-        if (*own != ordinal) {
-            open[open_count++] = block;
-        } else if (depth) {
-            while (open_count && *ordinal_of(clique, open[open_count - 1], &leaders) >= ordinal)
-                *ordinal_of(clique, open[--open_count], &leaders) = DONE;
-            *own = DONE;
-        }
+        unsigned left = 0;
+        for (unsigned i = 0; i < count; i++)
+            if (lists[i])
+                lists[left++] = lists[i];
+        while (left < TAKEN && last)
+            lists[left++] = waiting[--last];
+        for (count = 0; count < left; count++)
+            __builtin_prefetch(&clique->pointers[lists[count]]);
     }
-    return open_count + 1;
+    return cycle;
 }
 
 void lost_cliques(struct search *search) {
     struct leak_blocks *blocks = &search->blocks;
-    size_t frame_size = ((size_t)blocks->count + 1) * sizeof(struct frame);
+    size_t words = 2; // where pointers between lost blocks may be
+    for (uint32_t i = 0; i < blocks->count; i++)
+        if (blocks->blocks[i].state == STATE_UNREACHED)
+            words += blocks->blocks[i].size / 8;
+    size_t pointer_size = words * sizeof(struct lost_pointer);
     size_t cycle_size = ((size_t)blocks->count / 2 + 1) * sizeof *search->cycles;
-    struct frame *frames = search_map(frame_size);
+    struct lost_pointer *pointers = search_map(pointer_size);
     search->cycles = search_map(cycle_size);
     for (uint32_t i = 0; i < blocks->count; i++) {
         if (blocks->blocks[i].state != STATE_UNREACHED)
             continue;
         blocks->blocks[i].indirect = 0;
-        struct clique clique = {.search = search, .leader = i, .scanned = i};
-        scan_block(search, i, visit_lost, &clique);
-        while (clique.waiting) {
-            clique.scanned = search->queue[--clique.waiting];
-            scan_block(search, clique.scanned, visit_lost, &clique);
-        }
-        if (clique.comes_back && frames && search->cycles)
+        struct clique clique = {.search = search, .leader = i, .pointers = pointers};
+        find_clique(&clique);
+        if (clique.leader_last && search->cycles)
             search->cycles[search->cycle_count++] =
-                (struct leak_cycle){.leader = i, .blocks = count_cycle(&clique, frames)};
+                (struct leak_cycle){.leader = i, .blocks = count_cycle(&clique)};
     }
-    search_unmap(frames, frame_size);
+    search_unmap(pointers, pointer_size);
 }

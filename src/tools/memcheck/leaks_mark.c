@@ -18,7 +18,6 @@
 enum {
     FOUND = 256,    // kept by a thread before others may see them
     TAKEN = 64,     // taken from the queue at once
-    AHEAD = 6,      // blocks to fetch into the cache before they are scanned
     THREADS = 8,    // at most
     WORTH = 200000, // blocks from which on further threads pay
     SPINS = 256,    // before a thread that waits for work lets others run
@@ -50,7 +49,7 @@ struct marking {
 
 struct worker {
     struct marking *marking;
-    uint64_t way; // of what is found in the memory being scanned
+    uint64_t way; // of what is found in registers, 0: in memory
     unsigned found_count;
     uint32_t found[FOUND];
 };
@@ -91,7 +90,8 @@ static void found(struct worker *worker, uint32_t block) {
 
 // ---- what a pointer means ----------------------------------------------------------------------
 
-static void visit_reachable(void *context, uint64_t holder, uint64_t value, uint32_t number) {
+static void visit_reachable(void *context, uint32_t from, uint64_t holder, uint64_t value,
+                            uint32_t number) {
     struct worker *worker = context;
     struct search *search = worker->marking->search;
     struct leak_block *block = &search->blocks.blocks[number];
@@ -115,11 +115,15 @@ static void visit_reachable(void *context, uint64_t holder, uint64_t value, uint
                                           __ATOMIC_RELAXED));
     if (new == LEAK_POSSIBLE || (old & STATE_KIND) == LEAK_REACHABLE)
         return;
-    block->way = worker->way ? worker->way : HELD | holder;
+    if (from != NO_BLOCK)
+        block->way = way_through(from, search->blocks.blocks[from].way);
+    else
+        block->way = worker->way ? worker->way : HELD | holder;
     found(worker, number);
 }
 
-static void visit_possible(void *context, uint64_t holder, uint64_t value, uint32_t number) {
+static void visit_possible(void *context, uint32_t from, uint64_t holder, uint64_t value,
+                           uint32_t number) {
     struct worker *worker = context;
     uint8_t old = STATE_UNREACHED;
     if (__atomic_compare_exchange_n(&worker->marking->search->blocks.blocks[number].state, &old,
@@ -129,25 +133,6 @@ static void visit_possible(void *context, uint64_t holder, uint64_t value, uint3
 
 // ---- the work ----------------------------------------------------------------------------------
 
-static void scan_taken(struct worker *worker, const uint32_t *taken, unsigned count) {
-    struct marking *marking = worker->marking;
-    const struct leak_blocks *blocks = &marking->search->blocks;
-    for (unsigned i = 0; i < count; i++) {
-        __builtin_prefetch(&blocks->starts[taken[i]]);
-        __builtin_prefetch(&blocks->blocks[taken[i]]);
-    }
-    for (unsigned i = 0; i < AHEAD && i < count; i++)
-        __builtin_prefetch((const void *)blocks->starts[taken[i]]);
-    for (unsigned i = 0; i < count; i++) {
-        if (i + AHEAD < count)
-            __builtin_prefetch((const void *)blocks->starts[taken[i + AHEAD]]);
-        if (!marking->possible)
-            worker->way = way_through(taken[i], blocks->blocks[taken[i]].way);
-        scan_block(marking->search, taken[i], marking->possible ? visit_possible : visit_reachable,
-                   worker);
-    }
-}
-
 // Until nobody has anything to do. The caller counts as active.
 static void work(struct worker *worker) {
     struct marking *marking = worker->marking;
@@ -156,7 +141,8 @@ static void work(struct worker *worker) {
         unsigned count;
         while ((count = take(marking, taken)) != 0 || worker->found_count) {
             if (count)
-                scan_taken(worker, taken, count);
+                scan_blocks(marking->search, taken, count,
+                            marking->possible ? visit_possible : visit_reachable, worker);
             else
                 publish(worker);
         }
@@ -252,7 +238,7 @@ static void mark_register(struct worker *worker, uint64_t value, int thread, uns
     uint32_t block = blocks_find(&worker->marking->search->blocks, value);
     worker->way = HELD_BY_REGISTER | (uint64_t)thread << 8 | number;
     if (block != NO_BLOCK)
-        visit_reachable(worker, 0, value, block);
+        visit_reachable(worker, NO_BLOCK, 0, value, block);
 }
 
 static void mark_registers(const struct tool_thread *thread, void *argument) {
@@ -266,7 +252,7 @@ static void mark_roots(struct worker *worker) {
     worker->way = 0;
     for (size_t i = 0; i < search->roots.count; i++) {
         const struct leak_range *range = &search->roots.at[i];
-        scan_range(search, range, range->start, range->end, visit_reachable, worker);
+        scan_range(search, range, visit_reachable, worker);
         search->bytes_searched += range->end - range->start;
     }
 }

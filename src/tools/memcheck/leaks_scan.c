@@ -1,3 +1,8 @@
+// Words of memory, as pointers to blocks.
+//
+// In a large heap, every look-up misses the cache several times over: the table, the starts, the
+// block. So words that may be pointers are gathered first, and each step of the look-up is done for
+// all of them before the next, with what that will read on its way into the cache.
 #include "tools/memcheck/leaks_search.h"
 
 #include <unistd.h>
@@ -6,49 +11,84 @@ enum {
     PAGE = 4096,
     PAGES = 512,            // looked up at once
     WORTH_ASKING = 1 << 18, // bytes from which on the kernel is asked which pages were touched
+    GATHERED = 128,
+    AHEAD = 12, // blocks to fetch into the cache before they are scanned
 };
 
-// Words at `words`, which are those of the target's memory at `start`.
-static void scan_words(const struct search *search, const uint64_t *words, uint64_t start,
-                       uint64_t end, leak_visit *visit, void *context) {
-    const struct leak_blocks *blocks = &search->blocks;
-    uint64_t lowest = blocks->lowest, span = blocks->span;
-    for (uint64_t at = start; at < end; at += 8, words++) {
-        uint64_t value = *words;
-        if (value - lowest >= span || !word_is_known(at))
-            continue;
-        uint32_t block = blocks_find(blocks, value);
-        if (block != NO_BLOCK)
-            visit(context, at, value, block);
+struct candidate {
+    uint64_t holder, value;
+    uint32_t from;
+    uint32_t low, high; // see blocks_narrow; then low is the block itself
+};
+
+struct scan {
+    const struct search *search;
+    leak_visit *visit;
+    void *context;
+    uint32_t from;                   // the block whose words are being looked at
+    const struct leak_range *within; // where the last block was
+    unsigned count;
+    struct candidate gathered[GATHERED];
+};
+
+static void resolve(struct scan *scan) {
+    const struct leak_blocks *blocks = &scan->search->blocks;
+    struct candidate *end = scan->gathered + scan->count;
+    for (struct candidate *at = scan->gathered; at < end; at++) {
+        blocks_narrow(blocks, at->value, &at->low, &at->high);
+        __builtin_prefetch(&blocks->starts[at->low]);
     }
+    for (struct candidate *at = scan->gathered; at < end; at++) {
+        at->low = blocks_last_before(blocks, at->value, at->low, at->high);
+        if (at->low != NO_BLOCK)
+            __builtin_prefetch(&blocks->blocks[at->low], 1);
+    }
+    for (struct candidate *at = scan->gathered; at < end; at++)
+        if (at->low != NO_BLOCK && at->value < blocks_end(blocks, at->low))
+            scan->visit(scan->context, at->from, at->holder, at->value, at->low);
+    scan->count = 0;
+}
+
+static void gather(struct scan *scan, uint64_t holder, uint64_t value) {
+    blocks_fetch(&scan->search->blocks, value);
+    scan->gathered[scan->count++] =
+        (struct candidate){.holder = holder, .value = value, .from = scan->from};
+    if (scan->count == GATHERED)
+        resolve(scan);
+}
+
+// Words at `words`, which are those of the target's memory at `start`.
+static void scan_words(struct scan *scan, const uint64_t *words, uint64_t start, uint64_t end) {
+    uint64_t lowest = scan->search->blocks.lowest, span = scan->search->blocks.span;
+    for (uint64_t at = start; at < end; at += 8, words++)
+        if (*words - lowest < span && word_is_known(at))
+            gather(scan, at, *words);
 }
 
 // Reading may fault, as beyond the end of a file.
-static void scan_guarded(const struct search *search, uint64_t start, uint64_t end,
-                         leak_visit *visit, void *context) {
+static void scan_guarded(struct scan *scan, uint64_t start, uint64_t end) {
     uint64_t page[PAGE / 8];
     while (start < end) {
         uint64_t stop = (start & -(uint64_t)PAGE) + PAGE;
         if (stop > end)
             stop = end;
         if (tool_read(page, start, stop - start) == 0)
-            scan_words(search, page, start, stop, visit, context);
+            scan_words(scan, page, start, stop);
         start = stop;
     }
 }
 
 // Only what was ever touched: a page that was not is all zero, and reading it would cost memory.
-static void scan_sparse(const struct search *search, uint64_t start, uint64_t end,
-                        leak_visit *visit, void *context) {
+static void scan_sparse(struct scan *scan, uint64_t start, uint64_t end) {
     const uint64_t present = 1ul << 63 | 1ul << 62; // in memory, or swapped out
     uint64_t pages[PAGES];
     while (start < end) {
         uint64_t first = start / PAGE, count = (end + PAGE - 1) / PAGE - first;
         if (count > PAGES)
             count = PAGES;
-        ssize_t got = pread(search->pagemap, pages, count * 8, (off_t)(first * 8));
+        ssize_t got = pread(scan->search->pagemap, pages, count * 8, (off_t)(first * 8));
         if (got != (ssize_t)(count * 8)) {
-            scan_words(search, (const uint64_t *)start, start, end, visit, context);
+            scan_words(scan, (const uint64_t *)start, start, end);
             return;
         }
         for (uint64_t i = 0; i < count; i++) {
@@ -56,52 +96,79 @@ static void scan_sparse(const struct search *search, uint64_t start, uint64_t en
             if (stop > end)
                 stop = end;
             if (pages[i] & present)
-                scan_words(search, (const uint64_t *)start, start, stop, visit, context);
+                scan_words(scan, (const uint64_t *)start, start, stop);
             start = stop;
         }
     }
 }
 
-void scan_range(const struct search *search, const struct leak_range *range, uint64_t start,
-                uint64_t end, leak_visit *visit, void *context) {
+static void scan_part(struct scan *scan, const struct leak_range *range, uint64_t start,
+                      uint64_t end) {
     start = (start + 7) & ~7ul;
     end &= ~7ul;
     if (start >= end)
         return;
     if (range->guarded)
-        scan_guarded(search, start, end, visit, context);
-    else if (range->sparse && end - start >= WORTH_ASKING && search->pagemap >= 0)
-        scan_sparse(search, start, end, visit, context);
+        scan_guarded(scan, start, end);
+    else if (range->sparse && end - start >= WORTH_ASKING && scan->search->pagemap >= 0)
+        scan_sparse(scan, start, end);
     else
-        scan_words(search, (const uint64_t *)start, start, end, visit, context);
+        scan_words(scan, (const uint64_t *)start, start, end);
 }
 
-void scan_block(const struct search *search, uint32_t block, leak_visit *visit, void *context) {
+void scan_range(const struct search *search, const struct leak_range *range, leak_visit *visit,
+                void *context) {
+    struct scan scan;
+    scan.search = search;
+    scan.visit = visit;
+    scan.context = context;
+    scan.from = NO_BLOCK;
+    scan.count = 0;
+    scan_part(&scan, range, range->start, range->end);
+    resolve(&scan);
+}
+
+static void scan_block(struct scan *scan, uint32_t block) {
+    const struct search *search = scan->search;
     uint64_t start = search->blocks.starts[block];
     uint64_t end = start + search->blocks.blocks[block].size;
-    const struct leak_range *range = ranges_after(&search->inner, start);
+    const struct leak_range *range = scan->within;
     const struct leak_range *last = search->inner.at + search->inner.count;
+    if (!range || start < range->start || start >= range->end)
+        range = ranges_after(&search->inner, start);
+    scan->from = block;
+    scan->within = range;
     for (; range && range < last && range->start < end; range++)
-        scan_range(search, range, start > range->start ? start : range->start,
-                   end < range->end ? end : range->end, visit, context);
+        scan_part(scan, range, start > range->start ? start : range->start,
+                  end < range->end ? end : range->end);
 }
 
-uint32_t scan_next(const struct search *search, uint32_t block, uint64_t *at) {
-    uint64_t end = search->blocks.starts[block] + search->blocks.blocks[block].size;
-    const struct leak_range *range = ranges_after(&search->inner, *at);
-    const struct leak_range *last = search->inner.at + search->inner.count;
-    for (; range && range < last && range->start < end; range++) {
-        if (*at < range->start)
-            *at = range->start;
-        uint64_t stop = end < range->end ? end : range->end;
-        for (*at = (*at + 7) & ~7ul; *at + 8 <= stop; *at += 8) {
-            uint64_t value = *(const uint64_t *)*at;
-            if (value - search->blocks.lowest >= search->blocks.span || !word_is_known(*at))
-                continue;
-            uint32_t found = blocks_find(&search->blocks, value);
-            if (found != NO_BLOCK)
-                return found;
+static void fetch_words(uint64_t start) {
+    __builtin_prefetch((const void *)start);
+    __builtin_prefetch(shadow_of(start));
+}
+
+void scan_blocks(const struct search *search, const uint32_t *numbers, unsigned count,
+                 leak_visit *visit, void *context) {
+    const struct leak_blocks *blocks = &search->blocks;
+    struct scan scan;
+    scan.search = search;
+    scan.visit = visit;
+    scan.context = context;
+    scan.within = NULL;
+    scan.count = 0;
+    if (count > 1) {
+        for (unsigned i = 0; i < count; i++) {
+            __builtin_prefetch(&blocks->starts[numbers[i]]);
+            __builtin_prefetch(&blocks->blocks[numbers[i]]);
         }
+        for (unsigned i = 0; i < AHEAD && i < count; i++)
+            fetch_words(blocks->starts[numbers[i]]);
     }
-    return NO_BLOCK;
+    for (unsigned i = 0; i < count; i++) {
+        if (i + AHEAD < count)
+            fetch_words(blocks->starts[numbers[i + AHEAD]]);
+        scan_block(&scan, numbers[i]);
+    }
+    resolve(&scan);
 }

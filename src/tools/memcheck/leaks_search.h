@@ -41,11 +41,11 @@ struct leak_block {
     uint8_t state; // changed by several threads at once
     bool declared; // by the target, maybe inside another block
     union {
-        uint64_t indirect;    // of a leader: bytes of its clique
-        uint64_t way;         // of a reachable block: see leaks_mark.c
-        struct {              // of an indirectly lost one
-            uint32_t clique;  // its leader when it was found
-            uint32_t ordinal; // while cycles are counted
+        uint64_t indirect;       // of a leader: bytes of its clique
+        uint64_t way;            // of a reachable block: see leaks_mark.c
+        struct {                 // of an indirectly lost one
+            uint32_t clique;     // its leader when it was found
+            uint32_t pointed_at; // see leaks_lost.c
         };
     };
 };
@@ -114,12 +114,20 @@ bool blocks_index(struct leak_blocks *); // sorts out what overlaps; the index
 void blocks_free(struct leak_blocks *);
 // False: no room. Called with rising addresses by what lists blocks.
 bool blocks_add(struct leak_blocks *, uint64_t start, uint64_t size, uint32_t stack, bool declared);
-uint32_t blocks_find_slow(const struct leak_blocks *, uint64_t address);
 // The block that the address lies inside; a block without bytes counts as one byte.
-static inline uint32_t blocks_find(const struct leak_blocks *blocks, uint64_t address) {
-    if (address - blocks->lowest >= blocks->span)
-        return NO_BLOCK;
-    return blocks_find_slow(blocks, address);
+uint32_t blocks_find(const struct leak_blocks *, uint64_t address);
+// The same in steps, for addresses between the lowest start and the highest end.
+// 1  Begins to read what the second step needs.
+void blocks_fetch(const struct leak_blocks *, uint64_t address);
+// 2  Blocks [*low, *high) may start at the address or before, and so does that before *low.
+void blocks_narrow(const struct leak_blocks *, uint64_t address, uint32_t *low, uint32_t *high);
+// 3  The last of these that does. NO_BLOCK: none.
+uint32_t blocks_last_before(const struct leak_blocks *, uint64_t address, uint32_t low,
+                            uint32_t high);
+// 4  The address lies inside if it is below that.
+static inline uint64_t blocks_end(const struct leak_blocks *blocks, uint32_t i) {
+    uint64_t size = blocks->blocks[i].size;
+    return blocks->starts[i] + (size ? size : 1);
 }
 
 static inline enum leak_kind block_kind(const struct leak_block *block) {
@@ -133,13 +141,12 @@ static inline bool word_is_known(uint64_t address) {
 
 // ---- leaks_scan.c: words of memory ----
 
-// Calls fn for each pointer in [start, end), which may be read or not.
-typedef void leak_visit(void *context, uint64_t holder, uint64_t value, uint32_t block);
-void scan_range(const struct search *, const struct leak_range *, uint64_t start, uint64_t end,
-                leak_visit *, void *context);
-void scan_block(const struct search *, uint32_t block, leak_visit *, void *context);
-// From *at on: the next pointer inside the block; *at stays at it. NO_BLOCK: no more.
-uint32_t scan_next(const struct search *, uint32_t block, uint64_t *at);
+// Called for each pointer in the order of scanning; `from` is the block it lies in, NO_BLOCK: none.
+typedef void leak_visit(void *context, uint32_t from, uint64_t holder, uint64_t value,
+                        uint32_t block);
+void scan_range(const struct search *, const struct leak_range *, leak_visit *, void *context);
+void scan_blocks(const struct search *, const uint32_t *numbers, unsigned count, leak_visit *,
+                 void *context);
 
 // ---- leaks_heuristics.c ----
 
