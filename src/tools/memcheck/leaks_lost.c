@@ -19,15 +19,17 @@ struct clique {
 };
 
 enum {
-    TAKEN = 64, // blocks scanned at once
+    FOLLOWED = 64,        // lists of pointers
+    WORTH_SORTING = 4096, // blocks
     MOST_POINTERS = UINT32_MAX - 1,
 };
 
 static void note_pointer(struct clique *clique, uint32_t from, uint32_t *last) {
     struct lost_pointer *pointers = clique->pointers;
-    // Many pointers from one block to another are as good as one.
-    if (!pointers || clique->pointer_count == MOST_POINTERS ||
-        (*last && pointers[*last].from == from))
+    if (!pointers || clique->pointer_count == MOST_POINTERS)
+        return;
+    // Many pointers in a row from one block to another are as good as one.
+    if (*last && *last == clique->pointer_count && pointers[*last].from == from)
         return;
     pointers[++clique->pointer_count] = (struct lost_pointer){.from = from, .before = *last};
     *last = clique->pointer_count;
@@ -61,14 +63,33 @@ static void visit_lost(void *context, uint32_t from, uint64_t holder, uint64_t v
     clique->search->queue[clique->last++] = number;
 }
 
+// Puts numbers in order. Blocks are scanned fastest in order of address.
+static void sort_numbers(struct search *search, uint32_t *numbers, uint32_t count) {
+    uint64_t *set = search->set;
+    uint32_t lowest = UINT32_MAX, highest = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        set[numbers[i] / 64] |= 1ul << numbers[i] % 64;
+        lowest = numbers[i] < lowest ? numbers[i] : lowest;
+        highest = numbers[i] > highest ? numbers[i] : highest;
+    }
+    uint32_t at = 0;
+    for (uint32_t word = lowest / 64; at < count && word <= highest / 64; word++) {
+        for (uint64_t bits = set[word]; bits; bits &= bits - 1)
+            numbers[at++] = word * 64 + (uint32_t)__builtin_ctzl(bits);
+        set[word] = 0;
+    }
+}
+
+// By distance from the leader, so that the queue holds all of one distance at some time.
 static void find_clique(struct clique *clique) {
-    uint32_t taken[TAKEN] = {clique->leader}, first = 0;
-    unsigned count = 1;
-    while (count) {
-        scan_blocks(clique->search, taken, count, visit_lost, clique);
-        count = clique->last - first < TAKEN ? clique->last - first : TAKEN;
-        for (unsigned i = 0; i < count; i++)
-            taken[i] = clique->search->queue[first++];
+    struct search *search = clique->search;
+    scan_blocks(search, &clique->leader, 1, visit_lost, clique);
+    for (uint32_t first = 0; first < clique->last;) {
+        uint32_t count = clique->last - first;
+        if (count >= WORTH_SORTING && search->set)
+            sort_numbers(search, search->queue + first, count);
+        scan_blocks(search, search->queue + first, count, visit_lost, clique);
+        first += count;
     }
 }
 
@@ -83,7 +104,7 @@ enum { SEEN = UINT32_MAX }; // instead of pointed_at
 static uint32_t count_cycle(struct clique *clique) {
     struct leak_block *blocks = clique->search->blocks.blocks;
     uint32_t *waiting = clique->search->queue; // lists
-    uint32_t lists[TAKEN] = {clique->leader_last}, from[TAKEN], cycle = 1, last = 0;
+    uint32_t lists[FOLLOWED] = {clique->leader_last}, from[FOLLOWED], cycle = 1, last = 0;
     unsigned count = 1;
     while (count) {
         for (unsigned i = 0; i < count; i++) {
@@ -104,7 +125,7 @@ static uint32_t count_cycle(struct clique *clique) {
         for (unsigned i = 0; i < count; i++)
             if (lists[i])
                 lists[left++] = lists[i];
-        while (left < TAKEN && last)
+        while (left < FOLLOWED && last)
             lists[left++] = waiting[--last];
         for (count = 0; count < left; count++)
             __builtin_prefetch(&clique->pointers[lists[count]]);
@@ -122,6 +143,8 @@ void lost_cliques(struct search *search) {
     size_t cycle_size = ((size_t)blocks->count / 2 + 1) * sizeof *search->cycles;
     struct lost_pointer *pointers = search_map(pointer_size);
     search->cycles = search_map(cycle_size);
+    size_t set_size = ((size_t)blocks->count / 64 + 1) * sizeof *search->set;
+    search->set = search_map(set_size);
     for (uint32_t i = 0; i < blocks->count; i++) {
         if (blocks->blocks[i].state != STATE_UNREACHED)
             continue;
@@ -133,4 +156,5 @@ void lost_cliques(struct search *search) {
                 (struct leak_cycle){.leader = i, .blocks = count_cycle(&clique)};
     }
     search_unmap(pointers, pointer_size);
+    search_unmap(search->set, set_size);
 }

@@ -143,12 +143,17 @@ static void scan_block(struct scan *scan, uint32_t block) {
                   end < range->end ? end : range->end);
 }
 
+static void fetch_block(const struct leak_blocks *blocks, uint32_t number) {
+    __builtin_prefetch(&blocks->starts[number]);
+    __builtin_prefetch(&blocks->blocks[number]);
+}
+
 static void fetch_words(uint64_t start) {
     __builtin_prefetch((const void *)start);
     __builtin_prefetch(shadow_of(start));
 }
 
-void scan_blocks(const struct search *search, const uint32_t *numbers, unsigned count,
+void scan_blocks(const struct search *search, const uint32_t *numbers, uint32_t count,
                  leak_visit *visit, void *context) {
     const struct leak_blocks *blocks = &search->blocks;
     struct scan scan;
@@ -157,15 +162,13 @@ void scan_blocks(const struct search *search, const uint32_t *numbers, unsigned 
     scan.context = context;
     scan.within = NULL;
     scan.count = 0;
-    if (count > 1) {
-        for (unsigned i = 0; i < count; i++) {
-            __builtin_prefetch(&blocks->starts[numbers[i]]);
-            __builtin_prefetch(&blocks->blocks[numbers[i]]);
-        }
-        for (unsigned i = 0; i < AHEAD && i < count; i++)
-            fetch_words(blocks->starts[numbers[i]]);
-    }
-    for (unsigned i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < 2 * AHEAD && i < count && count > 1; i++)
+        fetch_block(blocks, numbers[i]);
+    for (uint32_t i = 0; i < AHEAD && i < count && count > 1; i++)
+        fetch_words(blocks->starts[numbers[i]]);
+    for (uint32_t i = 0; i < count; i++) {
+        if (i + 2 * AHEAD < count)
+            fetch_block(blocks, numbers[i + 2 * AHEAD]);
         if (i + AHEAD < count)
             fetch_words(blocks->starts[numbers[i + AHEAD]]);
         scan_block(&scan, numbers[i]);

@@ -87,6 +87,7 @@ struct search {
     struct leak_ranges code;   // where functions lie
     unsigned heuristics;       // a set: 1 << enum leak_heuristic
     uint32_t *queue;           // room for all blocks
+    uint64_t *set;             // in step 3: a bit for each block, for putting them in order
     struct leak_cycle *cycles; // by leader
     size_t cycle_count;
     uint64_t bytes_searched;
@@ -145,7 +146,7 @@ static inline bool word_is_known(uint64_t address) {
 typedef void leak_visit(void *context, uint32_t from, uint64_t holder, uint64_t value,
                         uint32_t block);
 void scan_range(const struct search *, const struct leak_range *, leak_visit *, void *context);
-void scan_blocks(const struct search *, const uint32_t *numbers, unsigned count, leak_visit *,
+void scan_blocks(const struct search *, const uint32_t *numbers, uint32_t count, leak_visit *,
                  void *context);
 
 // ---- leaks_heuristics.c ----
