@@ -35,7 +35,7 @@ const struct tool tool_table[] = {
     {"heap", true, TOPIC_RECORDING, "records the heap and sums it up"},
     {"callgrind", true, TOPIC_CALLGRIND, "call graph with instruction and cache counts"},
     {"cachegrind", true, TOPIC_CACHEGRIND, "instruction and cache counts per line"},
-    {"dhat", false, TOPIC_DHAT, "how heap blocks are used"},
+    {"dhat", true, TOPIC_DHAT, "how heap blocks are used"},
     {"flame", true, TOPIC_FLAME, "where CPU time goes, sampled at native speed, as a flame graph"},
     {"helgrind", false, TOPIC_COUNT, "data races"},
     {"drd", false, TOPIC_COUNT, "data races"},
@@ -371,7 +371,7 @@ const struct option option_table[] = {
     {IN, NAMED("cachegrind-out-file", "cachegrind.out.%p"), .help = "output file"},
     {IN, BOOL("instr-at-start", "yes"), .help = "instrument from the start"},
 #undef IN
-#define IN .topic = TOPIC_DHAT, NOT_YET
+#define IN .topic = TOPIC_DHAT
     {IN, CHOICE("mode", "heap|copy|ad-hoc", "heap"), .help = "what to record"},
     {IN, NAMED("dhat-out-file", "dhat.out.%p"), .help = "output file"},
 #undef IN

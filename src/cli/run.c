@@ -372,6 +372,10 @@ int verb_run(const struct tool *tool, const struct option_values *values, char *
         choose_flame(values, &request.flame);
     if (counts)
         choose_counts(tool, values, &request);
+    if (tool->topic == TOPIC_DHAT) {
+        request.dhat.file = option_text(values, "dhat-out-file");
+        request.symbols.keep_unmapped = true;
+    }
     request.own_words = own_words(words);
     char *supp = find_part("default.supp", R_OK);
     char *error = run_findings(tool, values, supp, &request);

@@ -37,6 +37,7 @@ struct tool_access {
     int8_t base, index; // register numbers, -1: none
     uint8_t scale, segment;
     bool narrow; // 32-bit address
+    bool scattered; // the address is not one (gathers)
     int64_t displacement;
 };
 
@@ -140,6 +141,36 @@ void tool_insert_code_line_check(struct tool_block *, uint64_t line, tool_line_f
                                  uint32_t argument);
 // Before an indirect jump or call: the address is where it leads.
 void tool_insert_target_call(struct tool_block *, tool_line_function *, uint32_t argument);
+
+// ---- accesses to heap blocks ----
+//
+// For tools that have an allocator of their own for the target and count accesses to its blocks.
+// All blocks lie between TOOL_HEAP_START and TOOL_HEAP_END, those of the upper half at multiples of
+// 4 KiB. A block has a note, which begins as struct tool_heap_note; its number counts units of 8
+// bytes from TOOL_HEAP_NOTES. Maps tell the number of the note by address: one entry for 16 bytes
+// in the lower half, for 4 KiB in the upper one; 0 is a note of size 0. The counters of single
+// bytes stop at 65535. The tool maps all of it, and calls tool_set_counters(TOOL_HEAP_NOTES) on each
+// thread. Threads that touch one block at the same time may lose counts.
+#define TOOL_HEAP_START     0x210000000000ul
+#define TOOL_HEAP_LARGE     0x218000000000ul
+#define TOOL_HEAP_END       0x220000000000ul
+#define TOOL_HEAP_NOTES     0x401000000000ul
+#define TOOL_HEAP_SMALL_MAP (TOOL_HEAP_NOTES + TOOL_HEAP_START / 16 * 4)
+#define TOOL_HEAP_LARGE_MAP (TOOL_HEAP_NOTES + TOOL_HEAP_LARGE / 4096 * 4)
+#define TOOL_HEAP_COUNTERS  0x4a0000000000ul // uint16_t, one for each byte of the heap
+
+struct tool_heap_note {
+    uint64_t start, size;
+    uint64_t reads, writes; // bytes, of accesses that begin in the block
+    uint64_t counted;       // the counters of so many bytes are kept
+};
+// Counts an access that reads so many times and then writes so many times, each at most 2. An access
+// that reaches beyond what is counted of a block calls the function for its counters, if any are
+// kept; argument: size | reads << 16 | writes << 24.
+void tool_insert_heap_access(struct tool_block *, const struct tool_access *, unsigned reads,
+                             unsigned writes, tool_line_function *beyond);
+// Anonymous memory for the target at this very place, not reserved; false: there is something.
+bool tool_map_at(uint64_t start, size_t size);
 
 // ---- the target's state, in inserted calls and in hooks about events ----
 

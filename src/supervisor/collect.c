@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "supervisor/counts.h"
 #include "supervisor/counts_base.h"
+#include "supervisor/dhat.h"
 #include "supervisor/findings.h"
 #include "supervisor/flame.h"
 #include "supervisor/heap.h"
@@ -62,7 +63,9 @@ static struct followed *known(struct loop *loop, int pid) {
 
 static void forget(struct loop *loop, int pid) {
     struct followed *process = followed_find(pid);
-    if (process && process->counts >= 0)
+    if (process && process->counts >= 0 && loop->request->dhat.file)
+        dhat_report(loop->request, loop->symbols, process);
+    else if (process && process->counts >= 0)
         counts_report(loop->request, loop->symbols, process);
     if (process)
         findings_finish(process);
@@ -311,7 +314,7 @@ static struct timespec *round_timeout(struct timespec *timeout) {
 // Answers a wish of the tools that count. False: it is none of theirs.
 static bool counts_wish(struct loop *loop, const char *wish, struct text *answer) {
     struct followed *process = followed_find(loop->main_pid);
-    if (!process || process->counts < 0)
+    if (!process || process->counts < 0 || !loop->request->counts.file)
         return false;
     if (strcmp(wish, "dump") == 0 || strncmp(wish, "dump ", 5) == 0)
         counts_dump(loop->request, loop->symbols, process, wish[4] ? wish + 5 : "quern ctl");

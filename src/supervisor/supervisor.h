@@ -73,6 +73,10 @@ struct counts_settings {
     bool separate_threads;
 };
 
+struct dhat_settings {
+    const char *file; // template; NULL: not this tool
+};
+
 struct xml_settings {
     bool wanted;
     enum log_kind kind;
@@ -115,6 +119,7 @@ struct supervisor_request {
     struct heap_settings heap;
     struct flame_settings flame;
     struct counts_settings counts;
+    struct dhat_settings dhat;
     struct findings_settings findings;
     struct xml_settings xml;
     const char *const *own_words; // the command line before the program; NULL at the end

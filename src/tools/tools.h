@@ -5,7 +5,7 @@
 #include "engine/tool.h"
 
 extern const struct tool tool_none, tool_lackey, tool_callgrind, tool_cachegrind, tool_memcheck;
-extern const struct tool tool_heap, tool_massif;
+extern const struct tool tool_heap, tool_massif, tool_dhat;
 
 // The tool of that name, or NULL.
 const struct tool *tools_find(const char *name);

@@ -154,6 +154,7 @@ static void describe_access(const struct insn *insn, const ZydisDecodedOperand *
                                               : mem->segment == ZYDIS_REGISTER_GS ? SEGMENT_GS
                                                                                   : SEGMENT_NONE,
                                    .narrow = insn->z.address_width == 32,
+                                   .scattered = mem->type == ZYDIS_MEMOP_TYPE_VSIB,
                                    .displacement = mem->disp.value};
     if (mem->base == ZYDIS_REGISTER_RIP || mem->base == ZYDIS_REGISTER_EIP)
         access->displacement = insn_rip_target(insn);

@@ -43,6 +43,13 @@ struct emitter;
 void hooks_emit_fast_call(struct emitter *, tool_fast_function *, uint32_t argument);
 // Behind the block: what its checks of cache lines branch to (lines.c).
 void hooks_write_detours(struct builder *);
+// The same for accesses to heap blocks (blocks.c).
+void hooks_write_heap_detours(struct builder *);
+// rcx = the address of the access; of one with a segment, rdx is used as well.
+void hooks_emit_address(struct emitter *, const struct tool_access *);
+// Flags in rax, which is spilled, and back.
+void hooks_emit_save_flags(struct emitter *);
+void hooks_emit_restore_flags(struct emitter *);
 
 // ---- functions ----
 

@@ -49,8 +49,7 @@ static void emit_load_lines(struct emitter *e, unsigned reg) {
     emit32(e, displacement_of(&lines));
 }
 
-// rcx = the address of the access; rdx may be used as well.
-static void emit_address_of(struct emitter *e, const struct tool_access *access) {
+void hooks_emit_address(struct emitter *e, const struct tool_access *access) {
     if (access->base < 0 && access->index < 0) {
         emit_move_imm(e, RCX, access->displacement);
     } else {
@@ -68,12 +67,12 @@ static void emit_address_of(struct emitter *e, const struct tool_access *access)
     }
 }
 
-static void emit_save_flags(struct emitter *e) {
+void hooks_emit_save_flags(struct emitter *e) {
     emit_spill(e, RAX);
     emit_bytes(e, (uint8_t[]){0x9f, 0x0f, 0x90, 0xc0}, 4); // lahf; seto al
 }
 
-static void emit_restore_flags(struct emitter *e) {
+void hooks_emit_restore_flags(struct emitter *e) {
     emit_bytes(e, (uint8_t[]){0x04, 0x7f, 0x9e}, 3); // add al, 127; sahf
     emit_unspill(e, RAX);
 }
@@ -98,9 +97,9 @@ void tool_insert_line_check(struct tool_block *block, const struct tool_access *
     bool dead = builder_flags_are_dead(b);
     emit_spill(e, RCX);
     emit_spill(e, RDX);
-    emit_address_of(e, access);
+    hooks_emit_address(e, access);
     if (!dead)
-        emit_save_flags(e);
+        hooks_emit_save_flags(e);
     emit_bytes(e, (uint8_t[]){0x89, 0xca, 0xc1, 0xea, bits - 3}, 5); // mov edx, ecx; shr edx, n
     emit_bytes(e, (uint8_t[]){0x81, 0xe2}, 2);                       // and edx, mask
     emit32(e, caches[TOOL_CACHE_DATA].mask << 3);
@@ -112,7 +111,7 @@ void tool_insert_line_check(struct tool_block *block, const struct tool_access *
     emit32(e, 0);
     add_detour(b, access->size, 0, function, argument);
     if (!dead)
-        emit_restore_flags(e);
+        hooks_emit_restore_flags(e);
     emit_unspill(e, RDX);
     emit_unspill(e, RCX);
 }

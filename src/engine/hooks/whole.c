@@ -38,6 +38,10 @@ uint64_t tool_map(size_t size, size_t alignment) {
     return memory_map_anonymous(size, alignment);
 }
 
+bool tool_map_at(uint64_t start, size_t size) {
+    return memory_map_at(start, size);
+}
+
 void tool_unmap(uint64_t start, size_t size) {
     memory_unmap(start, size);
 }

@@ -163,21 +163,34 @@ long sys_mmap(long number, struct sys_arguments *args) {
     return result;
 }
 
+static bool map_free_place(uint64_t at, uint64_t size, int flags) {
+    struct space_attributes attributes = {.prot = PROT_READ | PROT_WRITE};
+    if (mmap((void *)at, size, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | flags, -1, 0) != (void *)at)
+        return false;
+    if (space_map(&target_space, at, at + size, &attributes)) {
+        munmap((void *)at, size);
+        return false;
+    }
+    hooks_mapped(at, at + size, attributes.prot);
+    return true;
+}
+
 uint64_t memory_map_anonymous(uint64_t size, uint64_t align) {
     memory_write_lock();
     uint64_t at = pick(page_up(size), false, true, align);
-    struct space_attributes attributes = {.prot = PROT_READ | PROT_WRITE};
-    if (at && mmap((void *)at, page_up(size), PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != (void *)at)
+    if (at && !map_free_place(at, page_up(size), 0))
         at = 0;
-    if (at && space_map(&target_space, at, at + page_up(size), &attributes)) {
-        munmap((void *)at, page_up(size));
-        at = 0;
-    }
-    if (at)
-        hooks_mapped(at, at + page_up(size), attributes.prot);
     memory_unlock();
     return at;
+}
+
+bool memory_map_at(uint64_t start, uint64_t size) {
+    memory_write_lock();
+    bool done = space_is_free(&target_space, start, start + page_up(size)) &&
+                map_free_place(start, page_up(size), MAP_NORESERVE);
+    memory_unlock();
+    return done;
 }
 
 // Natively only what the ledger knows is unmapped: the rest is not the target's.

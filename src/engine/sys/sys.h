@@ -48,6 +48,7 @@ const char *files_exe_alias(const char *path);
 
 // memory.c: target memory on the engine's or a tool's behalf; they take the space lock.
 uint64_t memory_map_anonymous(uint64_t size, uint64_t align); // 0: no room
+bool memory_map_at(uint64_t start, uint64_t size);            // false: there is something
 void memory_unmap(uint64_t start, uint64_t size);
 
 // dispatch.c

@@ -4,6 +4,7 @@
 
 #include <Zydis/Zydis.h>
 #include "engine/cache/block.h"
+#include "engine/tool.h"
 #include "engine/translate/emit.h"
 
 enum {
@@ -44,6 +45,15 @@ struct detour {
     uint32_t size; // of a check of data; 0: of code
     void (*function)(uint32_t, uint64_t, void *, uint64_t);
     uint32_t argument;
+};
+
+// The same from an access to the heap (hooks/blocks.c).
+struct heap_detour {
+    uint8_t *branch, *back;
+    struct tool_access access;
+    unsigned reads, writes;
+    bool has_address; // in rcx, and rdx is spilled
+    void (*beyond)(uint32_t, uint64_t, void *, uint64_t);
 };
 
 // A memory operand as generated code is to address it.
@@ -100,6 +110,8 @@ struct builder {
     unsigned state_count, exit_count, detour_count, store_count;
     struct hidden_check hidden;
     struct detour detours[BLOCK_INSTRUCTIONS * 6];
+    unsigned heap_detour_count;
+    struct heap_detour heap_detours[BLOCK_INSTRUCTIONS * TOOL_ACCESSES];
     struct checked_store stores[BLOCK_INSTRUCTIONS];
     struct block_state states[BLOCK_INSTRUCTIONS * 16];
     struct pending_exit exits[BLOCK_EXITS];

@@ -339,12 +339,13 @@ __attribute__((target("general-regs-only"))) static void run_replacement(void *a
     const struct hooked_function *hooked = argument;
     self->pc = hooked->shown;
     hooked->function(hooked->argument);
-    self->tool_memory[TOOL_UNIT_GENERAL + RAX] = 0;
+    if (tool->shadows)
+        self->tool_memory[TOOL_UNIT_GENERAL + RAX] = 0;
     self->raised = self->fault.number != 0;
 }
 
 void checks_init(void) {
-    if (tool->shadows)
+    if (tool->shadows || tool->plain_hooks)
         cache_set_followers(run_follower, run_replacement, run_hidden);
     if (tool->shadows)
         cache_write_store_gates();

@@ -70,6 +70,7 @@ bool target_store(uint64_t address, uint64_t word) {
 //   musl               mov rax, fs:0                   add rax, N      ret
 
 uint64_t target_errno_function;
+bool target_has_shadow = true;
 
 enum { CODE = 32 };
 
@@ -127,7 +128,7 @@ static void set_errno(void *value) {
     known = offset;
     struct storing it = {tool_thread_pointer() + offset, *(int *)value, 4};
     uint64_t fault;
-    if (tool_try(store, &it, &fault))
+    if (tool_try(store, &it, &fault) && target_has_shadow)
         shadow_make_defined(it.address, 4);
 }
 

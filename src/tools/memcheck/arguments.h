@@ -49,5 +49,6 @@ bool target_store(uint64_t address, uint64_t word);
 // Sets the target's errno, if it has one.
 void target_set_errno(int value);
 extern uint64_t target_errno_function; // where __errno_location lies, 0: nowhere
+extern bool target_has_shadow;         // other tools that use the two above have none
 
 #endif

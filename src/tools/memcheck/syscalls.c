@@ -108,6 +108,10 @@ void pass_in(const struct pass *pass, uint64_t address, uint64_t size, const cha
     uint64_t bad;
     if (pass->after)
         return;
+    if (pass->watcher) {
+        pass->watcher->read(address, size);
+        return;
+    }
     enum shadow_verdict verdict = check_range(address, size, true, &bad);
     if (verdict == SHADOW_FINE)
         return;
@@ -118,7 +122,11 @@ void pass_in(const struct pass *pass, uint64_t address, uint64_t size, const cha
 }
 
 void pass_mark(const struct pass *pass, uint64_t address, uint64_t size) {
-    if (pass->after && size && address)
+    if (!pass->after || !size || !address)
+        return;
+    if (pass->watcher)
+        pass->watcher->write(address, size);
+    else
         mark_defined(address, size);
 }
 
@@ -129,6 +137,8 @@ void pass_out(const struct pass *pass, uint64_t address, uint64_t size, uint64_t
         pass_mark(pass, address, written < size ? written : size);
         return;
     }
+    if (pass->watcher)
+        return;
     if (check_range(address, size, false, &bad) == SHADOW_FINE)
         return;
     va_list words;
@@ -157,10 +167,23 @@ static enum shadow_verdict check_string(uint64_t address, uint64_t *bad) {
     }
 }
 
+// As Valgrind tells its tools: without the first character and the end.
+static void tell_string(const struct pass *pass, uint64_t address) {
+    uint64_t at = address + 1;
+    char byte;
+    while (tool_read(&byte, at, 1) == 0 && byte)
+        at++;
+    pass->watcher->read(address, at - address - 1);
+}
+
 void pass_string(const struct pass *pass, uint64_t address, const char *name, ...) {
     uint64_t bad;
     if (pass->after)
         return;
+    if (pass->watcher) {
+        tell_string(pass, address);
+        return;
+    }
     enum shadow_verdict verdict = check_string(address, &bad);
     if (verdict == SHADOW_FINE)
         return;
@@ -262,7 +285,7 @@ static void walk(const struct pass *pass, bool pieces) {
 
 void syscalls_before(long number, const uint64_t arguments[6]) {
     const struct shadow_registers *registers = tool_thread_state();
-    struct pass pass = {syscalls_entry(number), arguments, NULL, false, 0};
+    struct pass pass = {.entry = syscalls_entry(number), .arguments = arguments};
     if (!pass.entry) {
         pass_unknown("system call", number);
         return;
@@ -277,8 +300,21 @@ void syscalls_before(long number, const uint64_t arguments[6]) {
 void syscalls_after(long number, const uint64_t arguments[6], long result) {
     struct shadow_registers *registers = tool_thread_state();
     registers->undefined[RAX] = registers->undefined[RCX] = registers->undefined[R11] = 0;
-    struct pass pass = {syscalls_entry(number), arguments, NULL, true, result};
+    struct pass pass = {
+        .entry = syscalls_entry(number), .arguments = arguments, .after = true, .result = result};
     bool failed = result < 0 && result >= -4095;
+    if (pass.entry && (!failed || pass.entry->on_failure))
+        walk(&pass, !failed);
+}
+
+void syscalls_watch(const struct syscalls_watcher *watcher, long number,
+                    const uint64_t arguments[6], bool after, long result) {
+    struct pass pass = {.entry = syscalls_entry(number),
+                        .arguments = arguments,
+                        .after = after,
+                        .result = result,
+                        .watcher = watcher};
+    bool failed = after && result < 0 && result >= -4095;
     if (pass.entry && (!failed || pass.entry->on_failure))
         walk(&pass, !failed);
 }

@@ -24,6 +24,7 @@
 
 struct syscall_entry;
 struct shadow_registers;
+struct syscalls_watcher;
 
 struct pass {
     const struct syscall_entry *entry;
@@ -31,6 +32,7 @@ struct pass {
     const struct shadow_registers *registers; // NULL: all arguments are defined, or after the call
     bool after;
     long result; // of the call; before it: 0
+    const struct syscalls_watcher *watcher; // who is told instead; NULL: memory is checked
 };
 
 enum piece_kind { PIECE_NONE, PIECE_STRING, PIECE_IN, PIECE_OUT, PIECE_IN_OUT };

@@ -1,0 +1,108 @@
+// dhat: how heap blocks are used. Shared by the files of the tool.
+//
+// Words are those of wire/dhat_counts.h; docs/dhat.md tells how the parts fit.
+//   slot    room for one block, with a note of its own for good; slots come in classes of size
+//
+// Invariants
+//   - A note's size is 0 unless its block is live; then the maps of tool.h lead from every address
+//     of the slot to the note.
+//   - Counters of single bytes are 0 wherever no live block has them kept.
+//   - The lock guards slots, points and the header. Who holds it maps no target memory: a fork
+//   takes
+//     it while it holds the engine's locks.
+//
+// The hooks of replaced functions use general registers only (slots.c, points.c, replaced.c,
+// strings.c, touches.c); the rest is called through tool_with_vectors from there.
+#ifndef QUERN_DHAT_H
+#define QUERN_DHAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/tool.h"
+#include "wire/dhat_counts.h"
+
+#define LIKELY(x)   __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+extern enum dhat_mode dhat_mode;
+extern struct dhat_header *dhat_header;
+
+static inline struct dhat_note *note_at(uint32_t number) {
+    return (struct dhat_note *)(TOOL_HEAP_NOTES + 8ul * number);
+}
+
+static inline struct dhat_point_counts *point_at(uint32_t number) {
+    return (struct dhat_point_counts *)(TOOL_HEAP_NOTES + DHAT_AT_POINTS) + number;
+}
+
+static inline uint16_t *counters_of(uint64_t address) {
+    return (uint16_t *)TOOL_HEAP_COUNTERS + (address - TOOL_HEAP_START);
+}
+
+// The number of the note for an address anywhere, 0: none.
+static inline uint32_t note_number(uint64_t address) {
+    if (address - TOOL_HEAP_START >= TOOL_HEAP_END - TOOL_HEAP_START)
+        return 0;
+    unsigned bits = address >= TOOL_HEAP_LARGE ? 12 : 4;
+    return ((const uint32_t *)TOOL_HEAP_NOTES)[address >> bits];
+}
+
+// ---- file.c: the memory that the supervisor shares ----
+
+void file_start(void);
+void file_forking(void); // a copy for the child
+void file_fork_made(void);
+void file_forked(void);
+
+// ---- points.c ----
+
+void points_start(void);
+void points_lock(void);
+void points_unlock(void);
+void points_forked(void); // in the child: the lock is free, nobody else is left
+// The point of the stack here; 0: none could be had. Takes the lock.
+uint32_t point_here(void);
+// The rest with the lock held. Time goes on to now.
+void points_tick(void);
+void point_add(uint32_t point, uint64_t size); // bytes copied, an event
+void block_made(struct dhat_note *);
+void block_resized(struct dhat_note *, uint64_t size);
+void block_gone(struct dhat_note *);
+void points_end(void); // folds everything; takes the lock
+
+// ---- slots.c ----
+
+// 0: no memory.
+uint64_t slots_allocate(size_t size, size_t alignment, bool zeroed);
+void slots_free(uint64_t address);
+uint64_t slots_resize(uint64_t address, size_t size);
+size_t slots_size_of(uint64_t address);
+uint64_t slots_large_used(void); // bytes of the upper half that were ever used
+
+// ---- touches.c: accesses ----
+
+// What a function has read or written as a whole.
+void touch_read(uint64_t address, size_t size);
+void touch_write(uint64_t address, size_t size);
+// While code is translated.
+void touches_insert(struct tool_block *, const struct tool_insn *);
+
+// ---- replaced functions ----
+
+extern const struct tool_symbol replaced_heap[], replaced_strings[];
+void replaced_start(void); // reads options
+// A __*_chk function has been told that the destination is too small.
+void replaced_overflow(const char *name);
+uint64_t replaced_argument(unsigned i);
+void replaced_return(uint64_t value);
+// Instructions that the function stands for.
+void replaced_cost(uint64_t instructions);
+
+struct dhat_thread {
+    uint64_t *words; // the first counts instructions
+    uint64_t told;   // so many of them have been added to the time
+};
+
+#endif

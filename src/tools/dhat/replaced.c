@@ -1,0 +1,280 @@
+// malloc and its kin, as the target calls them. General registers only.
+//
+// The allocator is replaced in the same places as memcheck's (docs/memcheck.md). reallocarray is
+// not: it calls realloc, and stands in its stacks.
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/dhat/dhat.h"
+#include "tools/memcheck/arguments.h"
+
+enum { PAGE = 4096, ALIGNMENT = 16 };
+
+// Roughly what Valgrind's replacements execute; time goes on by that.
+enum { COST_ALLOCATION = 24, COST_FREE = 14 };
+
+uint64_t replaced_argument(unsigned i) {
+    return tool_registers()[argument_register(i)];
+}
+
+void replaced_return(uint64_t value) {
+    tool_registers()[RESULT] = value;
+}
+
+void replaced_cost(uint64_t instructions) {
+    ((struct dhat_thread *)tool_thread_state())->words[0] += instructions;
+}
+
+static uint64_t allocate(size_t size, size_t alignment, bool zeroed) {
+    replaced_cost(COST_ALLOCATION);
+    return (int64_t)size < 0 ? 0 : slots_allocate(size, alignment, zeroed);
+}
+
+static void return_block(uint64_t block) {
+    if (UNLIKELY(!block))
+        target_set_errno(ENOMEM);
+    replaced_return(block);
+}
+
+// A C++ allocation that must not fail. To throw, code of the target would have to run; it is ended
+// as by an exception that nobody catches.
+static void end_program(void *unused) {
+    tool_print("new/new[] failed and should throw an exception; it cannot be thrown from here,",
+               false);
+    tool_print("so the program is aborted instead.", true);
+    kill(getpid(), SIGABRT);
+}
+
+static void end_overflown(void *name) {
+    char text[128];
+    snprintf(text, sizeof text, "*** %s: buffer overflow detected ***: program terminated",
+             (const char *)name);
+    tool_print(text, true);
+    kill(getpid(), SIGABRT);
+}
+
+void replaced_overflow(const char *name) {
+    tool_with_vectors(end_overflown, (void *)name);
+}
+
+static void return_or_end(uint64_t block) {
+    if (UNLIKELY(!block))
+        tool_with_vectors(end_program, NULL);
+    replaced_return(block);
+}
+
+// ---- the C library's ---------------------------------------------------------------------------
+
+static void on_malloc(void) {
+    return_block(allocate(replaced_argument(0), ALIGNMENT, false));
+}
+
+static void on_calloc(void) {
+    size_t bytes;
+    if (__builtin_mul_overflow(replaced_argument(0), replaced_argument(1), &bytes))
+        return_block(0);
+    else
+        return_block(allocate(bytes, ALIGNMENT, true));
+}
+
+static void on_free(void) {
+    uint64_t block = replaced_argument(0);
+    replaced_cost(COST_FREE);
+    if (block)
+        slots_free(block);
+    replaced_return(0);
+}
+
+static bool zero_frees = true;
+
+static void on_realloc(void) {
+    uint64_t block = replaced_argument(0);
+    size_t size = replaced_argument(1);
+    if (!block) {
+        return_block(allocate(size, ALIGNMENT, false));
+    } else if (!size && zero_frees) {
+        on_free();
+    } else {
+        replaced_cost(COST_ALLOCATION);
+        return_block((int64_t)size < 0 ? 0 : slots_resize(block, size));
+    }
+}
+
+// ---- aligned -----------------------------------------------------------------------------------
+
+static size_t power_of_two(size_t alignment) {
+    if (alignment <= ALIGNMENT)
+        return ALIGNMENT;
+    if (alignment > (size_t)1 << 62)
+        return (size_t)1 << 62;
+    return (size_t)1 << (64 - __builtin_clzl(alignment - 1));
+}
+
+static void on_memalign(void) { // aligned_alloc, too
+    return_block(allocate(replaced_argument(1), power_of_two(replaced_argument(0)), false));
+}
+
+struct storing {
+    uint64_t address, word;
+};
+
+static void store(void *argument) {
+    const struct storing *it = argument;
+    *(volatile uint64_t *)it->address = it->word;
+}
+
+static void on_posix_memalign(void) {
+    struct storing it = {replaced_argument(0), 0};
+    size_t alignment = replaced_argument(1);
+    uint64_t fault;
+    if (alignment % sizeof(void *) || !alignment || alignment & (alignment - 1)) {
+        replaced_return(EINVAL);
+        return;
+    }
+    it.word = allocate(replaced_argument(2), power_of_two(alignment), false);
+    if (!it.word) {
+        replaced_return(ENOMEM);
+    } else if (tool_try(store, &it, &fault)) {
+        touch_write(it.address, sizeof it.word);
+        replaced_return(0);
+    } else {
+        tool_raise();
+    }
+}
+
+static void on_valloc(void) {
+    return_block(allocate(replaced_argument(0), PAGE, false));
+}
+
+static void on_pvalloc(void) {
+    return_block(allocate((replaced_argument(0) + PAGE - 1) & ~(size_t)(PAGE - 1), PAGE, false));
+}
+
+// ---- about the allocator -----------------------------------------------------------------------
+
+static void on_malloc_usable_size(void) {
+    replaced_return(slots_size_of(replaced_argument(0)));
+}
+
+static void return_one(void) { // mallopt: as if it had taken note
+    replaced_return(1);
+}
+
+static void return_zero(void) { // malloc_trim: nothing was given back
+    replaced_return(0);
+}
+
+// Both structures have ten members: arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks
+// fordblks keepcost.
+enum { MEMBERS = 10, ARENA = 0, IN_USE = 7 };
+
+static void inform(void *is_wide) {
+    uint64_t wide[MEMBERS] = {[ARENA] = dhat_header->bytes, [IN_USE] = dhat_header->bytes};
+    uint32_t narrow[MEMBERS] = {[ARENA] = dhat_header->bytes, [IN_USE] = dhat_header->bytes};
+    tool_write(replaced_argument(0), is_wide ? (void *)wide : narrow,
+               is_wide ? sizeof wide : sizeof narrow);
+    replaced_return(replaced_argument(0));
+}
+
+static void on_mallinfo(void) {
+    tool_with_vectors(inform, NULL);
+}
+
+static void on_mallinfo2(void) {
+    static int wide;
+    tool_with_vectors(inform, &wide);
+}
+
+// ---- C++ ---------------------------------------------------------------------------------------
+
+static void on_new(void) {
+    return_or_end(allocate(replaced_argument(0), ALIGNMENT, false));
+}
+
+static void on_new_nothrow(void) {
+    replaced_return(allocate(replaced_argument(0), ALIGNMENT, false));
+}
+
+static void on_new_aligned(void) {
+    return_or_end(allocate(replaced_argument(0), power_of_two(replaced_argument(1)), false));
+}
+
+static void on_new_aligned_nothrow(void) {
+    replaced_return(allocate(replaced_argument(0), power_of_two(replaced_argument(1)), false));
+}
+
+// ---- where -------------------------------------------------------------------------------------
+
+enum { MODULES = 1024 };
+
+#define LIBRARIES                                                                                  \
+    "libc.so*|libc-*.so|ld-musl-*|libc.musl-*|libstdc++*|libc++*|*jemalloc*.so*|*tcmalloc*.so*|"   \
+    "*mimalloc*.so*|*hoard*.so*|*snmalloc*.so*|*rpmalloc*.so*|" TOOL_PROGRAM
+
+static char modules[MODULES] = LIBRARIES;
+
+// somalloc=PATTERN among what --soname-synonyms says; NONE, the program itself, is in the list
+// anyway.
+void replaced_start(void) {
+    const char *option = tool_option("soname-synonyms");
+    const char *pattern = option ? strstr(option, "somalloc=") : NULL;
+    const char *zero = tool_option("realloc-zero-bytes-frees");
+    zero_frees = !zero || strcmp(zero, "no") != 0;
+    target_has_shadow = false;
+    if (!pattern)
+        return;
+    pattern += strlen("somalloc=");
+    int size = (int)strcspn(pattern, ",");
+    if (size && strncmp(pattern, "NONE", size) != 0)
+        snprintf(modules, sizeof modules, "%s|%.*s", LIBRARIES, size, pattern);
+}
+
+#define REPLACE(name, hook)                                                                        \
+    { modules, name, TOOL_REPLACE, hook, NULL }
+
+const struct tool_symbol replaced_heap[] = {
+    {modules, "__errno_location", TOOL_LOCATE, NULL, &target_errno_function},
+    REPLACE("malloc", on_malloc),
+    REPLACE("calloc", on_calloc),
+    REPLACE("realloc", on_realloc),
+    REPLACE("free", on_free),
+    REPLACE("cfree", on_free),
+    REPLACE("free_sized", on_free),
+    REPLACE("free_aligned_sized", on_free),
+    REPLACE("memalign", on_memalign),
+    REPLACE("aligned_alloc", on_memalign),
+    REPLACE("posix_memalign", on_posix_memalign),
+    REPLACE("valloc", on_valloc),
+    REPLACE("pvalloc", on_pvalloc),
+    REPLACE("malloc_usable_size", on_malloc_usable_size),
+    REPLACE("malloc_size", on_malloc_usable_size),
+    REPLACE("mallopt", return_one),
+    REPLACE("malloc_trim", return_zero),
+    REPLACE("malloc_stats", return_zero),
+    REPLACE("mallinfo", on_mallinfo),
+    REPLACE("mallinfo2", on_mallinfo2),
+    REPLACE("_Znwm", on_new),
+    REPLACE("_ZnwmRKSt9nothrow_t", on_new_nothrow),
+    REPLACE("_ZnwmSt11align_val_t", on_new_aligned),
+    REPLACE("_ZnwmSt11align_val_tRKSt9nothrow_t", on_new_aligned_nothrow),
+    REPLACE("_Znam", on_new),
+    REPLACE("_ZnamRKSt9nothrow_t", on_new_nothrow),
+    REPLACE("_ZnamSt11align_val_t", on_new_aligned),
+    REPLACE("_ZnamSt11align_val_tRKSt9nothrow_t", on_new_aligned_nothrow),
+    REPLACE("_ZdlPv", on_free),
+    REPLACE("_ZdlPvm", on_free),
+    REPLACE("_ZdlPvRKSt9nothrow_t", on_free),
+    REPLACE("_ZdlPvSt11align_val_t", on_free),
+    REPLACE("_ZdlPvmSt11align_val_t", on_free),
+    REPLACE("_ZdlPvSt11align_val_tRKSt9nothrow_t", on_free),
+    REPLACE("_ZdaPv", on_free),
+    REPLACE("_ZdaPvm", on_free),
+    REPLACE("_ZdaPvRKSt9nothrow_t", on_free),
+    REPLACE("_ZdaPvSt11align_val_t", on_free),
+    REPLACE("_ZdaPvmSt11align_val_t", on_free),
+    REPLACE("_ZdaPvSt11align_val_tRKSt9nothrow_t", on_free),
+    {0},
+};

@@ -1,0 +1,230 @@
+// Accesses to blocks. Inserted code counts those of instructions (tool_insert_heap_access); what is
+// here is the rest: string instructions, bit strings, functions that are replaced, and accesses
+// that reach beyond a block's end. General registers only.
+//
+// What counts as a read or a write is what Valgrind's translation of the instruction does: an
+// atomic change reads twice, and stack near the stack pointer is not looked at.
+#include "tools/dhat/dhat.h"
+
+enum { RCX = 1, RSP = 4, RSI = 6, RDI = 7, COUNTER_MOST = 0xffff };
+
+// ---- ranges ------------------------------------------------------------------------------------
+
+// Four counters in a word, none of which may overflow.
+static bool can_add(uint64_t word) {
+    uint64_t rest = ~word;
+    return !((rest - 0x0001000100010001) & word & 0x8000800080008000);
+}
+
+static void count_bytes(uint64_t address, size_t size, unsigned times) {
+    uint16_t *counters = counters_of(address);
+    size_t i = 0;
+    while (times == 1 && i + 4 <= size && can_add(*(const uint64_t *)(counters + i))) {
+        *(uint64_t *)(counters + i) += 0x0001000100010001;
+        i += 4;
+    }
+    for (; i < size; i++)
+        counters[i] = counters[i] + times < COUNTER_MOST ? counters[i] + times : COUNTER_MOST;
+}
+
+static size_t least(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+// Up to the end of the block that the address lies in; how many bytes these are, 0: none.
+static size_t touch(uint64_t address, size_t size, bool writes) {
+    uint32_t number = note_number(address);
+    struct dhat_note *note = note_at(number);
+    uint64_t offset = address - note->start;
+    if (!number || offset >= note->size)
+        return 0;
+    size = least(size, note->size - offset);
+    *(writes ? &note->writes : &note->reads) += size;
+    if (offset < note->counted)
+        count_bytes(address, least(size, note->counted - offset), 1);
+    return size;
+}
+
+static void touch_all(uint64_t address, size_t size, bool writes) {
+    size_t done;
+    if (dhat_mode != DHAT_HEAP)
+        return;
+    for (; size && (done = touch(address, size, writes)); size -= done)
+        address += done;
+}
+
+void touch_read(uint64_t address, size_t size) {
+    touch_all(address, size, false);
+}
+
+void touch_write(uint64_t address, size_t size) {
+    touch_all(address, size, true);
+}
+
+// An access that begins in a block and goes beyond what is counted of it.
+static void beyond(uint32_t argument, uint64_t rsp, void *state, uint64_t address) {
+    const struct dhat_note *note = note_at(note_number(address));
+    uint64_t offset = address - note->start;
+    unsigned size = argument & 0xffff, times = (argument >> 16 & 0xff) + (argument >> 24);
+    if (offset < note->counted)
+        count_bytes(address, least(size, note->counted - offset), times);
+}
+
+// ---- instructions ------------------------------------------------------------------------------
+
+// An atomic change of memory reads, and then compares and exchanges, which reads again.
+static bool is_attempt(const struct tool_insn *insn) {
+    unsigned at = 0;
+    bool locked = false;
+    for (; at < insn->size &&
+           (insn->bytes[at] == 0xf0 || insn->bytes[at] == 0x66 || (insn->bytes[at] & 0xfe) == 0xf2);
+         at++)
+        locked |= insn->bytes[at] == 0xf0;
+    if (at < insn->size && (insn->bytes[at] & 0xf0) == 0x40)
+        at++;
+    if (at + 1 >= insn->size)
+        return false;
+    uint8_t opcode = insn->bytes[at], second = insn->bytes[at + 1];
+    if (opcode == 0x0f && ((second & 0xfe) == 0xb0 || second == 0xc7))
+        return false; // cmpxchg does not try again
+    return locked || (opcode & 0xfe) == 0x86;
+}
+
+// In reach of the stack pointer, where Valgrind does not look.
+static bool is_stack(const struct tool_access *access) {
+    enum { RED_ZONE = 128, NEAR = 16384 };
+    return access->base == RSP && access->index < 0 && !access->segment &&
+           access->displacement >= -RED_ZONE && access->displacement < NEAR - RED_ZONE;
+}
+
+// Addresses that are known now lie in modules, or nowhere near the heap.
+static bool is_fixed(const struct tool_access *access) {
+    return access->base < 0 && access->index < 0 && !access->segment &&
+           (uint64_t)access->displacement - TOOL_HEAP_START >= TOOL_HEAP_END - TOOL_HEAP_START;
+}
+
+struct repeat {
+    struct tool_access accesses[2];
+    unsigned count;
+    bool narrow, compares, while_equal, scans;
+};
+
+// How often cmps and scas run, which stop early.
+static uint64_t compared(const struct repeat *repeat, uint64_t most) {
+    unsigned width = repeat->accesses[0].size;
+    uint64_t left = tool_register(RSI), right = tool_register(RDI);
+    int64_t step = tool_direction() * (int64_t)width;
+    for (uint64_t i = 0; i < most; i++, left += step, right += step) {
+        uint64_t a = 0, b = 0, mask = width == 8 ? ~0ul : (1ul << 8 * width) - 1;
+        if (repeat->scans)
+            a = tool_register(0) & mask;
+        else if (tool_read(&a, left, width) != 0)
+            return i;
+        if (tool_read(&b, right, width) != 0)
+            return i;
+        if ((a == b) != repeat->while_equal)
+            return i + 1;
+    }
+    return most;
+}
+
+static void touch_steps(const struct tool_access *access, uint64_t steps) {
+    uint64_t address = tool_access_address(access), size = steps * access->size;
+    if (tool_direction() < 0)
+        address -= size - access->size;
+    if (access->reads)
+        touch_read(address, size);
+    if (access->writes)
+        touch_write(address, size);
+}
+
+static void run_repeat(void *argument) {
+    const struct repeat *repeat = argument;
+    uint64_t steps = tool_register(RCX);
+    if (repeat->narrow)
+        steps = (uint32_t)steps;
+    if (repeat->compares)
+        steps = compared(repeat, steps);
+    ((struct dhat_thread *)tool_thread_state())->words[0] += steps;
+    for (unsigned i = 0; steps && i < repeat->count; i++)
+        touch_steps(&repeat->accesses[i], steps);
+}
+
+// movs, cmps, stos, lods, scas with a rep prefix; others carry it for other reasons.
+static bool is_repeated(const struct tool_insn *insn) {
+    uint8_t opcode = insn->bytes[insn->size - 1];
+    return insn->repeats && insn->access_count && insn->size <= 4 && opcode >= 0xa4 &&
+           opcode <= 0xaf && (opcode & 0xfe) != 0xa8;
+}
+
+static void insert_repeat(struct tool_block *block, const struct tool_insn *insn) {
+    struct repeat *repeat = tool_allocate(sizeof *repeat);
+    uint8_t opcode = insn->bytes[insn->size - 1];
+    *repeat = (struct repeat){.compares = (opcode & 0xf6) == 0xa6, .scans = opcode & 8};
+    for (unsigned i = 0; i + 1 < insn->size; i++) {
+        repeat->narrow |= insn->bytes[i] == 0x67;
+        repeat->while_equal |= insn->bytes[i] == 0xf3;
+    }
+    for (unsigned i = 0; i < insn->access_count && repeat->count < 2; i++)
+        repeat->accesses[repeat->count++] = insn->accesses[i];
+    tool_insert_call(block, run_repeat, repeat);
+}
+
+// bt, bts, btr, btc with a register: the byte that the bit is in.
+struct bit_string {
+    struct tool_access access;
+    unsigned reg, reads;
+};
+
+static bool is_bit_string(const struct tool_insn *insn, unsigned *reg) {
+    unsigned at = 0, high = 0;
+    while (at + 2 < insn->size && insn->bytes[at] != 0x0f) {
+        high = (insn->bytes[at] & 0xf4) == 0x44 ? 8 : 0;
+        at++;
+    }
+    if (at + 2 >= insn->size || (insn->bytes[at + 1] & 0xe7) != 0xa3)
+        return false;
+    *reg = high | (insn->bytes[at + 2] >> 3 & 7);
+    return true;
+}
+
+static void touch_bit(void *argument) {
+    const struct bit_string *it = argument;
+    uint64_t value = tool_register(it->reg);
+    int64_t bit = it->access.size == 8   ? (int64_t)value
+                  : it->access.size == 4 ? (int64_t)(int32_t)value
+                                         : (int64_t)(int16_t)value;
+    uint64_t address = tool_access_address(&it->access) + (uint64_t)(bit >> 3);
+    for (unsigned i = 0; i < it->reads; i++)
+        touch_read(address, 1);
+    if (it->access.writes)
+        touch_write(address, 1);
+}
+
+static bool insert_bit_string(struct tool_block *block, const struct tool_insn *insn) {
+    unsigned reg;
+    if (insn->access_count != 1 || !is_bit_string(insn, &reg))
+        return false;
+    struct bit_string *it = tool_allocate(sizeof *it);
+    *it = (struct bit_string){insn->accesses[0], reg, is_attempt(insn) ? 2 : 1};
+    tool_insert_call(block, touch_bit, it);
+    return true;
+}
+
+void touches_insert(struct tool_block *block, const struct tool_insn *insn) {
+    if (is_repeated(insn)) {
+        insert_repeat(block, insn);
+        return;
+    }
+    if (insert_bit_string(block, insn))
+        return;
+    for (unsigned i = 0; i < insn->access_count; i++) {
+        const struct tool_access *access = &insn->accesses[i];
+        if (access->scattered || !access->size || is_stack(access) || is_fixed(access))
+            continue;
+        unsigned reads = access->reads;
+        if (access->reads && access->writes && i == 0 && is_attempt(insn))
+            reads = 2;
+        tool_insert_heap_access(block, access, reads, access->writes, beyond);
+    }
+}
