@@ -99,7 +99,7 @@ static void on_realloc(void) {
         on_free();
     } else {
         replaced_cost(COST_ALLOCATION);
-        return_block((int64_t)size < 0 ? 0 : slots_resize(block, size));
+        return_block(slots_resize(block, size));
     }
 }
 

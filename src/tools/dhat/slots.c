@@ -86,16 +86,16 @@ static void give_back(void *argument) {
 
 // Without the lock. False: no memory.
 static bool extend(struct area *area, uint64_t size) {
-    uint64_t rounded = (size + SEGMENT - 1) & ~(uint64_t)(SEGMENT - 1);
+    // Programs read a little beyond their blocks, and get away with it natively.
+    uint64_t margin = size > SMALL_MOST ? PAGE : 64;
+    uint64_t rounded = (size + 2 * margin + SEGMENT - 1) & ~(uint64_t)(SEGMENT - 1);
     struct mapping mapping = {area, rounded, 0};
     tool_with_vectors(map, &mapping);
     if (!mapping.start)
         return false;
     points_lock();
-    // What is left of the segment before is lost, unless this one follows it.
-    if (area->end != mapping.start)
-        area->next = mapping.start;
-    area->end = mapping.start + rounded;
+    area->next = mapping.start + margin; // what is left of the segment before is lost
+    area->end = mapping.start + rounded - margin;
     points_unlock();
     return true;
 }
@@ -170,15 +170,15 @@ static void take_mapping(uint64_t size, struct slot *slot) {
             slot->number = 0;
         return;
     }
-    mapping.size = (mapping.size + SEGMENT - 1) & ~(uint64_t)(SEGMENT - 1);
+    mapping.size = (mapping.size + 2 * PAGE + SEGMENT - 1) & ~(uint64_t)(SEGMENT - 1);
     tool_with_vectors(map, &mapping);
     points_lock();
     slot->number = mapping.start ? new_note(0) : 0;
     points_unlock();
-    slot->start = mapping.start;
+    slot->start = mapping.start + PAGE;
     if (slot->number) {
-        note_at(slot->number)->pages = mapping.size / PAGE;
-        write_map(slot->start, mapping.size, slot->number);
+        note_at(slot->number)->pages = mapping.size / PAGE - 2;
+        write_map(slot->start, mapping.size - 2 * PAGE, slot->number);
     }
 }
 
@@ -315,6 +315,7 @@ uint64_t slots_resize(uint64_t address, size_t size) {
     struct dhat_note *note = note_at(number), *to = note;
     bool grows = size > note->size;
     uint64_t block = address;
+    drop_counters(note);
     if (grows) {
         if (!find_slot(size, LEAST_ALIGNMENT, &slot))
             return 0;
@@ -324,7 +325,6 @@ uint64_t slots_resize(uint64_t address, size_t size) {
     }
     points_lock();
     points_tick();
-    drop_counters(note);
     if (note->point)
         block_resized(note, size);
     note->size = grows ? 0 : size;

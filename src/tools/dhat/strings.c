@@ -22,6 +22,7 @@ struct call {
     unsigned read_count;
     bool copies;
     size_t copied;
+    unsigned step; // bytes that the function looks at in one go
     uint64_t cost;
 };
 
@@ -30,7 +31,7 @@ static void reads(struct call *call, uint64_t start, size_t size) {
 }
 
 // By bytes, a few instructions for each.
-enum { COST_CALL = 6, COST_BYTE = 4 };
+enum { COST_CALL = 8, COST_BYTE = 4, COST_COPIED = 6, COST_TOLOWER = 14 };
 
 static void add_copy(size_t size) {
     uint32_t point = point_here();
@@ -43,7 +44,7 @@ static void add_copy(size_t size) {
 
 // A body may be begun anew, so what it has done is told when it has ended.
 static void run(tool_function *body) {
-    struct call call = {.cost = COST_CALL};
+    struct call call = {.cost = COST_CALL, .step = 1};
     uint64_t fault;
     for (unsigned i = 0; i < 4; i++)
         call.a[i] = replaced_argument(i);
@@ -53,7 +54,7 @@ static void run(tool_function *body) {
     }
     for (unsigned i = 0; i < call.read_count; i++) {
         touch_read(call.reads[i].start, call.reads[i].size);
-        call.cost += call.copies ? 0 : COST_BYTE * call.reads[i].size;
+        call.cost += call.copies ? 0 : COST_BYTE * call.reads[i].size / call.step;
     }
     touch_write(call.writes.start, call.writes.size);
     replaced_cost(call.cost);
@@ -123,8 +124,10 @@ static void memmove_body(void *argument) {
     struct call *call = argument;
     size_t size = call->a[2];
     copy(call, call->a[0], call->a[1], size);
+    if (call->a[0] == call->a[1])
+        call->read_count = call->writes.size = 0;
     bool by_words = !((call->a[0] ^ call->a[1]) & 7);
-    call->cost += by_words ? size / 8 * 3 + 20 : COST_BYTE * size;
+    call->cost += by_words ? size / 8 * 3 + 30 : COST_COPIED * size;
     call->result = call->a[0];
 }
 
@@ -133,7 +136,7 @@ static void copy_bytes(struct call *call, uint64_t to, uint64_t from, size_t siz
     copy(call, to, from, size);
     if (to == from)
         call->read_count = call->writes.size = 0;
-    call->cost += COST_BYTE * size;
+    call->cost += COST_COPIED * size;
 }
 
 static void mempcpy_body(void *argument) {
@@ -160,7 +163,7 @@ static void copy_string(struct call *call, uint64_t to, uint64_t from) {
     call->writes = (struct span){to, size};
     call->copies = true;
     call->copied = size;
-    call->cost += COST_BYTE * size;
+    call->cost += COST_COPIED * size;
 }
 
 static void strcpy_body(void *argument) {
@@ -186,7 +189,7 @@ static size_t copy_padded(struct call *call) {
     reads(call, from, call->copied);
     call->writes = (struct span){to, size};
     call->copies = true;
-    call->cost += COST_BYTE * size;
+    call->cost += COST_COPIED * size;
     return length;
 }
 
@@ -207,7 +210,7 @@ static void append(struct call *call, size_t most) {
     copy_up(end, call->a[1], length);
     *(volatile uint8_t *)(end + length) = 0;
     reads(call, call->a[0], before + 1);
-    reads(call, call->a[1], least(length, most - 1) + (length < most));
+    reads(call, call->a[1], length < most ? length + 1 : most);
     call->writes = (struct span){end, length + 1};
     call->result = call->a[0];
 }
@@ -388,6 +391,8 @@ ALWAYS void compare(struct call *call, size_t most, bool folds) {
     reads(call, call->a[0], size);
     reads(call, call->a[1], size);
     call->result = (int64_t)result;
+    if (folds)
+        call->cost += 2 * COST_TOLOWER * size;
 }
 
 static void strcmp_body(void *argument) {
@@ -402,10 +407,6 @@ static void strcasecmp_body(void *argument) {
     compare(argument, SIZE_MAX, true);
 }
 
-static void strncasecmp_body(void *argument) {
-    compare(argument, ((struct call *)argument)->a[2], true);
-}
-
 // By words while both are aligned and alike; the word that differs is read again by bytes.
 static void memcmp_body(void *argument) {
     struct call *call = argument;
@@ -415,6 +416,7 @@ static void memcmp_body(void *argument) {
         same += 8;
     bool by_words = !((a | b) & 7);
     size_t at = same;
+    call->step = by_words ? 8 : 1;
     while (at < size && byte_load(a + at) == byte_load(b + at))
         at++;
     size_t read = at < size ? at + 1 : size;
@@ -431,7 +433,6 @@ static void memcmp_body(void *argument) {
 HOOK(strcmp)
 HOOK(strncmp)
 HOOK(strcasecmp)
-HOOK(strncasecmp)
 HOOK(memcmp)
 
 // ---- one in another ----------------------------------------------------------------------------
@@ -440,23 +441,48 @@ HOOK(memcmp)
 
 static uint8_t look(uint64_t address) {
     touch_read(address, 1);
-    replaced_cost(COST_BYTE);
+    replaced_cost(COST_COPIED);
     return byte_load(address);
 }
 
 static size_t look_for_end(uint64_t string) {
     size_t length = length_of(string);
     touch_read(string, length + 1);
+    replaced_cost(COST_BYTE * length);
     return length;
 }
+
+// A function that is called in between makes it read the same byte again.
+static void strncasecmp_body(void *argument) {
+    struct call *call = argument;
+    for (size_t i = 0; i < call->a[2]; i++) {
+        uint8_t a = look(call->a[0] + i), b = look(call->a[1] + i);
+        int result = order(folded(a), folded(b));
+        if (a && b) {
+            touch_read(call->a[1] + i, 1);
+            replaced_cost(2 * COST_TOLOWER);
+        }
+        if (a && b && result >= 0) {
+            touch_read(call->a[0] + i, 1);
+            touch_read(call->a[1] + i, 1);
+            replaced_cost(2 * COST_TOLOWER);
+        }
+        call->result = (int64_t)result;
+        if (result || !a)
+            return;
+    }
+}
+
+HOOK(strncasecmp)
 
 ALWAYS void find_string(struct call *call, bool folds) {
     uint64_t at = call->a[0], wanted = call->a[1];
     size_t length = look_for_end(wanted);
     call->result = length ? 0 : at;
-    uint8_t first = length ? look(wanted) : 0;
+    uint8_t first = byte_load(wanted);
     for (; length; at++) {
         uint8_t byte = look(at);
+        replaced_cost(folds ? COST_TOLOWER : 0);
         if (!byte)
             return;
         if (folds ? folded(byte) != folded(first) : byte != first)
@@ -464,6 +490,7 @@ ALWAYS void find_string(struct call *call, bool folds) {
         size_t i = 0;
         for (; i < length; i++) {
             uint8_t a = look(wanted + i), b = look(at + i);
+            replaced_cost(folds ? 2 * COST_TOLOWER : 0);
             if (folds ? folded(a) != folded(b) : a != b)
                 break;
         }
@@ -546,12 +573,14 @@ static size_t wide_before(uint64_t string, uint32_t a, uint32_t b, size_t most) 
 
 static void wcslen_body(void *argument) {
     struct call *call = argument;
+    call->step = WIDE;
     call->result = wide_before(call->a[0], 0, 0, SIZE_MAX);
     reads(call, call->a[0], WIDE * (call->result + 1));
 }
 
 static void wcsnlen_body(void *argument) {
     struct call *call = argument;
+    call->step = WIDE;
     call->result = wide_before(call->a[0], 0, 0, call->a[1]);
     reads(call, call->a[0], WIDE * least(call->result + 1, call->a[1]));
 }
@@ -564,10 +593,12 @@ static void wcscpy_body(void *argument) {
     call->writes = (struct span){call->a[0], size};
     call->copies = true;
     call->copied = size;
+    call->cost += COST_BYTE * size / WIDE;
     call->result = call->a[0];
 }
 
 ALWAYS void wide_compare(struct call *call, size_t most) {
+    call->step = WIDE;
     size_t at = 0;
     int result = 0;
     for (; at < most; at++) {
@@ -591,6 +622,7 @@ static void wcsncmp_body(void *argument) {
 
 static void wcschr_body(void *argument) {
     struct call *call = argument;
+    call->step = WIDE;
     size_t at = wide_before(call->a[0], call->a[1], 0, SIZE_MAX);
     reads(call, call->a[0], WIDE * (at + 1));
     call->result = wide_at(call->a[0], at) == (uint32_t)call->a[1] ? call->a[0] + WIDE * at : 0;
@@ -598,6 +630,7 @@ static void wcschr_body(void *argument) {
 
 static void wcsrchr_body(void *argument) {
     struct call *call = argument;
+    call->step = WIDE;
     size_t length = wide_before(call->a[0], 0, 0, SIZE_MAX), at = length + 1;
     while (at && wide_at(call->a[0], at - 1) != (uint32_t)call->a[1])
         at--;
@@ -607,6 +640,7 @@ static void wcsrchr_body(void *argument) {
 
 static void wmemchr_body(void *argument) {
     struct call *call = argument;
+    call->step = WIDE;
     size_t at = wide_before(call->a[0], call->a[1], call->a[1], call->a[2]);
     reads(call, call->a[0], WIDE * least(at + 1, call->a[2]));
     call->result = at < call->a[2] ? call->a[0] + WIDE * at : 0;
