@@ -69,6 +69,8 @@ const char *option_value_text(const struct option *option) {
         return "KIND,...";
     case OPTION_NUMBER:
         return "NUMBER";
+    case OPTION_SIZE:
+        return "SIZE";
     case OPTION_HEX:
         return "0xNUMBER";
     case OPTION_BYTE:
@@ -142,6 +144,25 @@ long option_number(const struct option_values *values, const char *name) {
     return text ? strtol(text, NULL, 0) : 0;
 }
 
+// False: it is not a size.
+static bool parse_size(const char *text, unsigned long long *bytes) {
+    static const char letters[] = "KMG";
+    char *end;
+    errno = 0;
+    *bytes = strtoull(text, &end, 10);
+    const char *letter = *end ? strchr(letters, toupper((unsigned char)*end)) : NULL;
+    unsigned shift = letter ? 10 * (unsigned)(letter - letters + 1) : 0;
+    bool fits = errno == 0 && *bytes <= (unsigned long long)LLONG_MAX >> shift;
+    *bytes <<= fits ? shift : 0;
+    return isdigit((unsigned char)*text) && fits && (letter ? end[1] == 0 : *end == 0);
+}
+
+unsigned long long option_bytes(const struct option_values *values, const char *name) {
+    unsigned long long bytes = 0;
+    const char *text = option_text(values, name);
+    return text && parse_size(text, &bytes) ? bytes : 0;
+}
+
 const struct option_value *option_items(const struct option_values *values, const char *name) {
     const struct option *option;
     return value_of(values, name, &option);
@@ -183,6 +204,14 @@ static void check_number(const struct option *option, const char *text, struct t
             text_format(reason, "%s is out of range; give a number from %ld to %ld", text,
                         option->least, option->most);
     }
+}
+
+static void check_size(const struct option *option, const char *text, struct text *reason) {
+    unsigned long long bytes;
+    if (!parse_size(text, &bytes))
+        text_format(reason, "'%s' is not a size such as 65536, 100M or 2G", text);
+    else if (bytes && bytes < (unsigned long long)option->least)
+        text_format(reason, "%s is too little; the least is %ld", text, option->least);
 }
 
 static void check_byte(const char *text, struct text *reason) {
@@ -228,6 +257,9 @@ static void check_value(const struct option *option, const char *text, struct te
     case OPTION_NUMBER:
     case OPTION_HEX:
         check_number(option, text, reason);
+        break;
+    case OPTION_SIZE:
+        check_size(option, text, reason);
         break;
     case OPTION_BYTE:
         check_byte(text, reason);

@@ -14,6 +14,7 @@ enum option_type {
     OPTION_FLAG,    // --name, no value; counted
     OPTION_BOOL,    // yes or no
     OPTION_NUMBER,  // decimal, within bounds
+    OPTION_SIZE,    // decimal, K, M or G may follow: 1024 of the next smaller each
     OPTION_HEX,     // hexadecimal with 0x, or decimal
     OPTION_BYTE,    // two hexadecimal digits, with 0x or without
     OPTION_DECIMAL, // a number with a fraction, within bounds
@@ -122,6 +123,8 @@ char *options_apply(struct option_values *values, const struct tool *tool, const
 const char *option_text(const struct option_values *values, const char *name);
 bool option_yes(const struct option_values *values, const char *name);
 long option_number(const struct option_values *values, const char *name);
+// Of an OPTION_SIZE, in bytes.
+unsigned long long option_bytes(const struct option_values *values, const char *name);
 bool option_given(const struct option_values *values, const char *name);
 // All values of an option that may be repeated.
 const struct option_value *option_items(const struct option_values *values, const char *name);

@@ -312,6 +312,8 @@ const struct option option_table[] = {
 #define IN .topic = TOPIC_RECORDING, LOCAL
     {IN, NAMED("heap-out-file", "heap.%p.quern"), .help = "the recording"},
     {IN, NUMBER("top", "5", 0, 1000), .help = "stacks in each list of the summary"},
+    {IN, .name = "max-size", .type = OPTION_SIZE, .initial = "0", .least = 16384, V1,
+     .help = "merge old detail so that the recording stays below this; 0 means never"},
     {IN, NUMBER("heap-depth", "120", 1, 250), .help = "frames recorded of a stack"},
 #undef IN
 #define IN .topic = TOPIC_CALLGRIND

@@ -146,6 +146,10 @@ static void print_heads(const struct recording_info *info, bool is_filtered) {
     else if (!info->is_complete)
         puts("cut off:    Quern was ended before the program; what follows may lack the last "
              "second");
+    char *merged = heap_text_merges(&info->merges);
+    if (merged)
+        printf("merged:     %s\n", merged);
+    free(merged);
     if (is_filtered)
         puts("filtered:   what follows is about a part of it");
     char digits[32];

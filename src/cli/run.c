@@ -234,6 +234,7 @@ static void choose_heap(const struct tool *tool, const struct option_values *val
     } else {
         heap->out_file = option_text(values, "heap-out-file");
         heap->top = (size_t)option_number(values, "top");
+        heap->max_size = option_bytes(values, "max-size");
         heap->names.depth = HEAP_FRAMES_MAX;
     }
     run_heap_leaks(values, &heap->leaks);

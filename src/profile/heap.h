@@ -14,6 +14,9 @@
 //             serve the heap. Numbered from 1 on; it may go away piece by piece
 //   sample    what the kernel says of the process as a whole at a moment
 //   moment    what only translated code can tell of the process: instructions, stacks
+//   merged    of an event: it is one of many in a step of time whose order is not known any more
+//             (--max-size). What is alive is right at the end of a step only, and that is told by an
+//             event that is skipped and not merged
 //
 // A source calls the functions of its sinks; a sink keeps what it needs. Supervisor context.
 #ifndef QUERN_PROFILE_HEAP_H
@@ -46,6 +49,15 @@ struct heap_event {
     uint64_t time;            // nanoseconds since recording began
     struct heap_block before; // of a release or resize
     struct heap_block *block; // of an allocation or resize: as it is now; marks may be changed
+    bool is_merged;
+    bool is_temporary; // of a merged release: it came straight after the allocation
+};
+
+// What merged events do not tell, to be added to the sums of a stack and of the thread that has
+// allocated the blocks. May be negative.
+struct heap_correction {
+    uint32_t stack, thread;
+    int64_t temporary, resized, bytes;
 };
 
 enum heap_region_kind { HEAP_REGION_ANONYMOUS, HEAP_REGION_FILE, HEAP_REGION_BREAK };
@@ -97,6 +109,7 @@ struct heap_sink {
     void (*sample)(void *context, const struct heap_sample *sample);
     // Holds for the events that follow.
     void (*moment)(void *context, const struct heap_moment *moment);
+    void (*corrected)(void *context, const struct heap_correction *correction);
     // A block that was not freed: told for each of them before the end. Recordings only.
     void (*left)(void *context, const struct heap_block *block, uint64_t time);
     // Nothing more will come; `time` as in events.

@@ -30,6 +30,7 @@ struct massif {
     uint64_t next;       // no ordinary snapshot before this time
     unsigned undetailed; // snapshots since the last detailed one
     uint64_t now;        // nanoseconds
+    bool is_merging;     // the last event was merged with others
 };
 
 static uint64_t current_time(const struct massif *massif) {
@@ -149,7 +150,7 @@ static void take(struct massif *massif, bool is_peak, bool is_detailed) {
 }
 
 static void try_normal(struct massif *massif) {
-    if (current_time(massif) >= massif->next)
+    if (!massif->is_merging && current_time(massif) >= massif->next)
         take(massif, false, massif->undetailed == massif->options.detailed_freq - 1);
 }
 
@@ -158,7 +159,7 @@ static double least_peak(const struct massif *massif) {
 }
 
 static void try_peak(struct massif *massif) {
-    if ((double)current_total(massif) > least_peak(massif))
+    if (!massif->is_merging && (double)current_total(massif) > least_peak(massif))
         take(massif, true, true);
 }
 
@@ -224,6 +225,13 @@ static void on_event(void *context, const struct heap_event *event) {
     massif->now = event->time;
     if (massif->options.no_heap || massif->options.is_pages)
         return;
+    // Of merged events only what is there in the end counts.
+    bool was_merging = massif->is_merging;
+    massif->is_merging = event->is_merged;
+    if (was_merging && !event->is_merged) {
+        try_peak(massif);
+        try_normal(massif);
+    }
     switch (event->kind) {
     case HEAP_ALLOCATED:
         on_allocated(massif, event->block);

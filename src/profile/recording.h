@@ -13,6 +13,12 @@
 // so it is known whether a release came straight after the allocation. Both rules go together
 // because the oldest of a group is not among the latest unless the one that is meant is.
 //
+// A recording that is to stay small is merged from time to time (recording_merge): it is written
+// anew, with time in steps. Blocks that came and went within a step are only counted, by thread and
+// class; resizes within a step become one. Steps end where the last event of the recording so far
+// stood, at the peak, and at regular intervals in between, so what is alive at the end of a step is
+// exact, and so are all sums.
+//
 // The writer is a sink; the reader is a source, so that whatever reads a running target reads a
 // recording too. The reader streams: its memory is bounded by the live blocks and the stacks, not
 // by the file. It trusts nothing: a file that is cut off gives what it holds, a damaged one gives
@@ -23,7 +29,8 @@
 #include "profile/heap.h"
 
 #define RECORDING_MAGIC       "QUERNREC"
-#define RECORDING_VERSION     2
+#define RECORDING_VERSION     3
+#define RECORDING_OLDEST      2           // that is read
 #define RECORDING_CHUNK_MAGIC 0x4b4e4843u // "CHNK" in memory
 #define RECORDING_CHUNK_MAX   (4u << 20)  // bytes of records in a chunk
 #define RECORDING_STRING_MAX  65536
@@ -65,6 +72,11 @@ enum recording_kind {
     // The same of another thread.
     RECORDING_FREED_FOREIGN = 24,
     RECORDING_RESIZED_FOREIGN = 25,
+    // Merged detail: since version 3.
+    RECORDING_STEP_BEGINS = 26,
+    RECORDING_STEP_ENDS = 27,
+    RECORDING_MERGED = 28,
+    RECORDING_CORRECTED = 29,
 };
 
 #define RECORDING_RECENT 4
@@ -123,6 +135,32 @@ void recording_flush(struct recording_writer *writer);
 int recording_close(struct recording_writer *writer, const struct recording_end *end);
 uint64_t recording_size(const struct recording_writer *writer);
 
+// How far detail has been merged.
+struct recording_merges {
+    uint64_t until;    // nanoseconds; 0: nothing has been merged
+    uint64_t steps;    // there are up to then
+    uint64_t longest;  // nanoseconds
+    bool is_too_large; // of a writer's: fewer bytes than were asked for were not possible
+};
+struct recording_merges recording_merges(const struct recording_writer *writer);
+
+// ---- recording_merge.c ----
+
+// From now on the recording is to have so many bytes at most.
+void recording_set_most(struct recording_writer *writer, uint64_t most);
+// Whether it is time to merge.
+bool recording_is_full(const struct recording_writer *writer);
+// Live blocks, wherever they are kept: `place` in each of them has to be given to a function.
+struct recording_places {
+    void *context;
+    void (*each)(void *context, void (*replace)(void *context, struct heap_block *block),
+                 void *replace_context);
+};
+// Writes the recording anew into the file `fd`, which is taken over, and goes on there. `from` is
+// the file as it is. Blocks get new places. False with errno: nothing has changed.
+bool recording_merge(struct recording_writer *writer, int from, int fd,
+                     const struct recording_places *places);
+
 // ---- reading ----
 
 struct recording_info {
@@ -130,6 +168,7 @@ struct recording_info {
     bool is_complete;                 // the end was written
     struct recording_end end;         // if complete; else only `time`, of the last event
     uint64_t allocated, freed, resized;
+    struct recording_merges merges;
     char *damage; // where and what, NULL if there is none; to be freed
 };
 

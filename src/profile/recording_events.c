@@ -7,6 +7,7 @@
 // ---- events ----
 
 static void tell(struct reader *reader, const struct heap_event *event) {
+    reader->ordinal++;
     for (size_t i = 0; i < reader->sink_count; i++)
         if (reader->sinks[i].event)
             reader->sinks[i].event(reader->sinks[i].context, event);
@@ -105,7 +106,8 @@ void reader_allocated(struct reader *reader) {
     tell(reader, &(struct heap_event){.kind = HEAP_ALLOCATED,
                                       .thread = reader->thread,
                                       .time = reader->time,
-                                      .block = block});
+                                      .block = block,
+                                      .is_merged = reader->is_merging});
 }
 
 // One of the latest blocks of a thread; 0: it is not there any more.
@@ -162,7 +164,8 @@ void reader_freed(struct reader *reader, enum reader_way way, unsigned age) {
     struct heap_event event = {.kind = HEAP_FREED,
                                .thread = reader->thread,
                                .time = reader->time,
-                               .before = reader->held[at].block};
+                               .before = reader->held[at].block,
+                               .is_merged = reader->is_merging};
     reader->held[at].group = 0;
     reader->held[at].next = reader->unused;
     reader->unused = at;
@@ -181,13 +184,111 @@ void reader_resized(struct reader *reader, enum reader_way way, unsigned age) {
                                .thread = reader->thread,
                                .time = reader->time,
                                .before = *block,
-                               .block = block};
+                               .block = block,
+                               .is_merged = reader->is_merging};
     block->size = size;
     block->stack = reader->classes.list[class].stack;
     block->capacity = heap_resized(block->capacity, block->size);
     join_group(reader, at, enter_class(reader, class, block, true));
     reader->info->resized++;
     tell(reader, &event);
+}
+
+// ---- merged detail ----
+
+static void forget_recent(struct reader *reader) {
+    if (reader->recent_count)
+        memset(reader->recent, 0, reader->recent_count * sizeof *reader->recent);
+}
+
+void reader_step_begins(struct reader *reader) {
+    if (reader->is_merging)
+        reader_wrong(reader, "a step begins within another");
+    reader->is_merging = true;
+    forget_recent(reader);
+}
+
+void reader_step_ends(struct reader *reader) {
+    struct recording_merges *merges = &reader->info->merges;
+    if (!reader->is_merging)
+        reader_wrong(reader, "a step ends that has not begun");
+    if (reader->problem)
+        return;
+    reader->is_merging = false;
+    forget_recent(reader);
+    uint64_t length = reader->time > merges->until ? reader->time - merges->until : 0;
+    merges->steps++;
+    merges->longest = length > merges->longest ? length : merges->longest;
+    merges->until = reader->time > merges->until ? reader->time : merges->until;
+    tell(reader, &(struct heap_event){.kind = HEAP_SKIPPED, .time = reader->time});
+}
+
+// Blocks that came and went: each is told as if it had gone at once.
+static void tell_merged(struct reader *reader, struct reader_merged *merged) {
+    uint64_t rest = merged->bytes - merged->block.size * merged->count;
+    for (uint64_t i = 0; i < merged->count; i++) {
+        struct heap_block block = merged->block;
+        block.number = ++reader->info->allocated;
+        block.size += i + 1 == merged->count ? rest : 0;
+        block.capacity = heap_rounded(block.size);
+        struct heap_event event = {.kind = HEAP_ALLOCATED,
+                                   .thread = reader->thread,
+                                   .time = reader->time,
+                                   .block = &block,
+                                   .is_merged = true};
+        tell(reader, &event);
+        event.kind = HEAP_FREED;
+        event.before = block;
+        event.block = NULL;
+        event.is_temporary = i < merged->temporary;
+        reader->info->freed++;
+        tell(reader, &event);
+    }
+}
+
+void reader_merged(struct reader *reader) {
+    struct reader_merged merged = {0};
+    uint32_t class = get_class(reader, SORT_CLASSES, &merged.block.size);
+    merged.count = reader_bounded(reader, COLUMN_REST, READER_MERGED_MAX, "too much is merged");
+    merged.temporary =
+        reader_bounded(reader, COLUMN_REST, merged.count, "too many blocks are temporary");
+    uint64_t rest = reader_bounded(reader, COLUMN_REST, HEAP_SIZE_MAX, "a block is too large");
+    if (!reader->is_merging)
+        reader_wrong(reader, "something is merged outside of a step");
+    if (reader->problem)
+        return;
+    merged.block.stack = reader->classes.list[class].stack;
+    merged.block.thread = reader->thread;
+    merged.block.time = reader->time;
+    merged.bytes = merged.block.size * merged.count + rest;
+    if (reader->take_merged) {
+        reader->take_merged(reader->take_context, &merged);
+        reader->ordinal += 2 * merged.count;
+        reader->info->allocated += merged.count;
+        reader->info->freed += merged.count;
+    } else {
+        tell_merged(reader, &merged);
+    }
+}
+
+// The sign is in the lowest bit.
+static int64_t get_signed(struct reader *reader) {
+    uint64_t number = reader_rest(reader);
+    return (int64_t)(number >> 1 ^ -(number & 1));
+}
+
+void reader_corrected(struct reader *reader) {
+    struct heap_correction correction = {.thread = reader->thread};
+    correction.stack = reader_stack(reader, COLUMN_REST);
+    correction.temporary = get_signed(reader);
+    correction.resized = get_signed(reader);
+    correction.bytes = get_signed(reader);
+    if (reader->problem)
+        return;
+    reader->info->resized += (uint64_t)correction.resized;
+    for (size_t i = 0; i < reader->sink_count; i++)
+        if (reader->sinks[i].corrected)
+            reader->sinks[i].corrected(reader->sinks[i].context, &correction);
 }
 
 // ---- regions ----

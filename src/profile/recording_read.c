@@ -184,6 +184,8 @@ static void read_time(struct reader *reader) {
         reader->time = time;
     if (reader->info->end.time < reader->time)
         reader->info->end.time = reader->time;
+    if (reader->take_time)
+        reader->take_time(reader->take_context, reader->time);
 }
 
 static void read_sample(struct reader *reader) {
@@ -248,6 +250,14 @@ static void read_record(struct reader *reader, uint8_t kind) {
         return reader_mapped(reader);
     case RECORDING_UNMAPPED:
         return reader_unmapped(reader);
+    case RECORDING_STEP_BEGINS:
+        return reader_step_begins(reader);
+    case RECORDING_STEP_ENDS:
+        return reader_step_ends(reader);
+    case RECORDING_MERGED:
+        return reader_merged(reader);
+    case RECORDING_CORRECTED:
+        return reader_corrected(reader);
     case RECORDING_END:
         return read_end(reader);
     }
@@ -339,9 +349,9 @@ static bool read_header(struct reader *reader) {
     if (read_bytes(reader, &header, sizeof header) < sizeof header ||
         memcmp(header.magic, RECORDING_MAGIC, sizeof header.magic) != 0)
         text_string(&message, "it is not a recording");
-    else if (header.version != RECORDING_VERSION)
-        text_format(&message, "it is of version %u, and this Quern reads version %u",
-                    header.version, RECORDING_VERSION);
+    else if (header.version < RECORDING_OLDEST || header.version > RECORDING_VERSION)
+        text_format(&message, "it is of version %u, and this Quern reads versions %u to %u",
+                    header.version, RECORDING_OLDEST, RECORDING_VERSION);
     if (!message.size)
         return true;
     reader->info->damage = text_take(&message);
@@ -356,39 +366,51 @@ static void tell_left(const struct reader *reader) {
                                       reader->info->end.time);
 }
 
-bool recording_read(int fd, const struct heap_sink *sinks, size_t count,
-                    struct recording_info *info) {
-    struct reader reader = {.fd = fd, .sinks = sinks, .sink_count = count, .info = info};
+bool reader_read(struct reader *reader) {
+    struct recording_info *info = reader->info;
     *info = (struct recording_info){0};
-    if (!read_header(&reader))
+    if (!read_header(reader))
         return false;
     struct buffers buffers = {
         .packed = base_allocate(ZSTD_COMPRESSBOUND(RECORDING_CHUNK_MAX)),
         .plain = base_allocate(RECORDING_CHUNK_MAX),
         .unpacker = ZSTD_createDCtx(),
     };
-    uint64_t start = reader.position;
-    while (buffers.unpacker && read_chunk(&reader, &buffers))
-        start = reader.position;
-    if (reader.problem) {
+    uint64_t start = reader->position;
+    while (buffers.unpacker && read_chunk(reader, &buffers))
+        start = reader->position;
+    if (reader->problem) {
         struct text message = {0};
         text_format(&message, "the chunk at byte %llu is damaged: %s", (unsigned long long)start,
-                    reader.problem);
+                    reader->problem);
         info->damage = text_take(&message);
     }
-    tell_left(&reader);
-    for (size_t i = 0; i < count; i++)
-        if (sinks[i].end)
-            sinks[i].end(sinks[i].context, info->end.time);
     ZSTD_freeDCtx(buffers.unpacker);
     free(buffers.packed);
     free(buffers.plain);
-    classes_free(&reader.classes);
-    free(reader.held);
-    free(reader.recent);
-    free(reader.pcs);
-    free(reader.held_regions);
     return true;
+}
+
+void reader_close(struct reader *reader) {
+    classes_free(&reader->classes);
+    free(reader->held);
+    free(reader->recent);
+    free(reader->pcs);
+    free(reader->held_regions);
+}
+
+bool recording_read(int fd, const struct heap_sink *sinks, size_t count,
+                    struct recording_info *info) {
+    struct reader reader = {.fd = fd, .sinks = sinks, .sink_count = count, .info = info};
+    bool is_one = reader_read(&reader);
+    if (is_one) {
+        tell_left(&reader);
+        for (size_t i = 0; i < count; i++)
+            if (sinks[i].end)
+                sinks[i].end(sinks[i].context, info->end.time);
+    }
+    reader_close(&reader);
+    return is_one;
 }
 
 void recording_info_free(struct recording_info *info) {

@@ -9,6 +9,8 @@
 #include "profile/classes.h"
 #include "profile/recording.h"
 
+#define READER_MERGED_MAX (1ull << 36) // blocks in one record
+
 // A live block. Those of a group are linked in the order in which they came.
 struct reader_held {
     struct heap_block block;
@@ -21,6 +23,13 @@ struct reader_recent {
     uint64_t count;
     uint32_t held[RECORDING_RECENT];
     uint64_t numbers[RECORDING_RECENT];
+};
+
+// Merged blocks as they stand in the file: `count` of them of the block's stack, of `bytes` in all,
+// allocated by its thread; of these `temporary` were.
+struct reader_merged {
+    struct heap_block block;
+    uint64_t count, temporary, bytes;
 };
 
 struct reader {
@@ -49,8 +58,21 @@ struct reader {
     uint64_t last_pcs[HEAP_FRAMES_MAX];
     size_t last_count;
     struct heap_sample sample;
+    bool is_merging;  // within a step
+    uint64_t ordinal; // events told
+    // Instead of telling merged blocks one by one; NULL: tell them.
+    void (*take_merged)(void *context, const struct reader_merged *merged);
+    // Called when time goes on, before anything that happened then. May be NULL.
+    void (*take_time)(void *context, uint64_t time);
+    void *take_context;
 };
 
+// ---- recording_read.c ----
+
+// Reads all; the reader has its descriptor, sinks and info. False: it is not a recording. Live
+// blocks, and the end, are not told.
+bool reader_read(struct reader *reader);
+void reader_close(struct reader *reader);
 void reader_wrong(struct reader *reader, const char *what);
 uint64_t reader_long_number(struct reader *reader, int column);
 
@@ -86,6 +108,10 @@ enum reader_way { READER_RECENT, READER_FOREIGN, READER_STEP, READER_GROUP };
 // `age` is of the thread's latest blocks, for the first way.
 void reader_freed(struct reader *reader, enum reader_way way, unsigned age);
 void reader_resized(struct reader *reader, enum reader_way way, unsigned age);
+void reader_step_begins(struct reader *reader);
+void reader_step_ends(struct reader *reader);
+void reader_merged(struct reader *reader);
+void reader_corrected(struct reader *reader);
 void reader_mapped(struct reader *reader);
 void reader_unmapped(struct reader *reader);
 

@@ -6,8 +6,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "profile/classes.h"
-#include "profile/recording.h"
+#include "profile/recording_writer.h"
 
 // Records collected before a chunk is written.
 #define CHUNK_SIZE (1u << 20)
@@ -22,41 +21,6 @@
 #define LEVEL       3
 #define TIME_STEP   10 // time units: events closer together share a time
 #define WAIT        1000000000
-
-struct recording_writer {
-    int fd;
-    int error;
-    uint64_t size;
-    uint64_t told; // bytes before they were packed
-    ZSTD_CCtx *packer;
-    uint8_t *plain;
-    struct column {
-        uint8_t *bytes;
-        size_t used;
-    } columns[COLUMN_COUNT];
-    uint8_t *packed; // a chunk: its header, then the frame
-    size_t packed_room;
-    uint64_t waiting_since; // 0: unknown
-    uint64_t time;          // as last written, in time units
-    uint32_t thread;        // whose turn it is
-    uint64_t turn;          // records in it so far
-    int lane;               // its first column
-    uint64_t events;
-    uint64_t regions;
-    struct classes classes;
-    struct recent {
-        uint64_t count;                     // allocations of the thread
-        uint64_t numbers[RECORDING_RECENT]; // of the blocks, by count
-    } * recent;                             // by thread
-    uint32_t recent_count;
-    uint64_t *pcs; // known ones; numbers are from 1 on
-    uint32_t pc_count;
-    uint32_t *pc_slots; // a hash table of their numbers
-    uint32_t pc_slot_count;
-    uint64_t last_pcs[HEAP_FRAMES_MAX]; // of the stack told before
-    size_t last_count;
-    struct heap_sample last_sample;
-};
 
 // ---- numbers ----
 
@@ -166,7 +130,7 @@ static void flush(struct recording_writer *writer) {
 // ---- records ----
 
 static void begin(struct recording_writer *writer, enum recording_kind kind) {
-    if (used(writer) > CHUNK_SIZE)
+    if (used(writer) > writer->chunk_size)
         flush(writer);
     put_kind(writer, kind);
 }
@@ -182,7 +146,7 @@ static inline void tell_time(struct recording_writer *writer, uint64_t time) {
 
 // Goes to the time and thread of an event.
 static inline void place(struct recording_writer *writer, uint64_t time, uint32_t thread) {
-    if (++writer->events % LOOK_EVERY == 0 && used(writer) > CHUNK_SIZE)
+    if (++writer->events % LOOK_EVERY == 0 && used(writer) > writer->chunk_size)
         flush(writer);
     if (thread != writer->thread) {
         end_turn(writer);
@@ -190,6 +154,34 @@ static inline void place(struct recording_writer *writer, uint64_t time, uint32_
         writer->lane = COLUMN_LANES + (int)(thread % RECORDING_LANES) * SORT_COUNT;
     }
     tell_time(writer, time);
+    writer->latest = time;
+}
+
+// Stacks are mentioned in the order of their numbers: one that is not there yet, because what it
+// was mentioned with has been merged, is described as empty for now.
+static void mention_all(struct recording_writer *writer, uint32_t stack) {
+    while (writer->stacks + 1 < stack) {
+        put_kind(writer, RECORDING_STACK);
+        put_number(writer, COLUMN_STACKS, ++writer->stacks);
+        put_number(writer, COLUMN_STACKS, 0);
+        put_number(writer, COLUMN_STACKS, 0);
+        writer->last_count = 0;
+    }
+    writer->stacks = stack;
+}
+
+static inline void mention(struct recording_writer *writer, uint32_t stack) {
+    if (stack > writer->stacks)
+        mention_all(writer, stack);
+}
+
+// After an event: what is alive now.
+static inline void note_live(struct recording_writer *writer) {
+    writer->ordinal++;
+    if (writer->live > writer->peak && !writer->is_merging) {
+        writer->peak = writer->live;
+        writer->peak_ordinal = writer->ordinal;
+    }
 }
 
 // Writes the class of a block, 0 before a new one, and returns it.
@@ -251,6 +243,7 @@ static inline void put_block(struct recording_writer *writer, const struct heap_
 
 static void on_allocated(struct recording_writer *writer, struct heap_block *block) {
     struct recent *recent = recent_of(writer, writer->thread);
+    mention(writer, block->stack);
     put_kind(writer, RECORDING_ALLOCATED);
     uint32_t class = put_class(writer, SORT_CLASSES, block);
     block->place =
@@ -264,6 +257,7 @@ static void on_allocated(struct recording_writer *writer, struct heap_block *blo
 static void on_resized(struct recording_writer *writer, const struct heap_block *before,
                        struct heap_block *block) {
     struct classes_blocks like = writer->classes.groups[before->place].like;
+    mention(writer, block->stack);
     put_block(writer, before, RECORDING_RESIZED, RECORDING_RESIZED_RECENT,
               RECORDING_RESIZED_FOREIGN);
     uint32_t class = put_class(writer, SORT_TO, block);
@@ -271,23 +265,95 @@ static void on_resized(struct recording_writer *writer, const struct heap_block 
     block->place = classes_enter(&writer->classes, class, &like, true);
 }
 
+// A block that was carried over a merge: its release may still come straight after the allocation.
+static void look_at_carried(struct recording_writer *writer, const struct heap_event *event) {
+    uint64_t *carried = &writer->carried[event->thread];
+    if (*carried && event->kind == HEAP_FREED && event->before.number == *carried)
+        writer_corrected(writer, event->time,
+                         &(struct heap_correction){.stack = event->before.stack,
+                                                   .thread = event->before.thread,
+                                                   .temporary = 1});
+    *carried = 0;
+}
+
 static void on_event(void *context, const struct heap_event *event) {
     struct recording_writer *writer = context;
+    if (event->thread < writer->carried_count)
+        look_at_carried(writer, event);
     place(writer, event->time, event->thread);
     switch (event->kind) {
     case HEAP_ALLOCATED:
+        writer->live += event->block->size;
         on_allocated(writer, event->block);
         break;
     case HEAP_FREED:
+        writer->live -= event->before.size;
         put_block(writer, &event->before, RECORDING_FREED, RECORDING_FREED_RECENT,
                   RECORDING_FREED_FOREIGN);
         break;
     case HEAP_RESIZED:
+        writer->live += event->block->size - event->before.size;
         on_resized(writer, &event->before, event->block);
         break;
     case HEAP_SKIPPED:
-        break;
+        return;
     }
+    note_live(writer);
+}
+
+// ---- merged detail ----
+
+static void put_signed(struct recording_writer *writer, int64_t number) {
+    put_rest(writer, (uint64_t)number << 1 ^ (uint64_t)(number >> 63));
+}
+
+static void forget_recent(struct recording_writer *writer) {
+    if (writer->recent_count)
+        memset(writer->recent, 0, writer->recent_count * sizeof *writer->recent);
+}
+
+void writer_step_begins(struct recording_writer *writer, uint64_t time) {
+    place(writer, time, 0);
+    put_kind(writer, RECORDING_STEP_BEGINS);
+    writer->is_merging = true;
+    forget_recent(writer);
+}
+
+void writer_step_ends(struct recording_writer *writer, uint64_t time) {
+    struct recording_merges *merges = &writer->merges;
+    place(writer, time, 0);
+    put_kind(writer, RECORDING_STEP_ENDS);
+    writer->is_merging = false;
+    forget_recent(writer);
+    uint64_t told = writer->time * RECORDING_TIME_UNIT;
+    uint64_t length = told > merges->until ? told - merges->until : 0;
+    merges->steps++;
+    merges->longest = length > merges->longest ? length : merges->longest;
+    merges->until = told > merges->until ? told : merges->until;
+    note_live(writer);
+}
+
+void writer_merged(struct recording_writer *writer, uint64_t time, const struct heap_block *block,
+                   uint64_t count, uint64_t temporary, uint64_t bytes) {
+    place(writer, time, block->thread);
+    mention(writer, block->stack);
+    put_kind(writer, RECORDING_MERGED);
+    put_class(writer, SORT_CLASSES, block);
+    put_rest(writer, count);
+    put_rest(writer, temporary);
+    put_rest(writer, bytes - block->size * count);
+    writer->ordinal += 2 * count;
+}
+
+void writer_corrected(struct recording_writer *writer, uint64_t time,
+                      const struct heap_correction *correction) {
+    place(writer, time, correction->thread);
+    mention(writer, correction->stack);
+    put_kind(writer, RECORDING_CORRECTED);
+    put_rest(writer, correction->stack);
+    put_signed(writer, correction->temporary);
+    put_signed(writer, correction->resized);
+    put_signed(writer, correction->bytes);
 }
 
 // ---- stacks ----
@@ -328,6 +394,7 @@ static void put_pc(struct recording_writer *writer, uint64_t pc) {
 static void on_stack(void *context, uint32_t id, const uint64_t *pcs, size_t count,
                      bool truncated) {
     struct recording_writer *writer = context;
+    mention(writer, id);
     size_t shared = 0;
     while (shared < count && shared < writer->last_count &&
            pcs[count - 1 - shared] == writer->last_pcs[writer->last_count - 1 - shared])
@@ -375,6 +442,7 @@ static void on_region(void *context, const struct heap_region *region) {
     struct recording_writer *writer = context;
     place(writer, region->time, region->thread);
     if (region->is_mapped) {
+        mention(writer, region->stack);
         put_kind(writer, RECORDING_MAPPED);
         put_rest(writer, region->kind);
         put_rest(writer, region->stack);
@@ -388,7 +456,7 @@ static void on_region(void *context, const struct heap_region *region) {
 
 static void on_sample(void *context, const struct heap_sample *sample) {
     struct recording_writer *writer = context;
-    if (used(writer) > CHUNK_SIZE)
+    if (used(writer) > writer->chunk_size)
         flush(writer);
     tell_time(writer, sample->time);
     put_kind(writer, RECORDING_SAMPLE);
@@ -417,9 +485,16 @@ static void open_buffers(struct recording_writer *writer) {
 }
 
 struct recording_writer *recording_create(int fd, const struct recording_process *process) {
+    return writer_again(fd, process, CHUNK_SIZE);
+}
+
+struct recording_writer *writer_again(int fd, const struct recording_process *process,
+                                      size_t chunk_size) {
     struct recording_writer *writer = base_allocate(sizeof *writer);
-    *writer = (struct recording_writer){.fd = fd, .lane = COLUMN_LANES};
+    *writer = (struct recording_writer){.fd = fd, .lane = COLUMN_LANES, .chunk_size = chunk_size};
     open_buffers(writer);
+    writer->process = *process;
+    writer->process.command = base_copy(process->command);
     struct recording_header header = {.magic = RECORDING_MAGIC, .version = RECORDING_VERSION};
     write_bytes(writer, &header, sizeof header);
     begin(writer, RECORDING_PROCESS);
@@ -468,6 +543,11 @@ int recording_close(struct recording_writer *writer, const struct recording_end 
     int error = writer->error;
     if (close(writer->fd) < 0 && !error)
         error = errno;
+    writer_free(writer);
+    return error;
+}
+
+void writer_free(struct recording_writer *writer) {
     ZSTD_freeCCtx(writer->packer);
     for (int i = 0; i < COLUMN_COUNT; i++)
         free(writer->columns[i].bytes);
@@ -477,8 +557,13 @@ int recording_close(struct recording_writer *writer, const struct recording_end 
     free(writer->pc_slots);
     free(writer->plain);
     free(writer->packed);
+    free(writer->carried);
+    free((char *)writer->process.command);
     free(writer);
-    return error;
+}
+
+struct recording_merges recording_merges(const struct recording_writer *writer) {
+    return writer->merges;
 }
 
 uint64_t recording_size(const struct recording_writer *writer) {

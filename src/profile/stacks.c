@@ -15,8 +15,9 @@ void stacks_set(struct stacks *stacks, uint32_t id, const uint64_t *pcs, size_t 
         stacks->count = room;
     }
     struct stacks_entry *entry = &stacks->entries[id];
-    if (entry->pcs)
+    if (entry->pcs && entry->count)
         return;
+    free(entry->pcs);
     entry->pcs = base_allocate((count + 1) * sizeof *entry->pcs);
     if (count)
         memcpy(entry->pcs, pcs, count * sizeof *pcs);

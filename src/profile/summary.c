@@ -89,14 +89,15 @@ static void on_event(void *context, const struct heap_event *event) {
     struct summary *summary = context;
     summary->latest =
         grown(summary->latest, &summary->latest_count, event->thread, sizeof *summary->latest);
-    uint64_t *latest = &summary->latest[event->thread];
+    uint64_t unused, *latest = event->is_merged ? &unused : &summary->latest[event->thread];
     switch (event->kind) {
     case HEAP_ALLOCATED:
         on_allocated(summary, event->block);
         *latest = event->block->number;
         break;
     case HEAP_FREED:
-        on_freed(summary, &event->before, *latest == event->before.number);
+        on_freed(summary, &event->before,
+                 event->is_merged ? event->is_temporary : *latest == event->before.number);
         *latest = 0;
         break;
     case HEAP_RESIZED:
@@ -107,7 +108,18 @@ static void on_event(void *context, const struct heap_event *event) {
         *latest = 0;
         break;
     }
-    check_peak(summary, event->time);
+    if (!event->is_merged)
+        check_peak(summary, event->time);
+}
+
+static void on_corrected(void *context, const struct heap_correction *correction) {
+    struct summary *summary = context;
+    struct summary_site *site = site_of(summary, correction->stack);
+    site->temporary += (uint64_t)correction->temporary;
+    site->allocated_bytes += (uint64_t)correction->bytes;
+    summary->total.temporary += (uint64_t)correction->temporary;
+    summary->total.allocated_bytes += (uint64_t)correction->bytes;
+    summary->resized += (uint64_t)correction->resized;
 }
 
 static void on_stack(void *context, uint32_t id, const uint64_t *pcs, size_t count,
@@ -178,6 +190,7 @@ void summary_sink(struct summary *summary, struct heap_sink *sink) {
         .name = on_name,
         .region = on_region,
         .sample = on_sample,
+        .corrected = on_corrected,
         .end = on_end,
     };
 }

@@ -94,10 +94,14 @@ static void on_event(void *context, const struct heap_event *event) {
         return;
     if (event->kind == HEAP_ALLOCATED && !passes(pass, event->block))
         event->block->marks |= LEFT_OUT;
-    uint32_t marks = event->kind == HEAP_FREED ? event->before.marks : event->block->marks;
+    uint32_t marks = event->kind == HEAP_FREED     ? event->before.marks
+                     : event->kind == HEAP_SKIPPED ? 0
+                                                   : event->block->marks;
     if (marks & LEFT_OUT)
-        told =
-            (struct heap_event){.kind = HEAP_SKIPPED, .thread = event->thread, .time = event->time};
+        told = (struct heap_event){.kind = HEAP_SKIPPED,
+                                   .thread = event->thread,
+                                   .time = event->time,
+                                   .is_merged = event->is_merged};
     for (size_t i = 0; i < pass->count; i++)
         if (pass->sinks[i].event)
             pass->sinks[i].event(pass->sinks[i].context, &told);
@@ -118,6 +122,16 @@ FORWARD(stack, (void *context, uint32_t id, const uint64_t *pcs, size_t count, b
 FORWARD(thread, (void *context, uint32_t thread, int tid), (TO, thread, tid))
 FORWARD(name, (void *context, uint32_t thread, const char *name), (TO, thread, name))
 FORWARD(mapping, (void *context, const struct heap_mapping *mapping), (TO, mapping))
+
+// Nothing is known of the blocks that were merged but the stack.
+static void on_corrected(void *context, const struct heap_correction *correction) {
+    struct pass *pass = context;
+    if (pass->stacks && !(correction->stack < pass->stack_count && pass->stacks[correction->stack]))
+        return;
+    for (size_t i = 0; i < pass->count; i++)
+        if (pass->sinks[i].corrected)
+            pass->sinks[i].corrected(TO, correction);
+}
 
 static void on_region(void *context, const struct heap_region *region) {
     struct pass *pass = context;
@@ -181,6 +195,7 @@ char *heap_filter_read(int fd, struct heap_file *file, const struct heap_filter 
                                  .mapping = on_mapping,
                                  .region = on_region,
                                  .sample = on_sample,
+                                 .corrected = on_corrected,
                                  .end = on_end};
         for (size_t i = 0; i < count; i++)
             behind[i + 1] = sinks[i];

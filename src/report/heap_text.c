@@ -28,6 +28,20 @@ const char *heap_text_number(char *text, uint64_t number) {
     return text;
 }
 
+char *heap_text_merges(const struct recording_merges *merges) {
+    struct text text = {0};
+    if (!merges->until)
+        return NULL;
+    text_format(&text,
+                "the first %.3f s are kept in %llu steps of up to %.3f s; sums and the peak are "
+                "exact, moments within a step are not known",
+                (double)merges->until / 1e9, (unsigned long long)merges->steps,
+                (double)merges->longest / 1e9);
+    if (merges->is_too_large)
+        text_string(&text, "; stacks and live blocks alone take more than --max-size");
+    return text_take(&text);
+}
+
 static void end_line(struct writer *writer) {
     writer->line(writer->context, writer->text.bytes ? writer->text.bytes : "");
     text_clear(&writer->text);

@@ -3,6 +3,7 @@
 #ifndef QUERN_REPORT_HEAP_TEXT_H
 #define QUERN_REPORT_HEAP_TEXT_H
 
+#include "profile/recording.h"
 #include "profile/summary.h"
 #include "report/heap_names.h"
 
@@ -15,6 +16,9 @@ struct heap_text_options {
 void heap_text(const struct summary *summary, struct heap_names *names,
                const struct heap_text_options *options,
                void (*line)(void *context, const char *text), void *context);
+
+// What is to be said of detail that was merged, to be freed; NULL: nothing.
+char *heap_text_merges(const struct recording_merges *merges);
 
 // 1234567 as "1,234,567"; `text` has room for 32 characters.
 const char *heap_text_number(char *text, uint64_t number);

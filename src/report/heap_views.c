@@ -189,6 +189,13 @@ static void on_event(void *context, const struct heap_event *event) {
     threads->inner.event(threads->inner.context, &told);
 }
 
+static void on_corrected(void *context, const struct heap_correction *correction) {
+    struct heap_threads *threads = context;
+    struct heap_correction told = *correction;
+    told.stack = told.thread;
+    threads->inner.corrected(threads->inner.context, &told);
+}
+
 static void on_end(void *context, uint64_t time) {
     struct heap_threads *threads = context;
     threads->inner.end(threads->inner.context, time);
@@ -196,7 +203,8 @@ static void on_end(void *context, uint64_t time) {
 
 void heap_threads_sink(struct heap_threads *threads, struct heap_sink *sink) {
     summary_sink(&threads->sums, &threads->inner);
-    *sink = (struct heap_sink){.context = threads, .event = on_event, .end = on_end};
+    *sink = (struct heap_sink){
+        .context = threads, .event = on_event, .corrected = on_corrected, .end = on_end};
 }
 
 void heap_threads_free(struct heap_threads *threads) {

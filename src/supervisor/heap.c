@@ -159,6 +159,37 @@ static void start_recording(struct heap_process *process) {
     text_free(&command);
     recording_sink(process->writer, &sink);
     heap_source_add(process->source, &sink);
+    struct stat file;
+    if (heap_settings()->max_size && stat(process->path, &file) == 0 && S_ISREG(file.st_mode))
+        recording_set_most(process->writer, heap_settings()->max_size);
+    else if (heap_settings()->max_size)
+        log_complain("'%s' is not a file that can be kept small: --max-size does not hold for it",
+                     process->path);
+}
+
+static void each_block(void *context, void (*replace)(void *context, struct heap_block *block),
+                       void *replace_context) {
+    heap_source_change(context, replace, replace_context);
+}
+
+// Writes the recording anew with less detail, beside the old one, which it then replaces.
+static void merge_recording(struct heap_process *process) {
+    struct text beside = {0};
+    text_format(&beside, "%s.part", process->path);
+    int from = open(process->path, O_RDONLY | O_CLOEXEC);
+    int to = fd_move_high(open(beside.bytes, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    bool is_done = from >= 0 && to >= 0 &&
+                   recording_merge(process->writer, from, to,
+                                   &(struct recording_places){process->source, each_block}) &&
+                   rename(beside.bytes, process->path) == 0;
+    if (!is_done) {
+        log_complain("'%s' cannot be kept small: %s", process->path, strerror(errno));
+        recording_set_most(process->writer, 0);
+        unlink(beside.bytes);
+    }
+    if (from >= 0)
+        close(from);
+    text_free(&beside);
 }
 
 static void show_line(void *context, const char *text) {
@@ -170,7 +201,11 @@ static void report_recording(struct heap_process *process) {
     struct heap_source_counts counts = heap_source_counts(process->source);
     struct recording_end end = {
         .time = process->summary.time, .missed = counts.missed, .unknown = counts.unknown};
+    struct recording_merges merges = {0};
     if (process->writer) {
+        if (recording_is_full(process->writer))
+            merge_recording(process);
+        merges = recording_merges(process->writer);
         int error = recording_close(process->writer, &end);
         if (error)
             log_complain("cannot write '%s': %s", process->path, strerror(error));
@@ -183,6 +218,10 @@ static void report_recording(struct heap_process *process) {
                   .callers = heap_settings()->names.text.callers,
               },
               show_line, process);
+    char *notice = heap_text_merges(&merges);
+    if (notice)
+        log_format(process->pid, LOG_USER, "\nmerged:     %s", notice);
+    free(notice);
     if (process->writer)
         log_format(process->pid, LOG_USER, "\nRecorded in %s: quern print %s", process->path,
                    process->path);
@@ -324,6 +363,8 @@ void heap_drain(void) {
             take_sample(processes[i], now);
         if (processes[i]->writer)
             recording_tick(processes[i]->writer, now);
+        if (processes[i]->writer && recording_is_full(processes[i]->writer))
+            merge_recording(processes[i]);
     }
     next_wait = choose_wait(words, now - last);
     last = now;

@@ -554,7 +554,7 @@ bool heap_source_broken(const struct heap_source *source) {
     return source->broken;
 }
 
-// ---- for the search for leaks ----
+// ---- live blocks ----
 
 void heap_source_blocks(const struct heap_source *source,
                         void (*block)(void *context, uint64_t address,
@@ -564,9 +564,19 @@ void heap_source_blocks(const struct heap_source *source,
         if (source->blocks.slots[i].key)
             block(context, source->blocks.slots[i].key, &source->blocks.slots[i].block);
     // A block that is being resized is alive, at its old place as far as anybody knows.
-    for (uint32_t i = 0; i < source->ring_count; i++)
+    for (uint32_t i = 0; i < WIRE_HEAP_RINGS; i++)
         if (source->rings[i].resizing)
             block(context, source->rings[i].moving_address, &source->rings[i].moving);
+}
+
+void heap_source_change(struct heap_source *source,
+                        void (*change)(void *context, struct heap_block *block), void *context) {
+    for (size_t i = 0; i < source->blocks.room; i++)
+        if (source->blocks.slots[i].key)
+            change(context, &source->blocks.slots[i].block);
+    for (uint32_t i = 0; i < WIRE_HEAP_RINGS; i++)
+        if (source->rings[i].resizing)
+            change(context, &source->rings[i].moving);
 }
 
 void heap_source_memory(const struct heap_source *source,

@@ -46,6 +46,9 @@ void heap_source_blocks(const struct heap_source *source,
                         void (*block)(void *context, uint64_t address,
                                       const struct heap_block *block),
                         void *context);
+// The same, to be changed.
+void heap_source_change(struct heap_source *source,
+                        void (*change)(void *context, struct heap_block *block), void *context);
 // Memory that the program has mapped itself (is_own false), and what the recorder has for its own
 // use, by the target's word.
 void heap_source_memory(const struct heap_source *source,

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "profile/massif.h"
 #include "report/heap_names.h"
@@ -50,6 +51,7 @@ struct heap_settings {
     double threshold;
     struct heap_names_options names;
     struct heap_leak_settings leaks;
+    uint64_t max_size; // bytes of a recording; 0: any number
     size_t top;       // stacks in each list of a summary
     const char *note; // shown at the start; may be NULL
 };
