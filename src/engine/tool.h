@@ -221,6 +221,11 @@ enum tool_unit {
 // Whether all of a range lies where target memory has a shadow: a few mappings of the kernel's own
 // choice do not.
 bool tool_has_shadow(uint64_t start, size_t size);
+// Whether only the engine has memory there.
+bool tool_is_engines(uint64_t address);
+// From `follow`, or from a function inside tool_try: the access under way is to such memory. It is
+// not made, and the target gets the signal that it would get natively.
+__attribute__((noreturn)) void tool_fault(uint64_t address, bool writes);
 // Ones instead of zeros for the shadow of a range; large ranges cost no memory until written.
 void tool_shadow_fill(uint64_t start, uint64_t end);
 // Zeros; gives memory back where the range is large.

@@ -67,6 +67,14 @@ bool tool_has_shadow(uint64_t start, size_t size) {
     return start >= AREA && start + size <= AREA + AREA_SIZE && start + size >= start;
 }
 
+bool tool_is_engines(uint64_t address) {
+    return false;
+}
+
+void tool_fault(uint64_t address, bool writes) {
+    abort();
+}
+
 void tool_shadow_fill(uint64_t start, uint64_t end) {
     memset((void *)(start + TOOL_SHADOW_DISTANCE), 0xff, end - start);
 }

@@ -95,6 +95,10 @@ bool tool_has_shadow(uint64_t start, size_t size) {
     return start + size >= start && !((start + size) >> 47);
 }
 
+bool tool_is_engines(uint64_t address) {
+    return false;
+}
+
 bool tool_mapping_at(uint64_t address, struct tool_mapping *mapping) {
     *mapping = (struct tool_mapping){.start = 4096, .end = 1ul << 47, .prot = 3};
     return address < mapping->end;

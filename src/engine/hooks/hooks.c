@@ -401,6 +401,12 @@ __attribute__((target("general-regs-only"))) bool tool_has_shadow(uint64_t start
            (start - HIGH_START < HIGH_END - HIGH_START && size <= HIGH_END - start);
 }
 
+__attribute__((target("general-regs-only"))) bool tool_is_engines(uint64_t address) {
+    uint64_t low = TOOL_SHADOW_DISTANCE, high = HIGH_START + TOOL_SHADOW_DISTANCE;
+    return address - CACHE_START < JUMP_TABLE_END - CACHE_START || address - low < CACHE_START ||
+           address - high < HIGH_END - HIGH_START;
+}
+
 void tool_shadow_fill(uint64_t start, uint64_t end) {
     shadow_area_fill(start, end);
 }
@@ -493,7 +499,7 @@ long tool_write(uint64_t to, const void *from, size_t size) {
     return target_write(to, from, size);
 }
 
-enum { TRAP_PAGE_FAULT = 14, ERROR_WRITE = 2 };
+enum { TRAP_PAGE_FAULT = 14, ERROR_WRITE = 2, ERROR_USER = 4 };
 
 static void look_at_guarded_fault(void *is_own) {
     const struct queued_signal *fault = &self->guarded_fault;
@@ -512,6 +518,33 @@ __attribute__((target("general-regs-only"))) bool tool_try(tool_function *fn, vo
         }
     }
     return true;
+}
+
+struct denied {
+    uint64_t address;
+    bool writes;
+};
+
+static void deny(void *argument) {
+    const struct denied *denied = argument;
+    int error = ERROR_USER | (denied->writes ? ERROR_WRITE : 0);
+    signal_raise(SIGSEGV, SEGV_MAPERR, denied->address, TRAP_PAGE_FAULT, error);
+}
+
+__attribute__((target("general-regs-only"))) void tool_fault(uint64_t address, bool writes) {
+    struct denied denied = {address, writes};
+    if (!self->guard) {
+        tool_with_vectors(deny, &denied);
+        cache_abandon();
+    }
+    struct queued_signal *fault = &self->guarded_fault;
+    fault->number = SIGSEGV;
+    fault->info.si_code = SEGV_MAPERR;
+    fault->info.si_addr = (void *)address;
+    fault->trap = TRAP_PAGE_FAULT;
+    fault->error = ERROR_USER | (writes ? ERROR_WRITE : 0);
+    fault->fault_address = address;
+    call_guarded_abandon();
 }
 
 void tool_raise(void) {

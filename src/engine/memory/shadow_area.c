@@ -15,6 +15,7 @@ enum {
     PAGE = 4096,
     SMALL = 64 * 1024, // less is written rather than mapped
     ONES = 4 << 20,    // size of the file of ones
+    NEITHER = 0x55,    // zeros nor ones: no store passes
 };
 
 static uint64_t page_down(uint64_t value) {
@@ -49,8 +50,9 @@ static void make_ones(void) {
 }
 
 void shadow_area_init(void) {
-    uint64_t distance = TOOL_SHADOW_DISTANCE;
-    map_zeros(page_down(distance), page_up(distance + CACHE_END), MAP_FIXED_NOREPLACE);
+    uint64_t distance = TOOL_SHADOW_DISTANCE, end = distance + CACHE_START;
+    map_zeros(page_down(distance), page_up(end), MAP_FIXED_NOREPLACE);
+    memset((void *)end, NEITHER, page_up(end) - end);
     map_zeros(page_down(HIGH_START + distance), page_up(HIGH_END + distance), MAP_FIXED_NOREPLACE);
 }
 

@@ -1,7 +1,8 @@
 // Room for the shadow of target memory (tool.h), for tools that want one.
 //
 // The whole of it is mapped once, without being reserved: what the target does not use costs
-// nothing. Where target memory comes or goes, the shadow starts over with zeros.
+// nothing. There is none for the engine's own memory, or nonsense where a page is shared: a check
+// of an address there fails. Where target memory comes or goes, the shadow starts over with zeros.
 #ifndef QUERN_ENGINE_MEMORY_SHADOW_AREA_H
 #define QUERN_ENGINE_MEMORY_SHADOW_AREA_H
 

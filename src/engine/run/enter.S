@@ -24,6 +24,7 @@
         .text
 
         .globl cache_enter, cache_enter_begin, cache_enter_end, cache_leave, cache_leave_saved
+        .globl cache_abandon
         .type cache_enter, @function
 cache_enter:
         PUSH_CALLEE_SAVED
@@ -86,6 +87,7 @@ cache_leave:
         mov     FIELD(TASK_HOST_RSP), %rsp
         pushfq
         popq    FIELD(TASK_FLAGS)
+cache_save_vectors:
         mov     FIELD(TASK_XSTATE), %rcx
         mov     xstate_features(%rip), %eax
         mov     xstate_features+4(%rip), %edx
@@ -105,6 +107,10 @@ cache_leave_saved:
         movl    FIELD(TASK_EXIT_REASON), %eax
         POP_CALLEE_SAVED
         ret
+cache_abandon:
+        mov     FIELD(TASK_HOST_RSP), %rsp
+        movl    $EXIT_SIGNAL, FIELD(TASK_EXIT_REASON)
+        jmp     cache_save_vectors
         .size cache_enter, .-cache_enter
 
 // long target_syscall(long number, const uint64_t arguments[6])
@@ -146,7 +152,7 @@ copy_guarded_fault:
         .size copy_guarded, .-copy_guarded
 
 // bool call_guarded(void (*fn)(void *), void *argument)
-        .globl call_guarded, call_guarded_fault
+        .globl call_guarded, call_guarded_fault, call_guarded_abandon
         .type call_guarded, @function
 call_guarded:
         PUSH_CALLEE_SAVED
@@ -160,6 +166,7 @@ call_guarded:
         POP_CALLEE_SAVED
         ret
 call_guarded_fault:
+call_guarded_abandon:
         cld
         mov     FIELD(TASK_GUARD), %rsp
         xor     %eax, %eax

@@ -18,6 +18,9 @@ uint32_t cache_resume(void);
 extern const char cache_enter_begin[], cache_enter_end[];
 // Where exits of the cache go: saves everything and returns from cache_enter.
 extern const char cache_leave[];
+// From C that was called in the middle of a block with general registers saved: leaves the cache for
+// the signal that has been raised.
+__attribute__((noreturn)) void cache_abandon(void);
 // Where a signal handler sends the thread after it has saved the target's state itself.
 extern const char cache_leave_saved[];
 
@@ -36,6 +39,8 @@ extern const char copy_guarded_begin[], copy_guarded_end[], copy_guarded_fault[]
 // went no further; self->guarded_fault says what happened. General registers only.
 bool call_guarded(void (*fn)(void *), void *argument);
 extern const char call_guarded_fault[];
+// Called by fn: goes no further.
+__attribute__((noreturn)) void call_guarded_abandon(void);
 
 // clone(2) for a child that shares memory: the child calls fn(argument) on the given stack.
 // pidfd goes where clone takes the place for the parent's copy of the tid, or of a CLONE_PIDFD.

@@ -145,10 +145,9 @@ static void note_fault(int number, const siginfo_t *info, ucontext_t *context) {
     block_until_delivery(context);
 }
 
-// Target memory that a guarded function has touched. Addresses that cannot exist are told as 0.
-static bool is_guarded(int number, const siginfo_t *info) {
-    return self->guard && (number == SIGSEGV || number == SIGBUS) &&
-           (uint64_t)info->si_addr < HIGH_END;
+// Memory that a guarded function has touched: the target may have named any address.
+static bool is_guarded(int number) {
+    return self->guard && (number == SIGSEGV || number == SIGBUS);
 }
 
 static void leave_guarded(int number, const siginfo_t *info, ucontext_t *context) {
@@ -210,7 +209,7 @@ void host_signal(int number, siginfo_t *info, void *argument) {
             *context_register(context, REG_RIP) = (uint64_t)copy_guarded_fault;
         else if (cache_contains(rip))
             fault_in_cache(number, info, context);
-        else if (is_guarded(number, info))
+        else if (is_guarded(number))
             leave_guarded(number, info, context);
         else if (number != SIGSYS)
             engine_fault(number, info, context);

@@ -30,6 +30,8 @@ static void report_condition(void *argument) {
 void access_report(uint64_t address, unsigned size, bool writes, bool decides) {
     struct wrong wrong = {address, size, writes};
     uint64_t bad;
+    if (shadow_is_forbidden(address))
+        tool_fault(address, writes);
     if (shadow_check_addressable(address, size, &bad) != SHADOW_FINE)
         tool_with_vectors(report_access, &wrong);
     else if (decides && shadow_check_defined(address, size, &wrong.address) != SHADOW_FINE)

@@ -160,6 +160,10 @@ void shadow_assume_nothing(void) {
     missing.active = false;
 }
 
+bool shadow_is_forbidden(uint64_t address) {
+    return !missing.active && tool_is_engines(address);
+}
+
 static bool is_missing(uint64_t start, size_t size) {
     if (__builtin_expect(!missing.active, true))
         return false;
@@ -182,7 +186,7 @@ bool shadow_state(uint64_t address, uint8_t *bits) {
     if (is_missing(address, 1))
         return false;
     if (!tool_has_shadow(address, 1))
-        return true;
+        return !tool_is_engines(address);
     uint8_t byte = *shadow_of(address);
     if (byte == SHADOW_DEFINED)
         return true;
@@ -297,8 +301,10 @@ static enum shadow_verdict check(uint64_t start, size_t size, uint64_t *bad, boo
         *bad = start;
         return SHADOW_BAD_ADDRESS;
     }
-    if (!tool_has_shadow(start, size))
-        return SHADOW_FINE;
+    if (!tool_has_shadow(start, size)) {
+        *bad = start;
+        return tool_is_engines(start) ? SHADOW_BAD_ADDRESS : SHADOW_FINE;
+    }
     bool undefined_too = !values && !is_below_stack(start) && !is_below_stack(start + size - 1);
     size_t done = 0;
     for (;;) {

@@ -42,6 +42,9 @@ extern const struct shadow_watch *shadow_watch;
 // does. For the calling thread.
 void shadow_assume_missing(uint64_t address, bool all);
 void shadow_assume_nothing(void);
+// An access there must not be made (tool_fault); once it is looked at as one that has faulted, it is
+// reported.
+bool shadow_is_forbidden(uint64_t address);
 
 // The state of whole ranges. Parts that are not mapped are passed over.
 void shadow_make_noaccess(uint64_t start, size_t size);

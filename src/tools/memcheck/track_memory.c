@@ -25,6 +25,8 @@ static void complain_condition(void *argument) {
 }
 
 static void report_access(uint64_t address, unsigned size, bool write) {
+    if (shadow_is_forbidden(address))
+        tool_fault(address, write);
     struct complaint complaint = {.address = address, .size = size, .write = write};
     tool_with_vectors(complain_access, &complaint);
 }
