@@ -13,7 +13,7 @@
 #include "tools/memcheck/track.h"
 #include "tools/tools.h"
 
-enum { RSP = 4, RED_ZONE = 128 };
+enum { RSP = 4, RED_ZONE = 128, PAGE = 4096 };
 
 static bool is_option(const char *name, const char *value) {
     const char *given = tool_option(name);
@@ -80,8 +80,21 @@ static void module(uint64_t first, uint64_t last, uint64_t offset, const char *p
     }
 }
 
+// What a frame takes from below the end of the stack is the function's own: not the access is wrong.
+static bool is_overflow(uint64_t address) {
+    uint64_t first, last;
+    if (!tool_own_stack(&first, &last) || address >= first ||
+        first - address > memcheck_max_frame || address < tool_register(RSP) - RED_ZONE)
+        return false;
+    tool_say("Stack overflow in thread #%d: can't grow stack to 0x%lx", tool_thread_number(),
+             address & ~(uint64_t)(PAGE - 1));
+    return true;
+}
+
 // Looking at the instruction again as if the page were not addressable says what it did there.
 static void faulted(const void *prepared, uint64_t address, bool is_known) {
+    if (is_known && is_overflow(address))
+        return;
     shadow_assume_missing(address, !is_known);
     track_run(prepared);
     shadow_assume_nothing();
