@@ -135,6 +135,13 @@ const struct option option_table[] = {
      .help = "send XML to a TCP listener (port 1500 by default)"},
     {IN, STRING("xml-user-comment", "TEXT", NULL), LOCAL,
      .help = "copy this, which may be XML, into the XML"},
+    {IN, NAMED("sarif-file", NULL), LOCAL,
+     .help = "write what was found as SARIF 2.1.0, for code hosts and editors"},
+    {IN, NAMED("junit-file", NULL), LOCAL, .help = "write what was found as JUnit XML"},
+    {IN, NAMED("json-file", NULL), LOCAL, .help = "write what was found as JSON"},
+    {IN, FLAG("github", 0), LOCAL, .help = "print annotations for a GitHub workflow on stderr"},
+    {IN, STRING("baseline", "FILE", NULL), LOCAL,
+     .help = "what this file lists is known and does not fail a run (quern baseline update)"},
     {IN, STRING("dump-error", "NUMBER", NULL), NO_EFFECT(OWN_TRANSLATOR),
      .help = "show the translation around an error"},
 #undef IN

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "report/results.h"
 #include "wire/findings.h"
 
 static bool is(const struct option_values *values, const char *name, const char *value) {
@@ -27,8 +28,7 @@ static unsigned leak_kinds(const char *list) {
 }
 
 void run_heap_leaks(const struct option_values *values, struct heap_leak_settings *leaks) {
-    static const char *const names[] = {"stdstring", "length64", "newarray",
-                                        "multipleinheritance"};
+    static const char *const names[] = {"stdstring", "length64", "newarray", "multipleinheritance"};
     leaks->check = !option_given(values, "leak-check") || is(values, "leak-check", "no")
                        ? LEAK_CHECK_NO
                    : is(values, "leak-check", "summary") ? LEAK_CHECK_SUMMARY
@@ -125,6 +125,17 @@ static char *choose_xml(const struct option_values *values, struct xml_settings 
     return NULL;
 }
 
+static char *choose_outputs(const struct option_values *values, struct output_settings *outputs) {
+    char *error = NULL;
+    outputs->sarif = option_text(values, "sarif-file");
+    outputs->junit = option_text(values, "junit-file");
+    outputs->json = option_text(values, "json-file");
+    outputs->github = option_given(values, "github");
+    if (option_given(values, "baseline"))
+        outputs->baseline = baseline_read(option_text(values, "baseline"), &error);
+    return error ? fatal(error) : NULL;
+}
+
 char *run_findings(const struct tool *tool, const struct option_values *values,
                    const char *default_file, struct supervisor_request *request) {
     struct findings_settings *findings = &request->findings;
@@ -151,6 +162,9 @@ char *run_findings(const struct tool *tool, const struct option_values *values,
         .input_fd = (int)option_number(values, "input-fd"),
     };
     choose_leaks(values, findings, request->xml.wanted);
+    error = choose_outputs(values, &request->outputs);
+    if (error)
+        return error;
     error = choose_markers(values, findings);
     return error ? error : read_suppressions(values, default_file, findings->suppressions);
 }

@@ -12,6 +12,8 @@ const struct verb verb_table[] = {
     {"ctl", "PID status|stop|dump|zero|snapshot|leaks", "ask a run that goes on for something", verb_ctl},
     {"diff", "BEFORE AFTER", "compare two recordings: which stacks hold more", verb_diff},
     {"query", "FILE SQL", "ask a recording in SQL", verb_query},
+    {"baseline", "update BASELINE FINDINGS.json...",
+     "call what --json-file has written known, for --baseline", verb_baseline},
     {"view", "FILE...", "show files in a browser", verb_view},
 };
 const size_t verb_count = sizeof verb_table / sizeof *verb_table;

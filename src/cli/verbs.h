@@ -34,6 +34,8 @@ int verb_ctl(char **words);
 int verb_diff(char **words);
 // Asks a recording in SQL.
 int verb_query(char **words);
+// Makes a baseline of findings.
+int verb_baseline(char **words);
 // Shows files in a browser.
 int verb_view(char **words);
 // Shows a massif.out or a recording.

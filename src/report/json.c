@@ -27,7 +27,9 @@ static void add_quoted(struct text *text, const char *string) {
     text_char(text, '"');
     while (*at) {
         size_t length = stack_text_printable(at);
-        if (!length)
+        if (*at == '\n')
+            text_string(text, "\\n");
+        else if (!length)
             text_format(text, "\\\\x%02X", *at);
         else if (*at == '"' || *at == '\\')
             text_format(text, "\\%c", *at);

@@ -329,6 +329,9 @@ static void take_finding(struct errors *errors, const struct wire_message *messa
     if (!context.suppressed_by) {
         show_finding(errors, context.finding);
         errors->shown_count++;
+        if (outputs_results() && !errors->muted)
+            context.result = results_add_finding(outputs_results(), context.finding,
+                                                 &findings.request->stacks, errors->pid);
         verdict = FINDINGS_SETTINGS->exit_on_first ? VERDICT_STOP : VERDICT_SHOWN;
         if (verdict == VERDICT_STOP)
             stop_process(errors);
@@ -380,7 +383,7 @@ static void take_end(struct errors *errors, const struct wire_findings_end *end)
     errors->ended = true;
     errors->heap = end->heap;
     summary_count(errors);
-    uint32_t verdict = summary_errors(errors) ? 2 : 1;
+    uint32_t verdict = summary_failures(errors) ? 2 : 1;
     ANSWER(errors, end, &verdict);
 }
 
@@ -430,7 +433,12 @@ void findings_finish(const struct followed *process) {
         summary_show(errors);
     }
     if (process->pid == findings.main_pid)
-        findings.main_failed = counts && (errors->stopped || summary_errors(errors) > 0);
+        findings.main_failed = counts && (errors->stopped || summary_failures(errors) > 0);
+    for (size_t i = 0; i < errors->context_count; i++) {
+        struct context *context = &errors->contexts[i];
+        if (context->result && context->result->pid == errors->pid)
+            context->result->count = context->count;
+    }
     xml_drop(process->pid);
     forget(errors);
 }

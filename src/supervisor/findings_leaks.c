@@ -61,6 +61,20 @@ static void judge(struct errors *errors, struct loss *loss) {
     }
 }
 
+// Losses of the search at the end, for other programs.
+static void collect(struct errors *errors, struct loss *loss, size_t index) {
+    const struct search *search = &errors->search;
+    bool fails = in(FINDINGS_SETTINGS->error_kinds, loss);
+    if (!outputs_results() || errors->muted || !search->facts.at_end || !is_counted(errors, loss) ||
+        !(fails || in(FINDINGS_SETTINGS->show_kinds, loss)))
+        return;
+    struct naming naming = findings_naming(errors);
+    loss_name_holder(loss, &naming);
+    const struct result *result = results_add_loss(
+        outputs_results(), loss, index, search->facts.losses, naming.options, errors->pid, fails);
+    errors->known_leaks += fails && result->known;
+}
+
 void leaks_add(struct errors *errors, const struct wire_loss *losses, size_t size) {
     struct search *search = &errors->search;
     struct naming naming = findings_naming(errors);
@@ -73,6 +87,7 @@ void leaks_add(struct errors *errors, const struct wire_loss *losses, size_t siz
         struct loss *loss = &search->losses[search->count++];
         loss_make(loss, &naming, facts);
         judge(errors, loss);
+        collect(errors, loss, search->count);
         at += sizeof *facts + facts->pc_count * sizeof facts->pcs[0];
     }
 }

@@ -3,8 +3,10 @@
 #define QUERN_SUPERVISOR_FINDINGS_PARTS_H
 
 #include "report/finding.h"
+#include "report/results.h"
 #include "report/suppressions.h"
 #include "supervisor/findings.h"
+#include "supervisor/outputs.h"
 
 // Contexts shown, after which they are compared in less detail, and after which none is shown.
 enum { SHOWN_IN_DETAIL = 100, SHOWN_AT_MOST = 1000 };
@@ -14,6 +16,7 @@ struct context {
     uint64_t unique; // in XML
     struct finding *finding;
     struct suppression *suppressed_by; // NULL: shown
+    struct result *result;             // NULL: nobody wants it
     uint64_t count;                    // from the ledger, at the end
 };
 
@@ -59,6 +62,7 @@ struct errors {
     struct hidden_loss *hidden;
     size_t hidden_count;
     uint64_t leak_errors; // losses that count as errors
+    uint64_t known_leaks; // of these, in the baseline
     struct search search;
     struct leak_sums last_sums; // of the latest search
     struct named_cache *cache;
@@ -93,6 +97,7 @@ void leaks_drop(struct errors *errors);
 // findings_summary.c
 void summary_count(struct errors *errors); // reads the ledger
 uint64_t summary_errors(const struct errors *errors);
+uint64_t summary_failures(const struct errors *errors); // errors that are not in the baseline
 void summary_show(struct errors *errors);
 
 #endif

@@ -46,6 +46,16 @@ uint64_t summary_errors(const struct errors *errors) {
     return sum_up(errors).errors;
 }
 
+uint64_t summary_failures(const struct errors *errors) {
+    uint64_t failures = summary_errors(errors) - errors->known_leaks;
+    for (size_t i = 0; i < errors->context_count; i++) {
+        const struct context *context = &errors->contexts[i];
+        if (context->result && context->result->known)
+            failures -= context->count;
+    }
+    return failures;
+}
+
 // ---- the heap ----------------------------------------------------------------------------------
 
 // Of a process that was killed: what its threads had written down by then.
@@ -267,4 +277,8 @@ void summary_show(struct errors *errors) {
     if (errors->has_values && !settings->track_origins && log_shows(0) && !log_shows(1))
         findings_say(errors, "Use --track-origins=yes to see where uninitialised values come from");
     show_errors(errors);
+    char *baseline = errors->pid == findings.main_pid ? outputs_baseline_line() : NULL;
+    if (baseline)
+        findings_say(errors, baseline);
+    free(baseline);
 }

@@ -9,15 +9,27 @@
 #include "supervisor/job.h"
 #include "supervisor/launch.h"
 #include "supervisor/log.h"
+#include "supervisor/outputs.h"
 #include "supervisor/present.h"
 #include "supervisor/stop.h"
 #include "supervisor/xml_out.h"
 
 #define STATUS_FAILED 1
 
+// The status to exit with; -1: die by the signal that ended the target.
+static int own_status(const struct supervisor_request *request, int status) {
+    if (request->findings.error_status && findings_main_failed())
+        return request->findings.error_status;
+    if (!WIFSIGNALED(status))
+        return WEXITSTATUS(status);
+    // Stopped as asked is a success, not a failure.
+    return stop_was_planned(WTERMSIG(status)) ? 0 : -1;
+}
+
 int supervisor_run(const struct supervisor_request *request) {
     struct launch launch;
     launch_prepare();
+    outputs_prepare(request);
     if (!launch_start(&launch, request))
         return STATUS_FAILED;
     if (!flame_open(request, launch.pid) || !log_open(&request->log, launch.pid) ||
@@ -40,12 +52,9 @@ int supervisor_run(const struct supervisor_request *request) {
         log_print(launch.pid, LOG_USER, "");
     log_close();
     xml_close();
-    if (request->findings.error_status && findings_main_failed())
-        return request->findings.error_status;
-    if (!WIFSIGNALED(status))
-        return WEXITSTATUS(status);
-    // Stopped as asked is a success, not a failure.
-    if (stop_was_planned(WTERMSIG(status)))
-        return 0;
-    job_die_by(WTERMSIG(status));
+    int own = own_status(request, status);
+    bool written = outputs_write(launch.pid, own >= 0 ? own : 128 + WTERMSIG(status));
+    if (own < 0)
+        job_die_by(WTERMSIG(status));
+    return own || written ? own : STATUS_FAILED;
 }

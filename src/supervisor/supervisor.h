@@ -107,6 +107,13 @@ struct findings_settings {
     const char *marker_end;
 };
 
+// Files for other programs (report/results.h); NULL: not wanted.
+struct output_settings {
+    const char *sarif, *junit, *json;
+    bool github;               // commands of a workflow, on stderr
+    struct baseline *baseline; // what is known already; NULL: nothing
+};
+
 struct supervisor_request {
     const char *tool;
     const char *tool_help;      // what the banner says of it
@@ -124,6 +131,7 @@ struct supervisor_request {
     struct dhat_settings dhat;
     struct findings_settings findings;
     struct xml_settings xml;
+    struct output_settings outputs;
     const char *const *own_words; // the command line before the program; NULL at the end
     long duration;              // seconds after which the target is stopped; 0: never
     bool silent_after_fork;     // mute a forked child until it execs

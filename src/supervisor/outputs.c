@@ -1,0 +1,93 @@
+#include "supervisor/outputs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/template.h"
+#include "config.h"
+
+static const struct supervisor_request *request;
+static struct results results;
+static bool wanted;
+
+void outputs_prepare(const struct supervisor_request *of) {
+    const struct output_settings *settings = &of->outputs;
+    request = of;
+    results.baseline = settings->baseline;
+    wanted = settings->baseline || settings->sarif || settings->junit || settings->json ||
+             settings->github;
+}
+
+struct results *outputs_results(void) {
+    return wanted ? &results : NULL;
+}
+
+char *outputs_baseline_line(void) {
+    size_t known = 0, failing = 0;
+    if (!results.baseline)
+        return NULL;
+    for (size_t i = 0; i < results.count; i++) {
+        known += results.items[i]->known;
+        failing += results.items[i]->fails && !results.items[i]->known;
+    }
+    struct text line = {0};
+    text_format(&line, "BASELINE: %zu known, %zu new that count as errors", known, failing);
+    return text_take(&line);
+}
+
+typedef void writer(FILE *, const struct results *, const struct results_head *);
+
+static bool complain(const char *path, const char *reason) {
+    fprintf(stderr, "quern: cannot write %s: %s\n", path, reason);
+    return false;
+}
+
+// Written beside and renamed, so that nobody ever reads half of it.
+static bool write_file(const char *pattern, writer *write, const struct results_head *head,
+                       int main_pid) {
+    char *reason = NULL;
+    if (!pattern)
+        return true;
+    char *path = template_expand(pattern, main_pid, 0, &reason);
+    if (!path) {
+        complain(pattern, reason);
+        free(reason);
+        return false;
+    }
+    struct text beside = {0};
+    text_format(&beside, "%s.new", path);
+    FILE *out = fopen(beside.bytes, "we");
+    bool fine = out != NULL;
+    if (out) {
+        write(out, &results, head);
+        fine = !ferror(out);
+        fine &= fclose(out) == 0;
+    }
+    fine = fine && rename(beside.bytes, path) == 0;
+    if (!fine) {
+        int number = errno;
+        unlink(beside.bytes);
+        complain(path, strerror(number));
+    }
+    text_free(&beside);
+    free(path);
+    return fine;
+}
+
+bool outputs_write(int main_pid, int status) {
+    const struct output_settings *settings = &request->outputs;
+    struct results_head head = {
+        .version = QUERN_VERSION,
+                                .tool = request->tool, .words = (const char *const *)request->argv, .status = status};
+    if (!wanted)
+        return true;
+    bool fine = write_file(settings->sarif, results_sarif, &head, main_pid);
+    fine &= write_file(settings->junit, results_junit, &head, main_pid);
+    fine &= write_file(settings->json, results_json, &head, main_pid);
+    if (settings->github)
+        results_github(stderr, &results, &head);
+    results_free(&results);
+    return fine;
+}
