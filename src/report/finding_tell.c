@@ -259,8 +259,7 @@ static void add_loss_headline(const struct loss *loss, size_t index, size_t coun
     }
     text_string(text, " bytes in ");
     add_amount(text, facts->blocks, facts->old_blocks, is_delta);
-    text_format(text, " blocks are %s in %sloss record ", words[facts->kind],
-                is_delta && !facts->old_blocks ? "new " : "");
+    text_format(text, " blocks are %s in loss record ", words[facts->kind]);
     text_commas(text, index);
     text_string(text, " of ");
     text_commas(text, count);

@@ -164,6 +164,10 @@ bool requests_describe(uint64_t address, struct request_block *block) {
     return address >= named.start && address < named.start + named.size;
 }
 
+bool requests_describe_metapool(uint64_t address, struct request_block *block) {
+    return false;
+}
+
 // ---- the script --------------------------------------------------------------------------------
 
 static bool is(const char *a, const char *b) {

@@ -142,6 +142,10 @@ static void paint_around(uint64_t start, size_t size, size_t red_zone) {
     }
 }
 
+uint32_t heap_making_stack(void) {
+    return heap_options.keep_made ? stack_here() : 0;
+}
+
 void heap_declare(uint64_t start, size_t size, size_t red_zone, bool zeroed) {
     struct declared *entry = malloc(sizeof *entry);
     if (!entry)
@@ -150,7 +154,7 @@ void heap_declare(uint64_t start, size_t size, size_t red_zone, bool zeroed) {
                                          .size = size,
                                          .state = HEAP_LIVE,
                                          .maker = HEAP_CLIENT,
-                                         .made_at = heap_options.keep_made ? stack_here() : 0,
+                                         .made_at = heap_making_stack(),
                                          .alignment = 1},
                                .red_zone = red_zone};
     declared_lock();
@@ -175,7 +179,8 @@ void heap_declare(uint64_t start, size_t size, size_t red_zone, bool zeroed) {
         shadow_make_undefined(start, size);
 }
 
-static void keep_freed(struct declared *entry, uint32_t stack) {
+// From now on it is one of the freed; it is in the tree.
+static void remember_freed(struct declared *entry, uint32_t stack) {
     entry->block.state = HEAP_FREED;
     entry->block.freed_at = stack;
     if (heap_options.freed_over_made)
@@ -184,14 +189,18 @@ static void keep_freed(struct declared *entry, uint32_t stack) {
     entry->newer = NULL;
     *(newest ? &newest->newer : &oldest) = entry;
     newest = entry;
-    live_count--;
-    frees++;
-    live_bytes -= entry->block.size;
     if (++freed_count > FREED_MOST)
         forget(oldest);
 }
 
-bool heap_undeclare(uint64_t start, size_t red_zone) {
+static void keep_freed(struct declared *entry, uint32_t stack, bool is_counted) {
+    live_count--;
+    frees += is_counted;
+    live_bytes -= entry->block.size;
+    remember_freed(entry, stack);
+}
+
+static bool undeclare(uint64_t start, size_t red_zone, bool is_counted) {
     uint32_t stack = heap_options.keep_freed ? stack_here() : 0;
     declared_lock();
     struct declared *entry = starting_at(start);
@@ -199,12 +208,20 @@ bool heap_undeclare(uint64_t start, size_t red_zone) {
     struct heap_block block = {0};
     if (is_live) {
         block = entry->block;
-        keep_freed(entry, stack);
+        keep_freed(entry, stack, is_counted);
     }
     declared_unlock();
     if (is_live)
         shadow_make_noaccess(start - red_zone, block.size + 2 * red_zone);
     return is_live;
+}
+
+bool heap_undeclare(uint64_t start, size_t red_zone) {
+    return undeclare(start, red_zone, true);
+}
+
+bool heap_undeclare_with_chunk(uint64_t start) {
+    return undeclare(start, 0, false);
 }
 
 bool heap_redeclare(uint64_t start, size_t old_size, size_t new_size, size_t red_zone) {
@@ -260,10 +277,44 @@ bool declared_find(uint64_t address, struct heap_block *block) {
     return entry;
 }
 
-void heap_count_chunk(size_t size) {
+// Whether a block that the target has declared reaches into the range.
+static bool has_live_in(uint64_t start, uint64_t end) {
+    struct declared *above;
+    const struct declared *entry = at_or_below(start, &above);
+    return (entry && entry->block.state == HEAP_LIVE &&
+            entry->block.start + entry->block.size > start) ||
+           (above && above->block.state == HEAP_LIVE && above->block.start < end);
+}
+
+void heap_chunk_freed(uint64_t start, size_t size, size_t red_zone, uint32_t made_at) {
+    uint32_t stack = heap_options.keep_freed ? stack_here() : 0;
+    struct declared *entry = malloc(sizeof *entry);
+    if (!entry)
+        return;
+    *entry = (struct declared){.block = {.start = start,
+                                         .size = size,
+                                         .maker = HEAP_CLIENT,
+                                         .made_at = made_at,
+                                         .alignment = 1},
+                               .red_zone = red_zone};
+    uint64_t end = start + (size ? size : 1);
+    declared_lock();
+    forget_freed_in(start, end);
+    bool has_room = !has_live_in(start, end);
+    if (has_room) {
+        insert(entry);
+        remember_freed(entry, stack);
+    }
+    declared_unlock();
+    if (!has_room)
+        free(entry);
+}
+
+void heap_chunk_made(uint64_t start, size_t size) {
     declared_lock();
     allocations++;
     bytes += size;
+    forget_freed_in(start, start + (size ? size : 1));
     declared_unlock();
 }
 

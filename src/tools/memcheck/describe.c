@@ -8,8 +8,10 @@
 #include "engine/tool.h"
 #include "tools/memcheck/heap.h"
 
-static bool in_named_block(struct description *d) {
-    if (!requests_describe(d->finding.address, &d->named))
+typedef bool teller(uint64_t address, struct request_block *);
+
+static bool in_named_block(struct description *d, teller *describe) {
+    if (!describe(d->finding.address, &d->named))
         return false;
     d->finding.place = PLACE_CLIENT;
     d->finding.start = d->named.start;
@@ -99,6 +101,7 @@ static bool in_mapping(struct description *d) {
 }
 
 void describe_address(struct description *d) {
-    if (!in_named_block(d) && !in_heap(d) && !in_stack(d))
+    if (!in_named_block(d, requests_describe) && !in_heap(d) &&
+        !in_named_block(d, requests_describe_metapool) && !in_stack(d))
         in_mapping(d);
 }

@@ -106,15 +106,18 @@ static void *allocate(size_t size) {
     return memory;
 }
 
-static void make_noaccess(const struct pool *pool, const struct chunk *chunk) {
+// What is carved from a metapool's chunk is described; the chunk itself is not once it has ended.
+static void end_chunk(const struct pool *pool, const struct chunk *chunk) {
     shadow_make_noaccess(chunk->node.key - pool->red_zone, chunk->size + 2 * pool->red_zone);
+    if (!(pool->flags & POOL_META))
+        heap_chunk_freed(chunk->node.key, chunk->size, pool->red_zone, chunk->made_at);
 }
 
 static void end_all_chunks(struct pool *pool) {
     for (size_t i = 0; i < pool->chunks.room; i++) {
         for (struct node *node = pool->chunks.buckets[i], *next; node; node = next) {
             next = node->next;
-            make_noaccess(pool, (struct chunk *)node);
+            end_chunk(pool, (struct chunk *)node);
             free(node);
         }
     }
@@ -150,7 +153,7 @@ void pools_destroy(uint64_t anchor) {
 
 void pools_allocate(uint64_t anchor, uint64_t start, size_t size) {
     struct chunk *chunk = allocate(sizeof *chunk);
-    *chunk = (struct chunk){.node.key = start, .size = size, .made_at = stack_here()};
+    *chunk = (struct chunk){.node.key = start, .size = size, .made_at = heap_making_stack()};
     bool zeroed = false;
     pthread_mutex_lock(&lock);
     struct pool *pool = pool_at(anchor);
@@ -165,7 +168,7 @@ void pools_allocate(uint64_t anchor, uint64_t start, size_t size) {
         error_pool(anchor);
         return;
     }
-    heap_count_chunk(size);
+    heap_chunk_made(start, size);
     if (zeroed) {
         shadow_make_defined(start, size);
     } else {
@@ -185,7 +188,7 @@ static void undeclare_inside(uint64_t start, uint64_t end) {
             if (blocks[i].start >= end)
                 return;
             if (blocks[i].maker == HEAP_CLIENT)
-                heap_undeclare(blocks[i].start, 0);
+                heap_undeclare_with_chunk(blocks[i].start);
             start = blocks[i].start + 1;
         }
     } while (found);
@@ -201,7 +204,7 @@ void pools_free(uint64_t anchor, uint64_t start) {
         auto_free = pool->flags & POOL_AUTO_FREE;
     }
     if (chunk)
-        make_noaccess(pool, chunk);
+        end_chunk(pool, chunk);
     pthread_mutex_unlock(&lock);
     if (!pool) {
         error_pool(anchor);
@@ -222,7 +225,7 @@ static bool trim_chunk(const struct pool *pool, struct chunk *chunk, uint64_t st
     if (first >= start && last <= end)
         return true;
     if (last <= start || first >= end) {
-        make_noaccess(pool, chunk);
+        end_chunk(pool, chunk);
         return false;
     }
     if (first < start)
@@ -309,19 +312,26 @@ static bool each_chunk(bool (*function)(const struct pool *, const struct chunk 
     return false;
 }
 
+struct wanted_chunk {
+    uint64_t address;
+    bool of_metapool;
+    struct pool_chunk *found;
+};
+
 static bool contains(const struct pool *pool, const struct chunk *chunk, void *argument) {
-    struct pool_chunk *found = argument;
+    const struct wanted_chunk *wanted = argument;
     uint64_t first = chunk->node.key - pool->red_zone;
-    if (found->start - first >= chunk->size + 2 * pool->red_zone)
+    if (!(pool->flags & POOL_META) == wanted->of_metapool ||
+        wanted->address - first >= chunk->size + 2 * pool->red_zone)
         return false;
-    *found = (struct pool_chunk){chunk->node.key, chunk->size, chunk->made_at};
+    *wanted->found = (struct pool_chunk){chunk->node.key, chunk->size, chunk->made_at};
     return true;
 }
 
-bool pools_find(uint64_t address, struct pool_chunk *found) {
-    found->start = address;
+bool pools_find(uint64_t address, bool of_metapool, struct pool_chunk *found) {
+    struct wanted_chunk wanted = {address, of_metapool, found};
     pthread_mutex_lock(&lock);
-    bool any = each_chunk(contains, found);
+    bool any = each_chunk(contains, &wanted);
     pthread_mutex_unlock(&lock);
     return any;
 }

@@ -29,8 +29,8 @@ struct pool_chunk {
     size_t size;
     uint32_t made_at; // a stack
 };
-// The chunk that the address is inside of, or in the red zone of.
-bool pools_find(uint64_t address, struct pool_chunk *);
+// The chunk of a metapool, or of another pool, that the address is inside of or in the red zone of.
+bool pools_find(uint64_t address, bool of_metapool, struct pool_chunk *);
 
 // While all other threads are stopped: for the leak search.
 struct leak_blocks;

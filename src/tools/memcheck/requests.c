@@ -116,6 +116,15 @@ static uint64_t discard(uint64_t number) {
     return !found;
 }
 
+static bool describe_chunk(uint64_t address, bool of_metapool, struct request_block *block) {
+    struct pool_chunk chunk;
+    if (!pools_find(address, of_metapool, &chunk))
+        return false;
+    *block = (struct request_block){
+        .start = chunk.start, .size = chunk.size, .made_at = chunk.made_at, .name = "block"};
+    return true;
+}
+
 bool requests_describe(uint64_t address, struct request_block *block) {
     bool found = false;
     pthread_mutex_lock(&lock);
@@ -125,13 +134,11 @@ bool requests_describe(uint64_t address, struct request_block *block) {
             *block = named[i].block;
     }
     pthread_mutex_unlock(&lock);
-    struct pool_chunk chunk;
-    if (!found && pools_find(address, &chunk)) {
-        found = true;
-        *block = (struct request_block){
-            .start = chunk.start, .size = chunk.size, .made_at = chunk.made_at, .name = "block"};
-    }
-    return found;
+    return found || describe_chunk(address, false, block);
+}
+
+bool requests_describe_metapool(uint64_t address, struct request_block *block) {
+    return describe_chunk(address, true, block);
 }
 
 // Cuts the range out of those that are ignored; then adds it, if it is to be.

@@ -12,7 +12,7 @@ void requests_forked(void); // in the child
 void requests_end(void);    // what was printed without an end of line is shown
 
 // What the target has said about an address, for descriptions: a block of CREATE_BLOCK, or a chunk
-// of a memory pool.
+// of a memory pool. Chunks of metapools only hold what else is known, and are asked for apart.
 struct request_block {
     uint64_t start;
     size_t size;
@@ -20,6 +20,7 @@ struct request_block {
     char name[64];    // as the target calls it
 };
 bool requests_describe(uint64_t address, struct request_block *);
+bool requests_describe_metapool(uint64_t address, struct request_block *);
 // Whether the target does not want to hear of bad accesses there.
 bool requests_ignore(uint64_t address);
 

@@ -46,6 +46,12 @@
 // case pool_exists -DWAY=51 clean
 // case pool_red_zone -DWAY=52
 // case pool_meta -DWAY=53
+// case pool_freed_in_block -DWAY=54
+// case pool_freed_used_again -DWAY=55
+// case pool_leak_in_block -DWAY=56
+// case pool_meta_counted -DWAY=57
+// case pool_freed_no_stacks -DWAY=41 --keep-stacktraces=none
+// case pool_freed_xml -DWAY=41 xml
 // case pool_xml -DWAY=42 xml
 // case roundtrip_pool -DWAY=42 roundtrip
 // case roundtrip_client_check -DWAY=6 roundtrip
@@ -272,6 +278,38 @@ __attribute__((noinline)) static void way(void)
     VALGRIND_MALLOCLIKE_BLOCK(super + 256, 50, 0, 1); // leak
     VALGRIND_MEMPOOL_FREE(&pool, super);
     super[66] = 1; // bug
+    VALGRIND_DESTROY_MEMPOOL(&pool);
+#elif WAY == 54
+    VALGRIND_CREATE_MEMPOOL(&pool, 8, 0);
+    char *block = malloc(1000); // bug
+    char *chunk = from_pool(&pool, block + 64, 40);
+    VALGRIND_MEMPOOL_FREE(&pool, chunk);
+    chunk[5] = 1; // bug
+    VALGRIND_DESTROY_MEMPOOL(&pool);
+    free(block);
+#elif WAY == 55
+    VALGRIND_CREATE_MEMPOOL(&pool, 8, 0);
+    char *chunk = from_pool(&pool, arena + 64, 40);
+    VALGRIND_MEMPOOL_FREE(&pool, chunk);
+    chunk = from_pool(&pool, arena + 80, 10);
+    chunk[-1] = 1; // bug
+    VALGRIND_MEMPOOL_FREE(&pool, chunk);
+    chunk[9] = 1; // bug
+    VALGRIND_DESTROY_MEMPOOL(&pool);
+#elif WAY == 56
+    VALGRIND_CREATE_MEMPOOL(&pool, 8, 0);
+    char *block = malloc(1000);
+    from_pool(&pool, block + 64, 40);
+    global = from_pool(&pool, block + 200, 30);
+    from_pool(&pool, block + 300, 20);
+    VALGRIND_MEMPOOL_FREE(&pool, block + 300);
+#elif WAY == 57
+    VALGRIND_CREATE_MEMPOOL_EXT(&pool, 0, 0, VALGRIND_MEMPOOL_METAPOOL);
+    char *super = from_pool(&pool, arena, 1024);
+    VALGRIND_MALLOCLIKE_BLOCK(super + 64, 50, 0, 1);
+    VALGRIND_FREELIKE_BLOCK(super + 64, 0); // bug
+    super[66] = 1; // bug
+    VALGRIND_MEMPOOL_FREE(&pool, super);
     VALGRIND_DESTROY_MEMPOOL(&pool);
 #else
     VALGRIND_CREATE_MEMPOOL(&pool, 8, 0);
