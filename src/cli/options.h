@@ -57,6 +57,7 @@ struct option {
     enum option_state state;
     bool repeats;        // values accumulate, else the last one wins
     bool local;          // not sent to the engine
+    bool dynamic;        // the program itself may change it while it runs
     const char *initial; // default; NULL when there is none
     long least;
     long most;

@@ -20,6 +20,7 @@
 #define NOT_YET           .state = OPTION_NOT_YET
 #define NO_EFFECT(reason) .state = OPTION_NO_EFFECT, .why = reason
 #define LOCAL             .local = true
+#define DYNAMIC           .dynamic = true
 #define ALL_MANY          .repeats = true
 
 #define NO_GDBSERVER   "there is no gdbserver"
@@ -91,7 +92,7 @@ const struct option option_table[] = {
 #define IN .topic = TOPIC_STACKS
     {IN, NUMBER("num-callers", "12", 1, 500), .help = "depth of the stacks shown"},
     {IN, BOOL("demangle", "yes"), LOCAL, .help = "show C++ and Rust names as in the source"},
-    {IN, BOOL("show-below-main", "no"), LOCAL, .help = "show what called main"},
+    {IN, BOOL("show-below-main", "no"), LOCAL, DYNAMIC, .help = "show what called main"},
     {IN, STRING("fullpath-after", "[TEXT]", NULL), ALL_MANY, LOCAL,
      .help = "show source paths, without what comes up to and including TEXT"},
     {IN, BOOL("read-inline-info", "yes"), LOCAL,
@@ -101,7 +102,7 @@ const struct option option_table[] = {
     {IN, BOOL("enable-debuginfod", "yes"), LOCAL,
      .help = "fetch missing debug information from the servers of $DEBUGINFOD_URLS"},
     {IN, BOOL("keep-debuginfo", "no"), LOCAL, .help = "keep the symbols of unloaded code"},
-    {IN, BOOL("sym-offsets", "no"), LOCAL, .help = "show offsets within functions"},
+    {IN, BOOL("sym-offsets", "no"), LOCAL, DYNAMIC, .help = "show offsets within functions"},
     {IN, BOOL("read-var-info", "no"), NOT_YET, .fine = "no",
      .help = "name variables in descriptions of addresses"},
     {IN, STRING("debuginfo-server", "IP:PORT", NULL), NOT_YET,
@@ -117,16 +118,16 @@ const struct option option_table[] = {
     {IN, BOOL("exit-on-first-error", "no"), .help = "stop at the first error"},
     {IN, BOOL("error-limit", "yes"),
      .help = "stop showing errors after 1,000 different ones or 10,000,000 in all"},
-    {IN, STRING("error-markers", "BEGIN,END", NULL), LOCAL, .help = "lines around every error"},
+    {IN, STRING("error-markers", "BEGIN,END", NULL), LOCAL, DYNAMIC, .help = "lines around every error"},
     {IN, CHOICE("show-error-list", "no|yes|all", "no"), LOCAL,
-     .help = "list errors and used suppressions at the end; all: suppressed errors too"},
-    {IN, FLAG("s", 's'), LOCAL, .help = "same as --show-error-list=yes"},
+     DYNAMIC, .help = "list errors and used suppressions at the end; all: suppressed errors too"},
+    {IN, FLAG("s", 's'), LOCAL, DYNAMIC, .help = "same as --show-error-list=yes"},
     {IN, STRING("suppressions", "FILE", NULL), ALL_MANY, LOCAL,
-     .help = "hide the errors this file describes"},
+     DYNAMIC, .help = "hide the errors this file describes"},
     {IN, BOOL("default-suppressions", "yes"), LOCAL,
      .help = "hide known errors of system libraries"},
     {IN, CHOICE("gen-suppressions", "no|yes|all", "no"),
-     .help = "print suppressions for errors; yes: ask for each"},
+     DYNAMIC, .help = "print suppressions for errors; yes: ask for each"},
     {IN, NUMBER("input-fd", "0", 0, 1048576), LOCAL, .help = "where answers are read from"},
     {IN, BOOL("xml", "no"), .help = "write errors as XML, with all details of leaks"},
     {IN, NUMBER("xml-fd", NULL, 0, 1048576), LOCAL, .help = "write XML to this file descriptor"},
@@ -257,22 +258,22 @@ const struct option option_table[] = {
 #undef IN
 #define IN .topic = TOPIC_MEMCHECK
     {IN, CHOICE("leak-check", "no|summary|yes|full", "summary"), .also = "heap|massif",
-     .help = "look for leaks at the end; no by default for heap and massif"},
+     DYNAMIC, .help = "look for leaks at the end; no by default for heap and massif"},
     {IN, CHOICE("leak-resolution", "low|med|high", "high"),
      .help = "how alike the stacks of merged leaks are"},
     {IN,
      SET("show-leak-kinds", "definite|indirect|possible|reachable|all|none", "definite,possible"),
-     LOCAL, .also = "heap|massif", .help = "kinds of leaks to show"},
+     LOCAL, .also = "heap|massif", DYNAMIC, .help = "kinds of leaks to show"},
     {IN,
      SET("errors-for-leak-kinds", "definite|indirect|possible|reachable|all|none",
          "definite,possible"),
-     LOCAL, .help = "kinds of leaks that are errors"},
+     LOCAL, DYNAMIC, .help = "kinds of leaks that are errors"},
     {IN,
      SET("leak-check-heuristics", "stdstring|length64|newarray|multipleinheritance|all|none",
          "all"),
-     .also = "heap|massif", .help = "interior pointers that count"},
-    {IN, BOOL("show-reachable", "no"), LOCAL, .help = "old form of --show-leak-kinds"},
-    {IN, BOOL("show-possibly-lost", "yes"), LOCAL, .help = "old form of --show-leak-kinds"},
+     .also = "heap|massif", DYNAMIC, .help = "interior pointers that count"},
+    {IN, BOOL("show-reachable", "no"), LOCAL, DYNAMIC, .help = "old form of --show-leak-kinds"},
+    {IN, BOOL("show-possibly-lost", "yes"), LOCAL, DYNAMIC, .help = "old form of --show-leak-kinds"},
     {IN, BOOL("xtree-leak", "no"), NOT_YET, .fine = "no", .help = "write leaks as a profile"},
     {IN, NAMED("xtree-leak-file", "xtleak.kcg.%p"), NOT_YET, .help = "name of that profile"},
     {IN, BOOL("undef-value-errors", "yes"), .help = "look for uninitialised values"},
@@ -283,8 +284,8 @@ const struct option option_table[] = {
     {IN,
      CHOICE("keep-stacktraces", "alloc|free|alloc-and-free|alloc-then-free|none", "alloc-and-free"),
      .help = "stacks kept for heap blocks"},
-    {IN, SIZE("freelist-vol", "20000000"), .help = "bytes of freed blocks kept back"},
-    {IN, SIZE("freelist-big-blocks", "1000000"), .help = "larger blocks are given back first"},
+    {IN, SIZE("freelist-vol", "20000000"), DYNAMIC, .help = "bytes of freed blocks kept back"},
+    {IN, SIZE("freelist-big-blocks", "1000000"), DYNAMIC, .help = "larger blocks are given back first"},
     {IN, BOOL("workaround-gcc296-bugs", "no"),
      .help = "allow accesses just below the stack pointer"},
     {IN, STRING("ignore-range-below-sp", "NUMBER-NUMBER", NULL),
@@ -292,7 +293,7 @@ const struct option option_table[] = {
     {IN, STRING("ignore-ranges", "0xA-0xB,...", NULL), .help = "addresses not to check"},
     {IN, BYTE("malloc-fill"), .help = "fill new blocks with this byte"},
     {IN, BYTE("free-fill"), .help = "fill freed blocks with this byte"},
-    {IN, BOOL("show-mismatched-frees", "yes"), .help = "report free of new'd blocks and the like"},
+    {IN, BOOL("show-mismatched-frees", "yes"), DYNAMIC, .help = "report free of new'd blocks and the like"},
     {IN, BOOL("show-realloc-size-zero", "yes"), .help = "report realloc to no bytes"},
 #undef IN
 #define IN .topic = TOPIC_MASSIF

@@ -299,7 +299,7 @@ static const char **own_words(char *const *words) {
     return list;
 }
 
-int verb_run(const struct tool *tool, const struct option_values *values, char *const *words,
+int verb_run(const struct tool *tool, struct option_values *values, char *const *words,
              char **argv) {
     int status = 0;
     char *reason = NULL;
@@ -378,6 +378,8 @@ int verb_run(const struct tool *tool, const struct option_values *values, char *
         request.symbols.keep_unmapped = true;
     }
     request.own_words = own_words(words);
+    struct run_options changes = {tool, values, &request};
+    request.changer = (struct option_changer){run_change_option, &changes};
     char *supp = find_part("default.supp", R_OK);
     char *error = run_findings(tool, values, supp, &request);
     if (error)

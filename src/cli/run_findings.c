@@ -40,6 +40,15 @@ void run_heap_leaks(const struct option_values *values, struct heap_leak_setting
             leaks->heuristics |= 1u << i;
 }
 
+static void choose_lists(const struct option_values *values, struct findings_settings *findings) {
+    findings->list = is(values, "show-error-list", "all")                                ? LIST_ALL
+                     : is(values, "show-error-list", "yes") || option_given(values, "s") ? LIST_YES
+                                                                                         : LIST_NO;
+    findings->generate = is(values, "gen-suppressions", "all")   ? GENERATE_ALL
+                         : is(values, "gen-suppressions", "yes") ? GENERATE_ASK
+                                                                 : GENERATE_NO;
+}
+
 static void choose_leaks(const struct option_values *values, struct findings_settings *findings,
                          bool xml) {
     findings->leak_check = is(values, "leak-check", "no")        ? LEAK_CHECK_NO
@@ -65,6 +74,8 @@ static void choose_leaks(const struct option_values *values, struct findings_set
 static char *choose_markers(const struct option_values *values,
                             struct findings_settings *findings) {
     const char *markers = option_text(values, "error-markers");
+    free((char *)findings->marker_begin);
+    findings->marker_begin = findings->marker_end = NULL;
     if (!markers)
         return NULL;
     const char *comma = strchr(markers, ',');
@@ -153,18 +164,63 @@ char *run_findings(const struct tool *tool, const struct option_values *values,
         .limit = option_yes(values, "error-limit"),
         .exit_on_first = option_yes(values, "exit-on-first-error"),
         .error_status = (int)option_number(values, "error-exitcode"),
-        .list = is(values, "show-error-list", "all")                                ? LIST_ALL
-                : is(values, "show-error-list", "yes") || option_given(values, "s") ? LIST_YES
-                                                                                    : LIST_NO,
-        .generate = is(values, "gen-suppressions", "all")   ? GENERATE_ALL
-                    : is(values, "gen-suppressions", "yes") ? GENERATE_ASK
-                                                            : GENERATE_NO,
         .input_fd = (int)option_number(values, "input-fd"),
     };
+    choose_lists(values, findings);
     choose_leaks(values, findings, request->xml.wanted);
     error = choose_outputs(values, &request->outputs);
     if (error)
         return error;
     error = choose_markers(values, findings);
     return error ? error : read_suppressions(values, default_file, findings->suppressions);
+}
+
+// ---- changes while the target runs -------------------------------------------------------------
+
+static const struct option *option_of(const char *word) {
+    if (word[0] != '-' || !word[1])
+        return NULL;
+    if (word[1] != '-')
+        return word[2] ? NULL : option_find_letter(word[1]);
+    return option_find(word + 2, strcspn(word + 2, "="));
+}
+
+// Brings the settings in line with the values; NULL, or why not.
+static char *settle(const struct run_options *run, const struct option *option) {
+    struct supervisor_request *request = run->request;
+    choose_lists(run->values, &request->findings);
+    choose_leaks(run->values, &request->findings, request->xml.wanted);
+    request->stacks.show_below_main = option_yes(run->values, "show-below-main");
+    request->stacks.symbol_offsets = option_yes(run->values, "sym-offsets");
+    if (strcmp(option->name, "suppressions") == 0)
+        return suppressions_read(request->findings.suppressions,
+                                 option_text(run->values, "suppressions"));
+    return choose_markers(run->values, &request->findings);
+}
+
+char *run_change_option(void *run_options, const char *word) {
+    const struct run_options *run = run_options;
+    const struct option *option = option_of(word);
+    struct text said = {0};
+    if (!option || !option_serves(option, run->tool)) {
+        text_format(&said, "Ignoring dynamic change to unrecognised option %s", word);
+        return text_take(&said);
+    }
+    // Who is asked about suppressions waits from the start.
+    if (!option->dynamic || strcmp(word, "--gen-suppressions=yes") == 0) {
+        text_format(&said, "Cannot change --%s option dynamically", option->name);
+        return text_take(&said);
+    }
+    char *error = options_apply(run->values, run->tool, word, SOURCE_COMMAND_LINE, NULL);
+    if (!error)
+        error = settle(run, option);
+    bool whole = option->type == OPTION_FLAG || (option->type == OPTION_CHOICE && !option->local);
+    if (error)
+        text_format(&said, "Ignoring dynamic change to %s: %s", word, error);
+    else if (whole)
+        text_format(&said, "Handling new value %s for option %s", word, word);
+    else
+        text_format(&said, "Handling new value %s for option --%s", word, option->name);
+    free(error);
+    return text_take(&said);
 }

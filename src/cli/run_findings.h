@@ -13,4 +13,12 @@ char *run_findings(const struct tool *tool, const struct option_values *values,
 // The settings of a search for leaks in a target that runs natively.
 void run_heap_leaks(const struct option_values *values, struct heap_leak_settings *leaks);
 
+// Changes an option of a run that goes on: an option_changer of the supervisor.
+struct run_options {
+    const struct tool *tool;
+    struct option_values *values;
+    struct supervisor_request *request;
+};
+char *run_change_option(void *run_options, const char *word);
+
 #endif

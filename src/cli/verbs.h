@@ -9,7 +9,7 @@
 
 // Runs `argv` (the target's words) with these values.
 // `words` are the options as typed, for the record.
-int verb_run(const struct tool *tool, const struct option_values *values, char *const *words,
+int verb_run(const struct tool *tool, struct option_values *values, char *const *words,
              char **argv);
 // The verbs that read files: the first word of a command line chooses one. Help, manual and
 // completion derive from this table. A program of such a name is run by its path or after --.

@@ -325,6 +325,7 @@ enum { TOOL_EXIT_FUNCTIONS = 4 }; // at most
 struct tool {
     const char *name;
     size_t thread_size;                // of the thread's state
+    size_t register_size; // of that, what is about registers; it comes first
     bool shadows;                      // wants shadow memory
     bool plain_hooks; // functions that replace others leave vector registers alone: called faster
     const struct tool_symbol *symbols; // ended by a NULL name

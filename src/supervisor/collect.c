@@ -205,6 +205,9 @@ static void take_message(struct loop *loop, const struct wire_message *message) 
     case WIRE_DEBUG:
         show_text(process, message);
         break;
+    case WIRE_OPTION:
+        findings_change_option(process, message->text->text);
+        break;
     case WIRE_PRINT:
         if (!process->muted)
             present_print(loop->request, loop->symbols, process->pid, message->print);

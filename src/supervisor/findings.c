@@ -418,6 +418,16 @@ void findings_take(const struct followed *process, const struct wire_message *me
     }
 }
 
+void findings_change_option(const struct followed *process, const char *word) {
+    const struct option_changer *changer = &findings.request->changer;
+    if (!FINDINGS_SETTINGS->wanted || !changer->change)
+        return;
+    char *said = changer->change(changer->context, word);
+    if (!process->muted && log_shows(0))
+        log_print(process->pid, LOG_USER, said);
+    free(said);
+}
+
 void findings_finish(const struct followed *process) {
     if (!FINDINGS_SETTINGS->wanted)
         return;

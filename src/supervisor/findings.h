@@ -20,6 +20,8 @@ void findings_begin(int pid);
 void findings_fork(int parent, int child);
 // The mappings of a process have changed.
 void findings_mapped(int pid);
+// The process wants an option to be changed (WIRE_OPTION).
+void findings_change_option(const struct followed *process, const char *word);
 // A message of types WIRE_LEDGER to WIRE_FINDINGS_END.
 void findings_take(const struct followed *process, const struct wire_message *message);
 // The process has ended; its mappings are still known. Shows the summary.

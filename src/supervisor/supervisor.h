@@ -114,6 +114,13 @@ struct output_settings {
     struct baseline *baseline; // what is known already; NULL: nothing
 };
 
+// An option that the target wants to be changed while it runs, for this process and all others: what
+// there is to say about it, to be freed.
+struct option_changer {
+    char *(*change)(void *context, const char *word);
+    void *context;
+};
+
 struct supervisor_request {
     const char *tool;
     const char *tool_help;      // what the banner says of it
@@ -132,6 +139,7 @@ struct supervisor_request {
     struct findings_settings findings;
     struct xml_settings xml;
     struct output_settings outputs;
+    struct option_changer changer;
     const char *const *own_words; // the command line before the program; NULL at the end
     long duration;              // seconds after which the target is stopped; 0: never
     bool silent_after_fork;     // mute a forked child until it execs

@@ -18,13 +18,14 @@
 //   6  wire_heap.h: regions, samples, names of threads
 //   7  WIRE_HEAP_ENDING; wire_heap.h: what the recorder itself has mapped, whose heap it is
 //   8  wire_heap.h: instructions and stacks, marks, questions, chunks
+//   9  WIRE_OPTION
 #ifndef QUERN_WIRE_WIRE_H
 #define QUERN_WIRE_WIRE_H
 
 #include <stdint.h>
 
 #define WIRE_MAGIC       0x4e525551u // "QURN" in memory
-#define WIRE_VERSION     8
+#define WIRE_VERSION     9
 #define WIRE_MESSAGE_MAX 65536 // header and payload together
 
 enum wire_type {
@@ -47,6 +48,7 @@ enum wire_type {
     WIRE_FINDINGS_END = 17, // struct wire_findings_end
     WIRE_DUMP = 18, // struct wire_text: counts are to be written (level 0) or set to nought (1); text: why
     WIRE_HEAP_ENDING = 19, // no payload; a recorded process ends, once `answered` is set in its area
+    WIRE_OPTION = 20, // struct wire_text: an option that the program itself changes, as it is typed
 };
 
 struct wire_header {

@@ -78,6 +78,7 @@ static bool payload_sound(enum wire_type type, const void *payload, size_t size)
     case WIRE_FINDINGS_END:
         return size == sizeof(struct wire_findings_end);
     case WIRE_DUMP:
+    case WIRE_OPTION:
     case WIRE_NOTICE:
     case WIRE_DEBUG:
         return ends_with_string(payload, size, sizeof(struct wire_text));

@@ -302,12 +302,13 @@ static void run_unredirected(void) {
         follow_exit(enter());
 }
 
-void run_task(void) {
+#define NOWHERE (1ul << 63) // no pc is that
+
+void run_until(uint64_t end) {
     struct link *link = NULL;
     bool indirect = false;
     uint32_t epoch = 0;
-    task_become_busy();
-    for (;;) {
+    while (self->pc != end) {
         if (self->pending) {
             handle_pending();
             link = NULL;
@@ -361,4 +362,10 @@ void run_task(void) {
             break;
         }
     }
+}
+
+void run_task(void) {
+    task_become_busy();
+    run_until(NOWHERE);
+    __builtin_unreachable();
 }

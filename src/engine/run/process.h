@@ -22,6 +22,12 @@ extern struct process {
 // The dispatcher: runs the calling thread's task until the thread ends.
 __attribute__((noreturn)) void run_task(void);
 
+// The same until the next instruction would be the one at pc.
+void run_until(uint64_t pc);
+// call.c: calls a function of the target with the thread's number and at most three arguments.
+// Nothing else changes but memory. 0 also when there is no room on its stack.
+uint64_t call_target(uint64_t function, const uint64_t *arguments, unsigned count);
+
 // Tells the supervisor that the process is ended by a signal, and where.
 void process_fatal_signal(int number, const siginfo_t *);
 // Ends the process as exit_group does.

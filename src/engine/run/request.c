@@ -4,11 +4,18 @@
 #include "engine/run/process.h"
 #include "engine/task.h"
 
-enum request_code { REQUEST_RUNNING_ON = 0x1001, REQUEST_DISCARD_TRANSLATIONS = 0x1002 };
+enum request_code {
+    REQUEST_RUNNING_ON = 0x1001,
+    REQUEST_DISCARD_TRANSLATIONS = 0x1002,
+    REQUEST_CALL0 = 0x1101, // function(thread)
+    REQUEST_CALL3 = 0x1104, // function(thread, a, b, c)
+};
 enum { KIND_SIZE = 3 };
 
 static uint64_t answer(const uint64_t words[6], uint64_t otherwise) {
     uint64_t result;
+    if (words[0] >= REQUEST_CALL0 && words[0] <= REQUEST_CALL3)
+        return call_target(words[1], words + 2, words[0] - REQUEST_CALL0);
     if (tool->request && tool->request(words, &result))
         return result;
     switch (words[0]) {

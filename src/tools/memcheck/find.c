@@ -57,6 +57,18 @@ void heap_start(void) {
     add_symbols(count, string_symbols);
 }
 
+void heap_change_option(const char *name, const char *value) {
+    char *end;
+    unsigned long number = strtoul(value, &end, 10);
+    bool is_number = *value && !*end;
+    if (strcmp(name, "freelist-vol") == 0 && is_number)
+        heap_options.freed_volume = number;
+    else if (strcmp(name, "freelist-big-blocks") == 0 && is_number)
+        heap_options.large = number;
+    else if (strcmp(name, "show-mismatched-frees") == 0)
+        heap_options.mismatches = strcmp(value, "no") != 0;
+}
+
 void heap_forking(void) {
     segments_lock();
     declared_lock();

@@ -24,7 +24,8 @@ struct heap_block {
     size_t alignment;
 };
 
-void heap_start(void);     // reads options
+void heap_start(void);                                        // reads options
+void heap_change_option(const char *name, const char *value); // while the program runs
 void heap_forking(void);   // before a fork: other threads' changes are complete
 void heap_fork_made(void); // in the parent, also when it failed
 void heap_forked(void);    // in the child

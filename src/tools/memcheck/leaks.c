@@ -33,13 +33,26 @@ static unsigned heuristics_in(const char *list) {
     return set;
 }
 
+void leaks_change_option(const char *name, const char *value) {
+    const char *xml = tool_option("xml");
+    bool is_xml = xml && strcmp(xml, "yes") == 0;
+    if (strcmp(name, "leak-check-heuristics") == 0)
+        heuristics = heuristics_in(value);
+    else if (strcmp(name, "leak-check") != 0 || is_xml)
+        return;
+    else if (strcmp(value, "no") == 0)
+        at_end = CHECK_NONE;
+    else if (strcmp(value, "summary") == 0)
+        at_end = CHECK_SUMMARY;
+    else if (strcmp(value, "full") == 0 || strcmp(value, "yes") == 0)
+        at_end = CHECK_FULL;
+}
+
 void leaks_start(void) {
     const char *check = tool_option("leak-check");
     const char *xml = tool_option("xml");
-    if (check && strcmp(check, "no") == 0)
-        at_end = CHECK_NONE;
-    else if (check && (strcmp(check, "full") == 0 || strcmp(check, "yes") == 0))
-        at_end = CHECK_FULL;
+    if (check)
+        leaks_change_option("leak-check", check);
     if (xml && strcmp(xml, "yes") == 0)
         at_end = CHECK_FULL;
     heuristics = heuristics_in(tool_option("leak-check-heuristics"));

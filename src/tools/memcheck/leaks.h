@@ -8,9 +8,10 @@
 enum leak_mode { LEAKS_SUMMARY, LEAKS_FULL };
 enum leak_delta { LEAKS_ALL, LEAKS_INCREASED, LEAKS_CHANGED, LEAKS_NEW };
 
-void leaks_start(void);                            // reads options
-void leaks_check_at_end(void);                     // what --leak-check asks for
-void leaks_check(enum leak_mode, enum leak_delta); // a client request
+void leaks_start(void);                                        // reads options
+void leaks_change_option(const char *name, const char *value); // while the program runs
+void leaks_check_at_end(void);                                 // what --leak-check asks for
+void leaks_check(enum leak_mode, enum leak_delta);             // a client request
 
 struct leak_totals {
     uint64_t bytes[5], blocks[5]; // definite, indirect, possible, reachable, suppressed

@@ -109,6 +109,7 @@ static const struct tool_exit_function exit_functions[] = {
 const struct tool tool_memcheck = {
     .name = "memcheck",
     .thread_size = sizeof(struct memcheck_thread),
+    .register_size = sizeof(struct shadow_registers),
     .shadows = true,
     .plain_hooks = true,
     .symbols = heap_symbols,

@@ -14,13 +14,10 @@
 #include "tools/memcheck/shadow.h"
 #include "tools/memcheck/stacks.h"
 #include "tools/memcheck/track.h"
+#include "wire/wire.h"
 
 enum request {
     REPLACES_MALLOC = 0x1003,
-    CLIENT_CALL0 = 0x1101,
-    CLIENT_CALL1 = 0x1102,
-    CLIENT_CALL2 = 0x1103,
-    CLIENT_CALL3 = 0x1104,
     COUNT_ERRORS = 0x1201,
     MONITOR_COMMAND = 0x1202,
     CHANGE_OPTION = 0x1203,
@@ -306,12 +303,22 @@ static uint64_t monitor_command(uint64_t address) {
     return 1;
 }
 
-static uint64_t refuse_call(void) {
-    static bool said;
-    if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
-        tool_say("a function that the program wants to have called outside of it (CLIENT_CALL) is "
-                 "not called; the result is 0");
-    return 0;
+// ---- options that the target changes -----------------------------------------------------------
+
+// The supervisor says what becomes of it; the value may be for both sides.
+static void change_option(uint64_t address) {
+    char word[256] = "";
+    struct wire_text header = {0};
+    for (size_t i = 0; i + 1 < sizeof word; i++)
+        if (tool_read(&word[i], address + i, 1) || !word[i])
+            break;
+    tool_send(WIRE_OPTION, &header, sizeof header, word, strlen(word) + 1);
+    char *value = strchr(word, '=');
+    if (!value || strncmp(word, "--", 2) != 0)
+        return;
+    *value++ = 0;
+    leaks_change_option(word + 2, value);
+    heap_change_option(word + 2, value);
 }
 
 // ---- the requests ------------------------------------------------------------------------------
@@ -418,12 +425,6 @@ static bool answer_others(const uint64_t w[6], uint64_t *result) {
     case REPLACES_MALLOC:
         *result = 1;
         return true;
-    case CLIENT_CALL0:
-    case CLIENT_CALL1:
-    case CLIENT_CALL2:
-    case CLIENT_CALL3:
-        *result = refuse_call();
-        return true;
     case COUNT_ERRORS:
         *result = errors_counted();
         return true;
@@ -442,6 +443,8 @@ static bool answer_others(const uint64_t w[6], uint64_t *result) {
         *result = register_stack();
         return true;
     case CHANGE_OPTION:
+        change_option(w[1]);
+        return true;
     case STACK_DEREGISTER:
     case STACK_CHANGE: // switches of stacks are noticed as they happen
         return true;

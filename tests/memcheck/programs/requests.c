@@ -27,11 +27,15 @@
 // case request_count_leaks -DWAY=26
 // case request_running -DWAY=27 clean
 // case request_call -DWAY=28 clean
+// case request_calls -DWAY=31 clean
+// case request_calls_optimised -DWAY=31 -O2 clean
 // case request_ignored_range -DWAY=29 clean
 // case request_origins -DWAY=2 --track-origins=yes
 // case request_check_origins -DWAY=6 --track-origins=yes
 // case request_check_xml -DWAY=6 xml
 // case request_option_change -DWAY=30
+// case request_option_changes -DWAY=32 unmarked
+// case request_option_change_late -DWAY=33
 // case pool_after -DWAY=40
 // case pool_freed -DWAY=41
 // case pool_not_created -DWAY=42
@@ -73,6 +77,25 @@ __attribute__((noinline)) static void *lose(size_t size)
 __attribute__((noinline)) static long add(long number, long value)
 {
     return value + 1;
+}
+
+static long thread_of(long number)
+{
+    return number;
+}
+
+static long product(long number, long first, long second)
+{
+    return first * second;
+}
+
+// Spoils the registers that a function may spoil.
+static long spoil(long number, long first, long second, long third)
+{
+    __asm__ volatile("movq $-1, %%r8; movq %%r8, %%r9; movq %%r8, %%r10; movq %%r8, %%r11\n\t"
+                     "movq %%r8, %%xmm0; movq %%r8, %%xmm7; movq %%r8, %%xmm15"
+                     ::: "r8", "r9", "r10", "r11", "xmm0", "xmm7", "xmm15");
+    return first + second + third;
 }
 
 __attribute__((noinline)) static char *from_pool(void *pool, char *place, size_t size)
@@ -258,6 +281,30 @@ __attribute__((noinline)) static void way(void)
     lose(10); // leak
     VALGRIND_CLO_CHANGE("--show-leak-kinds=definite");
     global = lose(20);
+#elif WAY == 31
+    double half = 0.5;
+    long sum = 0;
+    for (long i = 0; i < 3; i++) {
+        long one = VALGRIND_NON_SIMD_CALL0(thread_of);
+        long two = VALGRIND_NON_SIMD_CALL1(add, i);
+        long three = VALGRIND_NON_SIMD_CALL2(product, i, 7);
+        long four = VALGRIND_NON_SIMD_CALL3(spoil, i, 10, 100);
+        sum += 3 * i;
+        half *= 3;
+        printf("%ld %ld %ld %ld %ld %g\n", one, two, three, four, sum, half);
+    }
+#elif WAY == 32
+    lose(10); // leak
+    VALGRIND_CLO_CHANGE("--num-callers=3");
+    VALGRIND_CLO_CHANGE("--nonsense=yes");
+    VALGRIND_CLO_CHANGE("--leak-check=no");
+#elif WAY == 33
+    char *block = lose(10); // leak
+    block[10] = 1; // bug
+    VALGRIND_CLO_CHANGE("--error-markers=begin,end");
+    block[11] = 1; // bug
+    VALGRIND_CLO_CHANGE("--leak-check-heuristics=none");
+    VALGRIND_CLO_CHANGE("--errors-for-leak-kinds=none");
 #elif WAY >= 40
     VALGRIND_MAKE_MEM_NOACCESS(arena, sizeof(arena));
 #if WAY == 42
