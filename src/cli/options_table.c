@@ -109,8 +109,8 @@ const struct option option_table[] = {
      .help = "ask a valgrind-di-server for debug information"},
     {IN, BOOL("allow-mismatched-debuginfo", "no"), NOT_YET, .fine = "no",
      .help = "use debug files that do not match"},
-    {IN, NUMBER("merge-recursive-frames", "0", 0, 500), NOT_YET, .fine = "0",
-     .help = "collapse cycles of so many frames"},
+    {IN, NUMBER("merge-recursive-frames", "0", 0, 500),
+     .help = "show recursion through at most so many functions once"},
 #undef IN
 #define IN .topic = TOPIC_ERRORS
     {IN, NUMBER("error-exitcode", "0", 0, 255),

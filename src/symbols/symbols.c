@@ -165,12 +165,50 @@ static void resolve(struct image *image, void *context) {
     }
 }
 
+/* bss may lie behind the last mapping of its file. */
+static struct mapping *data_mapping(struct process *process, uint64_t address) {
+    struct mapping *mapping = process_mapping(process, address);
+    return mapping ? mapping : process_mapping_below(process, address);
+}
+
+enum { PAGE = 4096 };
+
+/* Data is not told of as a mapping of its own; it comes from the file as far as whole pages do. */
+static void find_in_file(struct image *image, void *context) {
+    struct question *question = context;
+    if (!process_bias(question->process, question->mapping, image))
+        return;
+    uint64_t vaddr = question->address - question->mapping->bias;
+    for (size_t i = 0; i < image->segment_count; i++) {
+        const struct image_segment *segment = &image->segments[i];
+        uint64_t end = segment->vaddr + segment->file_size;
+        if (segment->file_size && vaddr >= (segment->vaddr & ~(PAGE - 1ul)) &&
+            vaddr < ((end + PAGE - 1) & ~(PAGE - 1ul)))
+            question->found = true;
+    }
+}
+
+/* The file of a module whose data, but not whose code, is at the address. */
+static size_t resolve_object(struct symbols *symbols, struct process *process, uint64_t address,
+                             struct symbol_frame *frame) {
+    struct mapping *mapping = process ? data_mapping(process, address) : NULL;
+    struct question question = {
+        .symbols = symbols, .process = process, .mapping = mapping, .address = address};
+    if (!mapping || !files_use(symbols->files, mapping->file, find_in_file, &question) ||
+        !question.found)
+        return 0;
+    *frame = (struct symbol_frame){.object = mapping->file->path};
+    return 1;
+}
+
 size_t symbols_resolve(struct symbols *symbols, pid_t pid, uint64_t address, bool return_address,
                        struct symbol_frame *frames, size_t max) {
     struct process *process = processes_find(symbols->processes, pid);
     address -= return_address;
     struct mapping *mapping = process ? process_mapping(process, address) : NULL;
-    if (!mapping || !max)
+    if (!mapping && max)
+        return resolve_object(symbols, process, address, frames);
+    if (!max)
         return 0;
     const char *object = mapping->file->path;
     frames[0] = (struct symbol_frame){.object = object};
@@ -215,12 +253,6 @@ static void resolve_data(struct image *image, void *context) {
     question->found = true;
 }
 
-/* bss may lie behind the last mapping of its file. */
-static struct mapping *data_mapping(struct process *process, uint64_t address) {
-    struct mapping *mapping = process_mapping(process, address);
-    return mapping ? mapping : process_mapping_below(process, address);
-}
-
 bool symbols_resolve_data(struct symbols *symbols, pid_t pid, uint64_t address,
                           struct symbol_data *data) {
     struct process *process = processes_find(symbols->processes, pid);
@@ -251,7 +283,7 @@ const char *symbols_section(struct symbols *symbols, pid_t pid, uint64_t address
         .symbols = symbols, .process = process, .mapping = mapping, .address = address};
     *object = mapping->file->path;
     return files_use(symbols->files, mapping->file, find_section, &question) ? question.section
-                                                                            : NULL;
+                                                                             : NULL;
 }
 
 const char *symbols_keep(struct symbols *symbols, const char *text) {

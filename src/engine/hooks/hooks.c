@@ -31,6 +31,7 @@ void hooks_init(void) {
     tool = tools_find(name ? name : "none");
     if (!tool)
         fatal("the engine has no tool '%s'", name);
+    stack_merged_frames = (unsigned)wire_option_number("merge-recursive-frames", 0);
     if (tool->shadows)
         shadow_area_init();
     checks_init();

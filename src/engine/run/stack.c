@@ -13,6 +13,8 @@
 
 enum { RED_ZONE = 128 };
 
+unsigned stack_merged_frames;
+
 static struct unwind_space space;
 static bool is_open;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // taken inside the space lock
@@ -112,7 +114,7 @@ static bool is_on_own_stack(struct walk *walk) {
 
 size_t stack_of_task_quickly(uint64_t *pcs, size_t max) {
     struct walk walk;
-    if (!__atomic_load_n(&is_open, __ATOMIC_ACQUIRE) || !self->unwinder || !is_on_own_stack(&walk))
+    if (stack_merged_frames || !__atomic_load_n(&is_open, __ATOMIC_ACQUIRE) || !self->unwinder || !is_on_own_stack(&walk))
         return 0;
     walk.pcs = pcs;
     walk.max = max;
@@ -171,9 +173,34 @@ size_t stack_frames_to(uint64_t address, struct tool_stack_frame *frames, size_t
     return 0;
 }
 
+// A pc that was met a few frames before, and what lies between, is recursion: it is shown once.
+static size_t merge(const uint64_t *pcs, size_t count) {
+    for (size_t back = 1; back <= stack_merged_frames && back < count; back++)
+        if (pcs[count - 1] == pcs[count - 1 - back])
+            return count - back;
+    return count;
+}
+
+// Goes on as far as it takes until there are as many frames as are wanted.
+static size_t walk_merging(uint64_t *pcs, size_t max) {
+    struct unwind_memory memory = {.read = read_word};
+    struct unwind_frame frame = {.exact = true};
+    size_t count = 0;
+    read_registers(&frame.registers);
+    while (count < max) {
+        pcs[count] = frame.registers.value[UNWIND_PC];
+        count = merge(pcs, count + 1);
+        if (unwind_step(&space, &frame, &memory) != UNWIND_END_COUNT)
+            break;
+    }
+    return count;
+}
+
 size_t stack_of_task(uint64_t *pcs, size_t max) {
     if (!open_space())
         return 0;
+    if (stack_merged_frames)
+        return walk_merging(pcs, max);
     if (!self->unwinder) {
         void *memory = mmap(NULL, sizeof *self->unwinder, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

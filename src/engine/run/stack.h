@@ -13,6 +13,7 @@ struct mapped_code;
 // Walks the calling thread's stack from its saved registers. Writes at most max pcs, innermost
 // first, and returns how many. Not while the space lock is held for writing.
 size_t stack_of_task(uint64_t *pcs, size_t max);
+extern unsigned stack_merged_frames; // --merge-recursive-frames
 // The same with general registers only, where all that is needed has been looked up before; else 0.
 size_t stack_of_task_quickly(uint64_t *pcs, size_t max);
 
