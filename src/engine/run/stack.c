@@ -114,7 +114,8 @@ static bool is_on_own_stack(struct walk *walk) {
 
 size_t stack_of_task_quickly(uint64_t *pcs, size_t max) {
     struct walk walk;
-    if (stack_merged_frames || !__atomic_load_n(&is_open, __ATOMIC_ACQUIRE) || !self->unwinder || !is_on_own_stack(&walk))
+    if (stack_merged_frames || !__atomic_load_n(&is_open, __ATOMIC_ACQUIRE) || !self->unwinder ||
+        !is_on_own_stack(&walk))
         return 0;
     walk.pcs = pcs;
     walk.max = max;
