@@ -382,7 +382,8 @@ const struct option option_table[] = {
     {IN, BOOL("instr-at-start", "yes"), .help = "instrument from the start"},
 #undef IN
 #define IN .topic = TOPIC_DHAT
-    {IN, CHOICE("mode", "heap|copy|ad-hoc", "heap"), .help = "what to record"},
+    {IN, CHOICE("mode", "heap|copy|ad-hoc|native", "heap"),
+     .help = "what to record; native: blocks and lifetimes at native speed, no accesses"},
     {IN, NAMED("dhat-out-file", "dhat.out.%p"), .help = "output file"},
 #undef IN
 #define IN .topic = TOPIC_FLAME, LOCAL

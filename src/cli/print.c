@@ -18,7 +18,7 @@ struct request {
     const char *path;
     struct massif_print_options massif;
     struct heap_text_options heap;
-    enum view { SUMMARY, TOP_DOWN, BOTTOM_UP, LIBRARIES, THREADS, GROWTH, VIEWS } view;
+    enum view { SUMMARY, TOP_DOWN, BOTTOM_UP, LIBRARIES, THREADS, GROWTH, LIFETIMES, VIEWS } view;
     struct heap_view_options views;
     struct heap_filter filter;
     bool is_filtered;
@@ -35,6 +35,7 @@ static const struct {
     [LIBRARIES] = {"libraries", "sums by program and library"},
     [THREADS] = {"threads", "sums by thread"},
     [GROWTH] = {"growth", "stacks that keep growing after the warm-up"},
+    [LIFETIMES] = {"lifetimes", "how long blocks live, and where short-lived ones come from"},
 };
 
 static int fail(const char *path, const char *reason) {
@@ -182,7 +183,7 @@ static char *print_growth(const struct request *request, int fd, const struct he
 }
 
 static char *print_view(const struct request *request, int fd, const struct heap_file *file,
-                        const struct heap_threads *threads) {
+                        const struct heap_threads *threads, const struct lifetimes *lifetimes) {
     switch (request->view) {
     case TOP_DOWN:
         heap_view_top_down(stdout, file, &request->views);
@@ -196,6 +197,9 @@ static char *print_view(const struct request *request, int fd, const struct heap
     case THREADS:
         heap_view_threads(stdout, file, threads, &request->views);
         break;
+    case LIFETIMES:
+        heap_view_lifetimes(stdout, file, lifetimes, &request->views);
+        break;
     case GROWTH:
         return print_growth(request, fd, file);
     default:
@@ -207,19 +211,25 @@ static char *print_view(const struct request *request, int fd, const struct heap
 static int print_recording(struct request *request, int fd) {
     struct heap_file file;
     struct heap_threads threads = {0};
+    struct lifetimes lifetimes = {.brief = HEAP_VIEW_BRIEF};
     struct heap_sink sink;
-    heap_threads_sink(&threads, &sink);
-    char *problem = read_part(request, fd, &file, request->view == THREADS ? &sink : NULL);
+    if (request->view == LIFETIMES)
+        lifetimes_sink(&lifetimes, &sink);
+    else
+        heap_threads_sink(&threads, &sink);
+    bool is_needed = request->view == THREADS || request->view == LIFETIMES;
+    char *problem = read_part(request, fd, &file, is_needed ? &sink : NULL);
     if (!problem && request->massif.peak_only) {
         char digits[32];
         printf("Peak memory usage: %s bytes\n",
                heap_text_number(digits, file.summary.total.peak_bytes));
     } else if (!problem) {
         print_heads(&file.info, request->is_filtered);
-        problem = print_view(request, fd, &file, &threads);
+        problem = print_view(request, fd, &file, &threads, &lifetimes);
     }
     int status = problem ? fail(request->path, problem) : 0;
     heap_threads_free(&threads);
+    lifetimes_free(&lifetimes);
     heap_file_free(&file);
     free(problem);
     close(fd);

@@ -43,9 +43,11 @@ static char *find_part(const char *name, int mode) {
     return NULL;
 }
 
-static enum heap_tool heap_tool_of(const struct tool *tool) {
+static enum heap_tool heap_tool_of(const struct tool *tool, const struct option_values *values) {
     if (strcmp(tool->name, "massif") == 0)
         return HEAP_TOOL_MASSIF;
+    if (tool->topic == TOPIC_DHAT && strcmp(option_text(values, "mode"), "native") == 0)
+        return HEAP_TOOL_DHAT;
     return strcmp(tool->name, "heap") == 0 ? HEAP_TOOL_RECORD : HEAP_TOOL_NONE;
 }
 
@@ -103,7 +105,7 @@ static char **engine_options(const struct tool *tool, const struct option_values
     // XML has all details of leaks. The first of several values is the one that holds.
     if (tool->topic == TOPIC_MEMCHECK && option_yes(values, "xml"))
         lines[(*count)++] = base_copy("leak-check=full");
-    if (heap_tool_of(tool) && !option_given(values, "leak-check"))
+    if (heap_tool_of(tool, values) && !option_given(values, "leak-check"))
         lines[(*count)++] = base_copy("leak-check=no");
     for (size_t i = 0; i < option_count; i++) {
         const struct option *option = &option_table[i];
@@ -121,10 +123,12 @@ static char **engine_options(const struct tool *tool, const struct option_values
     text_format(&line, "verbosity=%d", verbosity);
     lines = base_reallocate(lines, (*count + 2) * sizeof *lines);
     lines[(*count)++] = text_take(&line);
-    if (heap_tool_of(tool)) {
+    if (heap_tool_of(tool, values)) {
         // Frames below main, and alloc functions, are taken off later.
-        long depth = heap_tool_of(tool) == HEAP_TOOL_MASSIF ? option_number(values, "depth") + 40
-                                                            : option_number(values, "heap-depth");
+        enum heap_tool heap_tool = heap_tool_of(tool, values);
+        long depth = heap_tool == HEAP_TOOL_MASSIF ? option_number(values, "depth") + 40
+                     : heap_tool == HEAP_TOOL_DHAT ? option_number(values, "num-callers") + 40
+                                                   : option_number(values, "heap-depth");
         text_format(&line, "recorder-depth=%ld", depth < 250 ? depth : 250);
         lines[(*count)++] = text_take(&line);
     }
@@ -231,6 +235,9 @@ static void choose_heap(const struct tool *tool, const struct option_values *val
     struct heap_settings *heap = &request->heap;
     if (heap->tool == HEAP_TOOL_MASSIF) {
         choose_massif(tool, values, request);
+    } else if (heap->tool == HEAP_TOOL_DHAT) {
+        heap->out_file = option_text(values, "dhat-out-file");
+        heap->names.depth = (size_t)option_number(values, "num-callers");
     } else {
         heap->out_file = option_text(values, "heap-out-file");
         heap->top = (size_t)option_number(values, "top");
@@ -309,7 +316,7 @@ int verb_run(const struct tool *tool, struct option_values *values, char *const 
         free(reason);
         return status;
     }
-    enum heap_tool heap_tool = heap_tool_of(tool);
+    enum heap_tool heap_tool = heap_tool_of(tool, values);
     bool flame = strcmp(tool->name, "flame") == 0;
     const char *unserved = flame ? unserved_option(values) : NULL;
     if (unserved) {
@@ -324,6 +331,12 @@ int verb_run(const struct tool *tool, struct option_values *values, char *const 
         return 1;
     }
     const char *translated = engine_reason(heap_tool, values, program);
+    if (translated && heap_tool == HEAP_TOOL_DHAT) {
+        fprintf(stderr, "quern: --mode=native is for dynamically linked programs; --mode=heap "
+                        "serves all\n");
+        free(program);
+        return 1;
+    }
     if (translated && option_given(values, "leak-check") &&
         strcmp(option_text(values, "leak-check"), "no") != 0) {
         fprintf(stderr,
@@ -373,7 +386,7 @@ int verb_run(const struct tool *tool, struct option_values *values, char *const 
         choose_flame(values, &request.flame);
     if (counts)
         choose_counts(tool, values, &request);
-    if (tool->topic == TOPIC_DHAT) {
+    if (tool->topic == TOPIC_DHAT && !heap_tool) {
         request.dhat.file = option_text(values, "dhat-out-file");
         request.symbols.keep_unmapped = true;
     }

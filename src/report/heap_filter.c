@@ -151,6 +151,14 @@ static void on_sample(void *context, const struct heap_sample *sample) {
             pass->sinks[i].sample(TO, sample);
 }
 
+static void on_left(void *context, const struct heap_block *block, uint64_t time) {
+    struct pass *pass = context;
+    uint64_t end = time < pass->filter->to ? time : pass->filter->to;
+    for (size_t i = 0; i < pass->count; i++)
+        if (pass->sinks[i].left && !(block->marks & LEFT_OUT) && block->time < pass->filter->to)
+            pass->sinks[i].left(TO, block, end);
+}
+
 static void on_end(void *context, uint64_t time) {
     struct pass *pass = context;
     uint64_t end = time < pass->filter->to ? time : pass->filter->to;
@@ -196,6 +204,7 @@ char *heap_filter_read(int fd, struct heap_file *file, const struct heap_filter 
                                  .region = on_region,
                                  .sample = on_sample,
                                  .corrected = on_corrected,
+                                 .left = on_left,
                                  .end = on_end};
         for (size_t i = 0; i < count; i++)
             behind[i + 1] = sinks[i];

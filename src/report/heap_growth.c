@@ -122,28 +122,6 @@ static int by_slope(const void *left, const void *right) {
     return a->stack < b->stack ? -1 : a->stack > b->stack;
 }
 
-struct labels {
-    FILE *out;
-    size_t count, most;
-};
-
-static void write_frame(void *context, const struct heap_place *place,
-                        const struct symbol_frame *frame) {
-    struct labels *labels = context;
-    if (labels->count++ >= labels->most)
-        return;
-    char *label = heap_file_label(frame);
-    fprintf(labels->out, "   %s ", labels->count == 1 ? "at" : "by");
-    stack_text_escaped(labels->out, label);
-    if (frame->file && frame->line) {
-        fputs(" (", labels->out);
-        stack_text_escaped(labels->out, heap_file_base(frame->file));
-        fprintf(labels->out, ":%u)", frame->line);
-    }
-    fputc('\n', labels->out);
-    free(label);
-}
-
 void heap_view_growth(FILE *out, struct heap_growth *growth,
                       const struct heap_view_options *options) {
     struct line *lines = base_allocate((growth->tracked_count + 1) * sizeof *lines);
@@ -163,8 +141,7 @@ void heap_view_growth(FILE *out, struct heap_growth *growth,
                 heap_text_number(slope, (uint64_t)llround(lines[i].slope)),
                 heap_text_number(first, lines[i].first), heap_text_number(last, lines[i].last),
                 100 * lines[i].fit);
-        struct labels labels = {out, 0, options->callers};
-        rows_frames(growth->file, lines[i].stack, write_frame, &labels);
+        rows_stack(out, growth->file, lines[i].stack, options->callers);
     }
     if (count > options->top)
         fprintf(out, "and %zu more\n", count - options->top);

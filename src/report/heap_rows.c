@@ -136,3 +136,32 @@ void rows_collapsed(FILE *out, const struct heap_export *export) {
         fprintf(out, "%s %llu\n", lines[i].folded, (unsigned long long)lines[i].value);
     rows_lines_free(lines, count);
 }
+
+// ---- stacks as text ----
+
+struct stack_lines {
+    FILE *out;
+    size_t count, most;
+};
+
+static void write_line(void *context, const struct heap_place *place,
+                       const struct symbol_frame *frame) {
+    struct stack_lines *lines = context;
+    if (lines->count++ >= lines->most)
+        return;
+    char *label = heap_file_label(frame);
+    fprintf(lines->out, "   %s ", lines->count == 1 ? "at" : "by");
+    stack_text_escaped(lines->out, label);
+    if (frame->file && frame->line) {
+        fputs(" (", lines->out);
+        stack_text_escaped(lines->out, heap_file_base(frame->file));
+        fprintf(lines->out, ":%u)", frame->line);
+    }
+    fputc('\n', lines->out);
+    free(label);
+}
+
+void rows_stack(FILE *out, const struct heap_file *file, uint32_t stack, size_t callers) {
+    struct stack_lines lines = {out, 0, callers};
+    rows_frames(file, stack, write_line, &lines);
+}

@@ -1,4 +1,4 @@
-// A recording from different sides: as trees of calls, by library, by thread, by growth.
+// A recording from different sides: as trees of calls, by library, by thread, by growth, by lifetimes.
 //
 // Words:
 //   top-down    a tree from main inwards: what each function and all it calls hold
@@ -9,6 +9,7 @@
 #ifndef QUERN_REPORT_HEAP_VIEWS_H
 #define QUERN_REPORT_HEAP_VIEWS_H
 
+#include "profile/lifetimes.h"
 #include "report/heap_export.h"
 
 struct heap_view_options {
@@ -44,5 +45,11 @@ void heap_growth_free(struct heap_growth *growth);
 void heap_growth_sink(struct heap_growth *growth, struct heap_sink *sink);
 void heap_view_growth(FILE *out, struct heap_growth *growth,
                       const struct heap_view_options *options);
+
+// How long blocks live. `lifetimes` is of all of the file.
+#define HEAP_VIEW_BRIEF 1000000 // nanoseconds: as exact as recordings are
+void heap_view_lifetimes(FILE *out, const struct heap_file *file,
+                         const struct lifetimes *lifetimes,
+                         const struct heap_view_options *options);
 
 #endif

@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/template.h"
 #include "base/text.h"
+#include "report/dhat_native.h"
 #include "report/heap_text.h"
 #include "report/massif_out.h"
 #include "supervisor/heap_parts.h"
@@ -138,6 +139,62 @@ char *heap_write_massif(struct heap_process *process, unsigned number) {
     if (fclose(file) != 0 || failed)
         log_complain("cannot write '%s': %s", path, strerror(errno));
     return path;
+}
+
+// ---- dhat ----
+
+static void start_dhat(struct heap_process *process) {
+    struct heap_sink sink;
+    process->lifetimes = base_allocate(sizeof *process->lifetimes);
+    *process->lifetimes = (struct lifetimes){.is_dhat = true, .brief = DHAT_NATIVE_BRIEF * 1000};
+    heap_source_add(process->source, &(struct heap_sink){.context = process, .stack = on_stack});
+    lifetimes_sink(process->lifetimes, &sink);
+    heap_source_add(process->source, &sink);
+}
+
+static void tell_left(void *context, uint64_t address, const struct heap_block *block) {
+    struct lifetimes *lifetimes = context;
+    lifetimes_left(lifetimes, block, lifetimes->time);
+}
+
+static void say_dhat_sums(const struct heap_process *process, const char *path) {
+    const struct lifetimes_site *total = &process->lifetimes->total;
+    const struct {
+        const char *what;
+        uint64_t bytes, blocks;
+    } lines[] = {{"\nTotal:    ", total->bytes, total->blocks},
+                 {"At t-gmax:", total->peak_bytes, total->peak},
+                 {"At t-end: ", total->live_bytes, total->live}};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        char bytes[32], blocks[32];
+        log_format(process->pid, LOG_USER, "%s %s bytes in %s blocks", lines[i].what,
+                   heap_text_number(bytes, lines[i].bytes),
+                   heap_text_number(blocks, lines[i].blocks));
+    }
+    log_format(process->pid, LOG_USER,
+               "\nTo view the resulting profile, run\n  quern print %s\n"
+               "or open it in Valgrind's dh_view.html",
+               path);
+}
+
+static void report_dhat(struct heap_process *process) {
+    heap_source_blocks(process->source, tell_left, process->lifetimes);
+    char *path;
+    int fd = open_out_file(process->pid, 0, &path);
+    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (file) {
+        struct text command = {0};
+        present_command(&command, (const char *const *)request->argv);
+        dhat_native(file, process->lifetimes, &process->stacks, process->names, command.bytes,
+                    process->pid);
+        text_free(&command);
+        bool failed = ferror(file);
+        if (fclose(file) != 0 || failed)
+            log_complain("cannot write '%s': %s", path, strerror(errno));
+    }
+    if (file && log_shows(0))
+        say_dhat_sums(process, path);
+    free(path);
 }
 
 // ---- recordings ----
@@ -294,14 +351,16 @@ void heap_attach(int pid, int fd, uint64_t size) {
     }
     main_seen |= pid == main_pid;
     struct heap_process *process = base_allocate(sizeof *process);
-    *process = (struct heap_process){
-        .pid = pid, .source = source, .stat = -1, .attached = monotonic()};
+    *process =
+        (struct heap_process){.pid = pid, .source = source, .stat = -1, .attached = monotonic()};
     // A translated process has the engine's memory as well as its own.
     if (!request->engine)
         process->stat = open_stat(pid);
     process->names = heap_names_new(symbols, pid, &heap_settings()->names);
     if (heap_settings()->tool == HEAP_TOOL_MASSIF)
         start_massif(process);
+    else if (heap_settings()->tool == HEAP_TOOL_DHAT)
+        start_dhat(process);
     else
         start_recording(process);
     processes = base_reallocate(processes, (process_count + 1) * sizeof *processes);
@@ -394,6 +453,9 @@ static void free_process(struct heap_process *process) {
     if (process->stat >= 0)
         close(process->stat);
     free(process->path);
+    if (process->lifetimes)
+        lifetimes_free(process->lifetimes);
+    free(process->lifetimes);
     summary_free(&process->summary);
     heap_names_free(process->names);
     stacks_free(&process->stacks);
@@ -412,6 +474,8 @@ void heap_finish(int pid) {
     say_what_was_seen(process);
     if (process->massif)
         free(heap_write_massif(process, 0));
+    else if (process->lifetimes)
+        report_dhat(process);
     else
         report_recording(process);
     for (size_t i = 0; i < process_count; i++) {

@@ -32,7 +32,7 @@ struct sums {
 };
 
 static const struct stacks *stacks_of(const struct heap_process *process) {
-    return process->massif ? &process->stacks : &process->summary.stacks;
+    return process->massif || process->lifetimes ? &process->stacks : &process->summary.stacks;
 }
 
 // ---- searching ---------------------------------------------------------------------------------
@@ -232,6 +232,10 @@ static void show(struct heap_process *process, const struct leak_graph *graph, s
 bool heap_search_leaks(struct heap_process *process, bool is_ending, struct text *sums) {
     struct freeze freeze;
     struct leak_graph *graph = NULL;
+    if (!heap_settings()->recorder) {
+        text_string(sums, "the program runs translated; leaks are searched for natively only");
+        return false;
+    }
     bool is_frozen = freeze_begin(&freeze, process->pid);
     int error = errno;
     if (is_frozen) {

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/text.h"
+#include "profile/lifetimes.h"
 #include "profile/massif.h"
 #include "profile/recording.h"
 #include "profile/stacks.h"
@@ -18,11 +19,12 @@
 struct heap_process {
     int pid;
     struct heap_source *source;
-    struct stacks stacks; // of tool massif; the summary has those of tool heap
+    struct stacks stacks; // of tools massif and dhat; the summary has those of tool heap
     struct heap_names *names;
     struct massif *massif;           // of tool massif
     struct recording_writer *writer; // of tool heap, as is the summary
     struct summary summary;
+    struct lifetimes *lifetimes; // of tool dhat
     char *path;                     // of the recording
     int stat;                       // /proc/PID/stat, open; -1: not
     uint64_t attached, next_sample; // nanoseconds, of CLOCK_MONOTONIC

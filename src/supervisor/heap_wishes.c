@@ -17,6 +17,8 @@ static void tell_status(const struct heap_process *process, struct text *answer)
     text_format(answer, "\nprocess %d: ", process->pid);
     if (process->massif) {
         add_number(answer, massif_bytes(process->massif), " bytes in ");
+    } else if (process->lifetimes) {
+        add_number(answer, process->lifetimes->total.live_bytes, " bytes in ");
     } else {
         add_number(answer, process->summary.total.live_bytes, " bytes in ");
     }
@@ -62,7 +64,7 @@ bool heap_wish(const char *wish, struct text *answer) {
     if (!heap_settings()->tool)
         return false;
     bool status = strcmp(wish, "status") == 0;
-    bool snapshot = strcmp(wish, "snapshot") == 0;
+    bool snapshot = strcmp(wish, "snapshot") == 0 && heap_settings()->tool != HEAP_TOOL_DHAT;
     if (strcmp(wish, "leaks") == 0 && !heap_settings()->recorder)
         text_string(answer, "leaks are not searched for in a program that runs translated");
     if (strcmp(wish, "leaks") == 0)
@@ -73,7 +75,9 @@ bool heap_wish(const char *wish, struct text *answer) {
     text_string(answer, "ok");
     if (status)
         text_format(answer, " tool %s, processes %zu",
-                    heap_settings()->tool == HEAP_TOOL_MASSIF ? "massif" : "heap",
+                    heap_settings()->tool == HEAP_TOOL_MASSIF ? "massif"
+                    : heap_settings()->tool == HEAP_TOOL_DHAT ? "dhat"
+                                                              : "heap",
                     heap_process_count());
     for (size_t i = 0; i < heap_process_count(); i++) {
         if (status)

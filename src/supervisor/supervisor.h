@@ -30,7 +30,7 @@ struct log_settings {
     bool time_stamp;
 };
 
-enum heap_tool { HEAP_TOOL_NONE, HEAP_TOOL_MASSIF, HEAP_TOOL_RECORD };
+enum heap_tool { HEAP_TOOL_NONE, HEAP_TOOL_MASSIF, HEAP_TOOL_RECORD, HEAP_TOOL_DHAT };
 
 enum leak_check { LEAK_CHECK_NO, LEAK_CHECK_SUMMARY, LEAK_CHECK_FULL };
 
