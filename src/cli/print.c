@@ -64,7 +64,7 @@ static bool take_option(struct request *request, const char *word) {
         request->massif.width = (unsigned)number;
     else if (take_number(word, "--y=", 4, 1000, &number))
         request->massif.height = (unsigned)number;
-    else if (take_number(word, "--top=", 0, 1000, &number))
+    else if (take_number(word, "--top=", 0, 1000000, &number))
         request->heap.top = request->views.top = (size_t)number;
     else if (take_number(word, "--num-callers=", 1, 500, &number))
         request->heap.callers = request->views.callers = (size_t)number;

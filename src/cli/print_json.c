@@ -18,6 +18,8 @@ static const struct {
     {"timeline", "timeline", "0", "the heap over time, of a recording or a massif.out"},
     {"sites", "sites", "0", "the same by the stacks that hold most, of a recording"},
     {"histograms", "histograms", "0", "sizes and lifetimes of blocks, of a recording"},
+    {"findings", "findings", "0", "errors and leaks with their stacks, of memcheck's XML"},
+    {"costs", "costs", "0", "functions with calls, of a callgrind.out"},
 };
 #define VIEWS (sizeof views / sizeof *views)
 

@@ -24,7 +24,7 @@ struct request {
 static int usage(FILE *out, int status) {
     fputs("usage: quern view [options] FILE...\n\n"
           "Shows files in a browser: recordings of --tool=heap, massif.out, callgrind.out,\n"
-          "cachegrind.out, collapsed stacks; Quern's or Valgrind's. The page is\n"
+          "cachegrind.out, memcheck's XML, collapsed stacks; Quern's or Valgrind's. The page is\n"
           "served on loopback only, at an address that nobody can guess, until Ctrl+C.\n\n"
           "  --port=NUMBER  listen there [any free port]\n"
           "  --no-browser   only print the address\n",

@@ -31,5 +31,7 @@ void heap_query_sink(struct heap_query *query, struct heap_sink *sink);
 char *heap_query_fill(struct heap_query *query, const struct heap_file *file);
 // Runs the statement. NULL, or what is wrong, to be freed; rows before that are written.
 char *heap_query_write(struct heap_query *query, FILE *out, enum heap_query_style style);
+// The statement is given up after so many seconds.
+void heap_query_limit(struct heap_query *query, unsigned seconds);
 
 #endif

@@ -12,6 +12,9 @@ static const struct {
     {"functions", answer_functions}, {"libraries", answer_libraries},
     {"threads", answer_threads},     {"timeline", answer_timeline},
     {"sites", answer_sites},         {"histograms", answer_histograms},
+    {"findings", answer_findings},   {"costs", answer_costs},
+    {"calls", answer_calls},         {"source", answer_source},
+    {"query", answer_query},
 };
 
 const char *ask_value(const struct ask *ask, const char *name) {
@@ -64,6 +67,7 @@ static void add_views(const struct document *document, struct json *json) {
     json_open(json, '[');
     if (document->format->tree && document->metric_count) {
         json_string(json, "flame");
+        json_string(json, "map");
         json_string(json, "tree");
         json_string(json, "functions");
         json_string(json, "libraries");

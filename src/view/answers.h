@@ -39,6 +39,13 @@ char *answer_tree(struct document *document, const struct ask *ask, struct json 
 char *answer_children(struct document *document, const struct ask *ask, struct json *json);
 char *answer_match(struct document *document, const struct ask *ask, struct json *json);
 // answers_table.c
+struct answer_row {
+    const char *name, *group;
+    uint64_t self, total;
+};
+// Sums by function; of costs they are exact, which those of a tree are not. To be freed.
+struct answer_row *answer_rows(const struct document *document, unsigned metric,
+                               const struct calltree *tree, size_t *count);
 char *answer_functions(struct document *document, const struct ask *ask, struct json *json);
 char *answer_libraries(struct document *document, const struct ask *ask, struct json *json);
 char *answer_threads(struct document *document, const struct ask *ask, struct json *json);
@@ -46,5 +53,16 @@ char *answer_threads(struct document *document, const struct ask *ask, struct js
 char *answer_timeline(struct document *document, const struct ask *ask, struct json *json);
 char *answer_sites(struct document *document, const struct ask *ask, struct json *json);
 char *answer_histograms(struct document *document, const struct ask *ask, struct json *json);
+// answers_findings.c
+char *answer_findings(struct document *document, const struct ask *ask, struct json *json);
+// answers_costs.c
+char *answer_costs(struct document *document, const struct ask *ask, struct json *json);
+char *answer_calls(struct document *document, const struct ask *ask, struct json *json);
+// The functions that cost most with what they call, at most so many.
+size_t answer_heaviest(struct document *document, const char *metric, uint32_t *functions,
+                       size_t most);
+char *answer_source(struct document *document, const struct ask *ask, struct json *json);
+// answers_query.c
+char *answer_query(struct document *document, const struct ask *ask, struct json *json);
 
 #endif

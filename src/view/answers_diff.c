@@ -10,6 +10,8 @@
 #define ROWS       1000
 
 struct diff {
+    const struct document *documents[2];
+    unsigned metrics[2];
     const struct calltree *before, *after;
     struct json *json;
     uint64_t least;
@@ -19,30 +21,19 @@ struct diff {
 // ---- functions ----
 
 struct change {
-    const struct calltree_function *before, *after; // either may be NULL
+    const struct answer_row *before, *after; // either may be NULL
 };
 
-static int by_name(const void *left, const void *right) {
-    const struct calltree_function *a = *(const struct calltree_function *const *)left;
-    const struct calltree_function *b = *(const struct calltree_function *const *)right;
+static int by_row(const struct answer_row *a, const struct answer_row *b) {
     int order = strcmp(a->name, b->name);
     return order ? order : strcmp(a->group, b->group);
 }
 
-static const struct calltree_function **sorted(const struct calltree *tree) {
-    const struct calltree_function **list =
-        base_allocate((tree->function_count + 1) * sizeof *list);
-    for (size_t i = 0; i < tree->function_count; i++)
-        list[i] = &tree->functions[i];
-    qsort(list, tree->function_count, sizeof *list, by_name);
-    return list;
-}
-
-static uint64_t own(const struct calltree_function *function) {
+static uint64_t own(const struct answer_row *function) {
     return function ? function->self : 0;
 }
 
-static uint64_t with_callees(const struct calltree_function *function) {
+static uint64_t with_callees(const struct answer_row *function) {
     return function ? function->total : 0;
 }
 
@@ -56,36 +47,26 @@ static int by_change(const void *left, const void *right) {
     return first < second ? 1 : first > second ? -1 : 0;
 }
 
-static size_t join(const struct calltree *before, const struct calltree *after,
-                   struct change *changes) {
-    const struct calltree_function **left = sorted(before), **right = sorted(after);
+// Both are sorted.
+static size_t join(const struct answer_row *before, size_t before_count,
+                   const struct answer_row *after, size_t after_count, struct change *changes) {
     size_t i = 0, j = 0, count = 0;
-    while (i < before->function_count || j < after->function_count) {
-        int order = i == before->function_count  ? 1
-                    : j == after->function_count ? -1
-                                                 : by_name(&left[i], &right[j]);
+    while (i < before_count || j < after_count) {
+        int order = i == before_count ? 1 : j == after_count ? -1 : by_row(&before[i], &after[j]);
         changes[count++] =
-            (struct change){order <= 0 ? left[i] : NULL, order >= 0 ? right[j] : NULL};
+            (struct change){order <= 0 ? &before[i] : NULL, order >= 0 ? &after[j] : NULL};
         i += order <= 0;
         j += order >= 0;
     }
-    free(left);
-    free(right);
     return count;
 }
 
-static void add_functions(const struct diff *diff) {
-    struct json *json = diff->json;
-    size_t room = diff->before->function_count + diff->after->function_count + 1;
-    struct change *changes = base_allocate(room * sizeof *changes);
-    size_t count = join(diff->before, diff->after, changes);
-    qsort(changes, count, sizeof *changes, by_change);
+static void add_changes(struct json *json, const struct change *changes, size_t count) {
     json_number_at(json, "count", count);
     json_name(json, "functions");
     json_open(json, '[');
     for (size_t i = 0; i < count && i < ROWS; i++) {
-        const struct calltree_function *known =
-            changes[i].after ? changes[i].after : changes[i].before;
+        const struct answer_row *known = changes[i].after ? changes[i].after : changes[i].before;
         json_open(json, '{');
         json_string_at(json, "name", known->name);
         json_string_at(json, "library", known->group);
@@ -96,7 +77,21 @@ static void add_functions(const struct diff *diff) {
         json_close(json, '}');
     }
     json_close(json, ']');
+}
+
+static void add_functions(const struct diff *diff) {
+    size_t before_count, after_count;
+    struct answer_row *before =
+        answer_rows(diff->documents[0], diff->metrics[0], diff->before, &before_count);
+    struct answer_row *after =
+        answer_rows(diff->documents[1], diff->metrics[1], diff->after, &after_count);
+    struct change *changes = base_allocate((before_count + after_count + 1) * sizeof *changes);
+    size_t count = join(before, before_count, after, after_count, changes);
+    qsort(changes, count, sizeof *changes, by_change);
+    add_changes(diff->json, changes, count);
     free(changes);
+    free(before);
+    free(after);
 }
 
 // ---- the tree of both ----
@@ -132,7 +127,8 @@ static void add_node(struct diff *diff, const struct calltree_node *before,
         if (left && right) {
             const struct calltree_function *a = function_of(diff->before, left);
             const struct calltree_function *b = function_of(diff->after, right);
-            int order = by_name(&a, &b);
+            int order = strcmp(a->name, b->name);
+            order = order ? order : strcmp(a->group, b->group);
             left = order <= 0 ? left : NULL;
             right = order >= 0 ? right : NULL;
         }
@@ -147,7 +143,7 @@ char *answer_diff(struct document *before, struct document *after, const struct 
                   struct json *json) {
     if (before->problem || after->problem)
         return base_copy(before->problem ? before->problem : after->problem);
-    struct diff diff = {.json = json};
+    struct diff diff = {.documents = {before, after}, .json = json};
     unsigned metric;
     char *problem = answer_choose(before, ask, &metric, &diff.before);
     if (problem)
@@ -159,12 +155,14 @@ char *answer_diff(struct document *before, struct document *after, const struct 
     diff.before = document_tree(before, metric, shape);
     if (!diff.after)
         return base_copy("the other file has no such metric");
+    diff.metrics[0] = metric;
+    diff.metrics[1] = (unsigned)same;
     diff.least = larger(&diff.before->root, &diff.after->root) / WIDTH + 1;
     json_open(json, '{');
     json_string_at(json, "metric", shown->name);
     json_string_at(json, "unit", shown->unit);
-    json_number_at(json, "before", diff.before->root.total);
-    json_number_at(json, "after", diff.after->root.total);
+    json_number_at(json, "before", shown->total);
+    json_number_at(json, "after", after->metrics[same].total);
     add_functions(&diff);
     json_name(json, "nodes");
     json_open(json, '[');

@@ -12,15 +12,10 @@
 #define ROWS      500
 #define ROWS_MOST 20000
 
-struct row {
-    const char *name, *group;
-    uint64_t self, total;
-};
-
 enum order { BY_SELF, BY_TOTAL, BY_NAME };
 
 static int compare(const void *left, const void *right, void *context) {
-    const struct row *a = left, *b = right;
+    const struct answer_row *a = left, *b = right;
     enum order order = *(enum order *)context;
     uint64_t first = order == BY_SELF ? a->self : a->total;
     uint64_t second = order == BY_SELF ? b->self : b->total;
@@ -37,7 +32,7 @@ static enum order order_of(const struct ask *ask) {
     return sort && strcmp(sort, "total") == 0 ? BY_TOTAL : BY_SELF;
 }
 
-static size_t keep_matching(struct row *rows, size_t count, const char *search) {
+static size_t keep_matching(struct answer_row *rows, size_t count, const char *search) {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
         if (!search || !*search || strcasestr(rows[i].name, search) ||
@@ -47,7 +42,7 @@ static size_t keep_matching(struct row *rows, size_t count, const char *search) 
 }
 
 static void write_rows(const struct document *document, const struct ask *ask, unsigned metric,
-                       struct row *rows, size_t count, uint64_t total, struct json *json) {
+                       struct answer_row *rows, size_t count, uint64_t total, struct json *json) {
     enum order order = order_of(ask);
     uint64_t offset = ask_number(ask, "offset", 0, UINT32_MAX);
     uint64_t most = ask_number(ask, "count", ROWS, ROWS_MOST);
@@ -73,21 +68,72 @@ static void write_rows(const struct document *document, const struct ask *ask, u
     json_close(json, '}');
 }
 
+// ---- functions ----
+
+static int by_place(const void *left, const void *right) {
+    const struct answer_row *a = left, *b = right;
+    int order = strcmp(a->name, b->name);
+    return order ? order : strcmp(a->group, b->group);
+}
+
+// Functions of one name and library are one, as they are in trees.
+static size_t merge(struct answer_row *rows, size_t count) {
+    size_t kept = 0;
+    qsort(rows, count, sizeof *rows, by_place);
+    for (size_t i = 0; i < count; i++) {
+        if (kept && by_place(&rows[kept - 1], &rows[i]) == 0) {
+            rows[kept - 1].self += rows[i].self;
+            rows[kept - 1].total += rows[i].total;
+        } else {
+            rows[kept++] = rows[i];
+        }
+    }
+    return kept;
+}
+
+static size_t rows_of_costs(const struct document *document, unsigned metric,
+                            struct answer_row *rows) {
+    const struct cost_profile *profile = document->costs;
+    size_t count = 0;
+    for (size_t i = 0; i < profile->function_count; i++) {
+        const struct cost_function *function = &profile->functions[i];
+        uint64_t own = cost_values(profile, function->own)[metric];
+        uint64_t inclusive = document->inclusive[i * profile->event_count + metric];
+        if (own || inclusive)
+            rows[count++] = (struct answer_row){function->name, heap_file_base(function->object),
+                                                own, inclusive};
+    }
+    return merge(rows, count);
+}
+
+struct answer_row *answer_rows(const struct document *document, unsigned metric,
+                               const struct calltree *tree, size_t *count) {
+    size_t room = document->costs ? document->costs->function_count : tree->function_count;
+    struct answer_row *rows = base_allocate((room + 1) * sizeof *rows);
+    *count = 0;
+    if (document->costs) {
+        *count = rows_of_costs(document, metric, rows);
+        return rows;
+    }
+    for (size_t i = 0; i < tree->function_count; i++) {
+        const struct calltree_function *function = &tree->functions[i];
+        if (function->self || function->total)
+            rows[(*count)++] = (struct answer_row){function->name, function->group, function->self,
+                                                   function->total};
+    }
+    qsort(rows, *count, sizeof *rows, by_place);
+    return rows;
+}
+
 char *answer_functions(struct document *document, const struct ask *ask, struct json *json) {
     unsigned metric;
     const struct calltree *tree;
     char *problem = answer_choose(document, ask, &metric, &tree);
     if (problem)
         return problem;
-    struct row *rows = base_allocate((tree->function_count + 1) * sizeof *rows);
-    size_t count = 0;
-    for (size_t i = 0; i < tree->function_count; i++) {
-        const struct calltree_function *function = &tree->functions[i];
-        if (function->self || function->total)
-            rows[count++] =
-                (struct row){function->name, function->group, function->self, function->total};
-    }
-    write_rows(document, ask, metric, rows, count, tree->root.total, json);
+    size_t count;
+    struct answer_row *rows = answer_rows(document, metric, tree, &count);
+    write_rows(document, ask, metric, rows, count, document->metrics[metric].total, json);
     free(rows);
     return NULL;
 }
@@ -95,7 +141,7 @@ char *answer_functions(struct document *document, const struct ask *ask, struct 
 // ---- libraries ----
 
 struct libraries {
-    struct row *rows;
+    struct answer_row *rows;
     uint32_t *library_of; // by function
     uint32_t *active;     // by library: how often it is on the path in hand
     size_t count;
@@ -117,7 +163,7 @@ static void find_libraries(struct libraries *libraries, const struct calltree *t
         const char *group = tree->functions[order[i]].group;
         if (!i || strcmp(group, tree->functions[order[i - 1]].group) != 0)
             libraries->rows[libraries->count++] =
-                (struct row){.name = *group ? group : "[unknown]", .group = ""};
+                (struct answer_row){.name = *group ? group : "[unknown]", .group = ""};
         libraries->library_of[order[i]] = (uint32_t)libraries->count - 1;
     }
     free(order);

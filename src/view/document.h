@@ -99,7 +99,7 @@ struct heap_details *document_details(struct document *document);
 
 // The formats, one file each.
 extern const struct document_format document_recording, document_massif, document_callgrind,
-    document_cachegrind, document_folded;
+    document_cachegrind, document_folded, document_findings;
 
 void document_fact(struct json *json, const char *label, uint64_t value, const char *unit);
 void document_fact_text(struct json *json, const char *label, const char *value);

@@ -84,6 +84,9 @@ static void add_facts(struct document *document, struct json *json) {
             document_fact_text(json, "cache", profile->caches[i]);
 }
 
+static const char *const call_views[] = {"calls", "source", NULL};
+static const char *const line_views[] = {"source", NULL};
+
 const struct document_format document_callgrind = {
     .name = "callgrind",
     .help = "a callgrind.out",
@@ -92,6 +95,7 @@ const struct document_format document_callgrind = {
     .free = free_costs,
     .tree = tree_of,
     .facts = add_facts,
+    .views = call_views,
 };
 
 const struct document_format document_cachegrind = {
@@ -102,4 +106,5 @@ const struct document_format document_cachegrind = {
     .free = free_costs,
     .tree = tree_of,
     .facts = add_facts,
+    .views = line_views,
 };

@@ -20,6 +20,8 @@ const char html_served[] =
          "<link rel=\"icon\" href=\"data:,\">\n"
          "<script src=\"page.js\" defer></script>\n</head>\n" BODY "</body>\n</html>\n";
 
+#define CALLS 150 // functions whose callers and callees are in the file
+
 // ---- the questions ----
 
 struct parameters {
@@ -74,14 +76,36 @@ static void add_tables(struct document *document, const char *metric, struct jso
     }
 }
 
+// The functions that cost most, each with its callers and callees.
+static void add_costs(struct document *document, const char *metric, struct json *json) {
+    struct parameters all = {{"metric", "count"}, {metric, "2000"}, 2};
+    struct text key = {0};
+    text_format(&key, "costs?metric=%s", metric);
+    add(document, "costs", key.bytes, &all, json);
+    text_free(&key);
+    uint32_t heaviest[CALLS];
+    size_t count = answer_heaviest(document, metric, heaviest, CALLS);
+    for (size_t i = 0; i < count; i++) {
+        char number[16];
+        snprintf(number, sizeof number, "%u", heaviest[i]);
+        struct parameters one = {{"metric", "function"}, {metric, number}, 2};
+        text_format(&key, "calls?function=%s&metric=%s", number, metric);
+        add(document, "calls", key.bytes, &one, json);
+        text_free(&key);
+    }
+}
+
 static void add_answers(struct document *document, struct json *json) {
-    static const char *const plain[] = {"overview", "timeline", "sites", "histograms", "threads"};
+    static const char *const plain[] = {"overview",   "timeline", "sites",
+                                        "histograms", "threads",  "findings"};
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         add(document, plain[i], plain[i], &(struct parameters){.count = 0}, json);
     for (unsigned i = 0; i < document->metric_count; i++) {
         add_trees(document, document->metrics[i].name, json);
         add_tables(document, document->metrics[i].name, json);
     }
+    if (document->costs && document->metric_count)
+        add_costs(document, document->metrics[0].name, json);
 }
 
 // ---- the file ----

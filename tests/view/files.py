@@ -34,6 +34,13 @@ def make(folder, quern):
     run('callgrind.ours', [quern, '--tool=callgrind'], '--callgrind-out-file')
     run('callgrind.peer', [*valgrind, '--tool=callgrind'], '--callgrind-out-file')
     run('cachegrind.peer', [*valgrind, '--tool=cachegrind'], '--cachegrind-out-file')
+    checked = ['--leak-check=full', '--xml=yes']
+    run('memcheck.ours', [quern, *checked], '--xml-file', 'errors')
+    run('memcheck.peer', [*valgrind, *checked, '--gen-suppressions=all'], '--xml-file', 'errors')
+    with open(files['memcheck.peer'], 'rb') as whole:
+        damage(files, folder, 'memcheck.cut', whole.read().split(b'</error>')[0] + b'</error><err')
+    damage(files, folder, 'memcheck.damaged', b'<?xml version="1.0"?>\n<!DOCTYPE x [<!ENTITY a "b">]>\n'
+           b'<valgrindoutput>&a;</valgrindoutput>\n')
     files['collapsed'] = os.path.join(folder, 'collapsed')
     subprocess.run([quern, 'export', files['heap.quern'], '--as=collapsed', '-o',
                     files['collapsed']], check=True)

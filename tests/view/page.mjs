@@ -65,12 +65,12 @@ class Tester {
     await this.page.waitForFunction(() => !document.querySelector('.waiting, .loading'), null, { timeout: 20000 });
   }
 
-  async accessible(what) {
+  async accessible(what, rules = null) {
     // The page's policy lets no script in but its own: axe is evaluated by the debugger.
     const session = await this.context.newCDPSession(this.page);
     await session.send('Runtime.evaluate', { expression: axe });
     const { result } = await session.send('Runtime.evaluate', {
-      expression: `axe.run(document, { resultTypes: ['violations'] }).then((found) => JSON.stringify(
+      expression: `axe.run(document, ${JSON.stringify({ resultTypes: ['violations'], ...(rules ? { runOnly: rules } : {}) })}).then((found) => JSON.stringify(
         found.violations.filter((one) => one.impact === 'serious' || one.impact === 'critical')
           .map((one) => one.id + ': ' + one.nodes.slice(0, 3).map((node) => node.html + ' ' + node.failureSummary).join(' | '))))`,
       awaitPromise: true, returnByValue: true,

@@ -6,22 +6,24 @@ import { pathToFileURL } from 'node:url';
 
 const hostile = '<img src=x onerror=alert(1)>';
 
-// Every view of a file, at 1280 px and on a phone, light and dark.
+// Every view of a file: at 1280 px in light and dark, and on a phone. With pictures, on a dark phone,
+// too.
 async function everyView(t, name, views, more = {}) {
-  for (const [size, viewport] of [['wide', { width: 1280, height: 900 }], ['phone', { width: 390, height: 844 }]]) {
-    for (const colorScheme of ['light', 'dark']) {
-      await t.open({ viewport, colorScheme });
-      for (const view of views) {
-        const what = `${name}-${view}-${size}-${colorScheme}`;
-        await t.show(name, view, more[view] || {});
-        await t.shot(what);
-        await t.fits(what);
-        // The same elements in other sizes and colours: contrast is what differs.
-        if (size === 'wide') await t.accessible(what);
-      }
-      await t.context.close();
-      t.page = null;
+  const wide = { width: 1280, height: 900 }, phone = { width: 390, height: 844 };
+  const looks = [['wide', wide, 'light'], ['wide', wide, 'dark'], ['phone', phone, 'light']];
+  if (t.settings.shots) looks.push(['phone', phone, 'dark']);
+  for (const [size, viewport, colorScheme] of looks) {
+    await t.open({ viewport, colorScheme });
+    for (const view of views) {
+      const what = `${name}-${view}-${size}-${colorScheme}`;
+      await t.show(name, view, more[view] || {});
+      await t.shot(what);
+      await t.fits(what);
+      // The same elements in other colours: contrast is what differs.
+      if (size === 'wide') await t.accessible(what, colorScheme === 'dark' ? ['color-contrast'] : null);
     }
+    await t.context.close();
+    t.page = null;
   }
 }
 
@@ -42,7 +44,7 @@ export const tests = {
   },
 
   async page_overview_numbers(t) {
-    for (const name of ['heap.quern', 'massif.ours', 'massif.peer', 'callgrind.ours', 'callgrind.peer', 'cachegrind.peer', 'collapsed']) {
+    for (const name of ['heap.quern', 'massif.ours', 'massif.peer', 'callgrind.ours', 'callgrind.peer', 'cachegrind.peer', 'collapsed', 'memcheck.ours', 'memcheck.peer']) {
       const page = await t.show(name, 'overview');
       const shown = await page.$$eval('[data-fact]', (all) => all.map((one) => [one.dataset.fact, one.dataset.value]));
       const wanted = t.print(name).facts.map((fact) => [fact.label, String(fact.value)]);
@@ -173,6 +175,78 @@ export const tests = {
     await page.waitForFunction(() => /from=/.test(location.hash));
   },
 
+  async page_findings(t) {
+    await everyView(t, 'memcheck.peer', ['findings']);
+    await t.open({ permissions: ['clipboard-read', 'clipboard-write'] });
+    for (const name of ['memcheck.ours', 'memcheck.peer']) {
+      const page = await t.show(name, 'findings');
+      const wanted = t.print(name, '--view=findings', '--top=1000').rows;
+      const shown = await page.$$eval('.table-scroll tbody tr', (all) => all.map((one) => one.cells[1].textContent));
+      assert.deepEqual(shown, wanted.map((row) => row.what), name);
+      const place = wanted.findIndex((row) => row.sections.filter((part) => part.frames.length).length > 1);
+      await page.click(`.table-scroll tbody tr:nth-child(${place + 1})`);
+      await page.waitForFunction((what) => document.querySelector('.finding h3').textContent === what, wanted[place].what);
+      const stacks = await page.$$eval('.finding .stack', (all) => all.map((one) => [...one.querySelectorAll('b')].map((name) => name.textContent)));
+      assert.deepEqual(stacks, wanted[place].sections.filter((part) => part.frames.length).map((part) => part.frames.map((frame) => frame.function || '???')));
+      await page.click('text=Copy suppression');
+      assert.equal(await page.evaluate(() => navigator.clipboard.readText()), wanted[place].suppression.join('\n') + '\n');
+    }
+  },
+
+  async page_calls_and_source(t) {
+    await everyView(t, 'callgrind.peer', ['calls', 'source', 'map']);
+    await t.open();
+    for (const name of ['callgrind.ours', 'callgrind.peer']) {
+      const page = await t.show(name, 'calls');
+      const wanted = t.print(name, '--view=costs', '--top=10').rows;
+      const shown = await titles(page, '.table-scroll tbody tr td:nth-child(1)');
+      assert.deepEqual(shown.slice(0, 10), wanted.map((row) => String(row.inclusive)));
+      await page.fill('#search', 'grow');
+      await page.waitForFunction(() => /^grow/.test(document.querySelector('section > h3')?.textContent || ''));
+      assert.ok((await texts(page, '.graph .node text:first-of-type')).some((text) => text.startsWith('deeper')));
+      await page.locator('.pair tbody tr', { hasText: 'deeper' }).last().click();
+      await page.waitForFunction(() => /^deeper/.test(document.querySelector('section > h3')?.textContent || ''));
+      await page.click('section > h3 >> text=Source');
+      await page.waitForSelector('.source tr.hot');
+      assert.ok((await texts(page, '.source .code')).some((text) => text.includes('deeper(depth - 1, size)')));
+    }
+  },
+
+  async page_map(t) {
+    const page = await t.show('heap.quern', 'map');
+    const box = await page.locator('.map').boundingBox();
+    await page.mouse.move(box.x + box.width / 4, box.y + box.height / 2);
+    const name = await page.textContent('[data-testid=selected] .name');
+    await page.mouse.click(box.x + box.width / 4, box.y + box.height / 2);
+    await page.waitForFunction(() => /node=/.test(location.hash));
+    await t.settled();
+    assert.equal(await page.textContent('[data-testid=selected] .name'), name);
+  },
+
+  async page_diff(t) {
+    const after = String(t.settings.names.indexOf('callgrind.peer'));
+    await everyView(t, 'callgrind.ours', ['diff'], { diff: { after } });
+    await t.open();
+    const page = await t.show('callgrind.ours', 'diff', { after });
+    const before = t.print('callgrind.ours').metrics[0].total, then = t.print('callgrind.peer').metrics[0].total;
+    assert.equal(await page.getAttribute('[data-testid=diff-sum] b', 'title'), exact(then - before, 'Ir'));
+  },
+
+  async page_query(t) {
+    await everyView(t, 'heap.quern', ['query']);
+    await t.open();
+    const page = await t.show('heap.quern', 'query');
+    await page.fill('#sql', 'SELECT function, count(*) AS blocks FROM allocations JOIN frames USING (stack) WHERE depth = 0 GROUP BY function ORDER BY blocks DESC');
+    await page.click('button[type=submit]');
+    await page.waitForSelector('tbody tr');
+    const rows = t.print('heap.quern', '--view=functions', '--by=count', '--top=100').rows.filter((row) => row.self);
+    const shown = await page.$$eval('tbody tr', (all) => all.map((one) => [...one.cells].map((cell) => cell.textContent)));
+    assert.deepEqual(shown.map((row) => row[1]), rows.map((row) => String(row.self)));
+    await page.fill('#sql', 'DROP TABLE stacks');
+    await page.click('button[type=submit]');
+    await page.waitForSelector('.problem');
+  },
+
   async page_damaged_files(t) {
     for (const name of ['damaged.quern', 'nothing', 'massif.damaged']) {
       const page = await t.show(name, 'overview');
@@ -199,7 +273,7 @@ export const tests = {
 
   // One file, opened from disk, with the network switched off.
   async page_html_file(t) {
-    for (const name of ['heap.quern', 'callgrind.peer', 'massif.ours']) {
+    for (const name of ['heap.quern', 'callgrind.peer', 'massif.ours', 'memcheck.ours']) {
       const path = join(t.settings.folder, `${name}.html`);
       execFileSync(t.settings.quern, ['export', t.settings.files[name], '--as=html', '-o', path]);
       await t.open({ offline: true });

@@ -25,6 +25,7 @@ const keys: Record<string, string[]> = {
   functions: ['metric'],
   libraries: ['metric'],
   calls: ['function', 'metric'],
+  costs: ['metric'],
 };
 
 function fromFile(question: string, parameters: Parameters): unknown {

@@ -3,12 +3,17 @@ import './style.css';
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { ask, offline, useAnswer, type FileState, type Overview as Facts } from './ask';
+import { Calls, SourceView } from './calls';
 import { CallTable } from './calltable';
+import { Compare } from './diff';
+import { Findings } from './findings';
 import { Flame } from './flame';
 import { amount, bytes } from './format';
 import { Histograms } from './histograms';
+import { CallMap } from './map';
 import { Overview, viewNames } from './overview';
 import { Problem, Waiting } from './parts';
+import { Query } from './query';
 import type { Shown } from './shown';
 import { useAddress } from './state';
 import { Sums, Threads } from './sums';
@@ -138,7 +143,10 @@ function File(props: Pick<Shown, 'state' | 'go' | 'dark' | 'files'>) {
   if (overview.problem) return <Damaged overview={overview} />;
   const metric = overview.metrics.find((one) => one.name === state.metric) || overview.metrics[0] || none;
   const shown: Shown = { ...props, overview, metric, window: part };
-  const views = ['overview', ...overview.views];
+  const views = ['overview', ...overview.views.filter((name) => !offline || !['source', 'query'].includes(name)),
+    ...(props.files.length > 1 && overview.views.includes('flame') ? ['diff'] : [])];
+  // What the file is about comes first.
+  if (views.includes('findings')) views.splice(1, 0, ...views.splice(views.indexOf('findings'), 1));
   const view = views.includes(state.view) ? state.view : 'overview';
   document.title = `${overview.name} · ${viewNames[view]} · Quern`;
   return (
@@ -193,6 +201,12 @@ function Damaged({ overview }: { overview: Facts }) {
 function View({ view, shown }: { view: string; shown: Shown }) {
   switch (view) {
     case 'flame': return <Flame shown={shown} />;
+    case 'map': return <CallMap shown={shown} />;
+    case 'findings': return <Findings shown={shown} />;
+    case 'calls': return <Calls shown={shown} />;
+    case 'source': return <SourceView shown={shown} />;
+    case 'diff': return <Compare shown={shown} />;
+    case 'query': return <Query shown={shown} />;
     case 'tree': return <CallTable shown={shown} />;
     case 'functions': return <Sums key="functions" shown={shown} question="functions" />;
     case 'libraries': return <Sums key="libraries" shown={shown} question="libraries" />;

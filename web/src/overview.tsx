@@ -1,5 +1,5 @@
 // What the file is, and what matters most in it.
-import { useAnswer, type Rows } from './ask';
+import { offline, useAnswer, type Rows } from './ask';
 import { amount, exact, percent } from './format';
 import type { Shown } from './shown';
 
@@ -32,7 +32,7 @@ export function Overview({ shown }: { shown: Shown }) {
       </dl>
       {metric.name && overview.views.includes('functions') && <Top shown={shown} />}
       <div class="doors">
-        {overview.views.map((view) => (
+        {overview.views.filter((view) => !offline || !['source', 'query'].includes(view)).map((view) => (
           <button type="button" key={view} onClick={() => go({ view })}>{viewNames[view] || view}</button>
         ))}
       </div>

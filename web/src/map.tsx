@@ -1,0 +1,137 @@
+// The call map: nested boxes whose areas are the costs.
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { offline, type Tree } from './ask';
+import { useTree } from './flame';
+import { amount, exact, percent } from './format';
+import { Problem, useWidth, Waiting } from './parts';
+import type { Shown } from './shown';
+import { colour, label, library, nameOf, part, parentName, PARENT, SELF, TOTAL } from './tree';
+
+interface Rect {
+  index: number;
+  x: number;
+  y: number;
+  w: number;
+  h: number;
+}
+
+const HEAD = 15, EDGE = 2, LEAST = 7;
+
+// Squarified: rows of children, each as close to squares as it gets.
+function place(tree: Tree, children: number[][], index: number, x: number, y: number, w: number, h: number, out: Rect[]): void {
+  out.push({ index, x, y, w, h });
+  const inner = { x: x + EDGE, y: y + HEAD, w: w - 2 * EDGE, h: h - HEAD - EDGE };
+  if (inner.w < LEAST || inner.h < LEAST) return;
+  const scale = (inner.w * inner.h) / (tree.nodes[index][TOTAL] || 1);
+  let rest = [...children[index]].sort((a, b) => tree.nodes[b][TOTAL] - tree.nodes[a][TOTAL]);
+  while (rest.length && inner.w > LEAST / 2 && inner.h > LEAST / 2) {
+    const side = Math.min(inner.w, inner.h);
+    let row: number[] = [], sum = 0, best = Infinity;
+    for (const one of rest) {
+      const area = tree.nodes[one][TOTAL] * scale;
+      const least = Math.min(area, ...row.map((other) => tree.nodes[other][TOTAL] * scale));
+      const most = Math.max(area, ...row.map((other) => tree.nodes[other][TOTAL] * scale));
+      const total = sum + area;
+      const ratio = Math.max((side * side * most) / (total * total), (total * total) / (side * side * (least || 1e-9)));
+      if (row.length && ratio > best) break;
+      row.push(one);
+      sum = total;
+      best = ratio;
+      if (row.length > 400) break;
+    }
+    const thick = sum / side;
+    let at = 0;
+    for (const one of row) {
+      const long = (tree.nodes[one][TOTAL] * scale) / (thick || 1);
+      if (inner.w >= inner.h) place(tree, children, one, inner.x, inner.y + at, thick, long, out);
+      else place(tree, children, one, inner.x + at, inner.y, long, thick, out);
+      at += long;
+    }
+    if (inner.w >= inner.h) {
+      inner.x += thick;
+      inner.w -= thick;
+    } else {
+      inner.y += thick;
+      inner.h -= thick;
+    }
+    rest = rest.slice(row.length);
+  }
+}
+
+export function CallMap({ shown }: { shown: Shown }) {
+  const { state } = shown;
+  const whole = useTree(shown, '');
+  const fine = useTree(shown, state.node);
+  if (whole.problem) return <Problem text={whole.problem} />;
+  if (!whole.value) return <Waiting />;
+  const tree = (fine.value && fine.value.node === state.node ? fine.value : null) || part(whole.value, state.node);
+  if (!tree) return offline ? <Problem text="this is not in the file" /> : <Waiting />;
+  return <Boxes tree={tree} shown={shown} />;
+}
+
+function Boxes({ tree, shown }: { tree: Tree; shown: Shown }) {
+  const { state, go, dark } = shown;
+  const [outer, width] = useWidth<HTMLDivElement>();
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [at, setAt] = useState(0);
+  const height = Math.max(360, window.innerHeight - 260);
+  const rects = useMemo(() => {
+    const children: number[][] = tree.nodes.map(() => []);
+    tree.nodes.forEach((node, i) => node[PARENT] >= 0 && children[node[PARENT]].push(i));
+    const out: Rect[] = [];
+    if (width) place(tree, children, 0, 0, 0, width, height, out);
+    return out;
+  }, [tree, width, height]);
+  useEffect(() => setAt(0), [tree]);
+  useEffect(() => {
+    const element = canvas.current;
+    if (!element || !width) return;
+    const ratio = window.devicePixelRatio || 1;
+    element.width = width * ratio;
+    element.height = height * ratio;
+    element.style.width = `${width}px`;
+    element.style.height = `${height}px`;
+    const pen = element.getContext('2d')!;
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.font = '11.5px system-ui, sans-serif';
+    pen.textBaseline = 'middle';
+    for (const box of rects) {
+      if (box.w < 1.5 || box.h < 1.5) continue;
+      pen.fillStyle = box.index === 0 && tree.nodes[0][1] < 0 ? (dark ? '#2a2e36' : '#eceef1') : colour(label(tree, box.index), library(tree, box.index), dark);
+      pen.fillRect(box.x, box.y, box.w - 0.7, box.h - 0.7);
+      pen.strokeStyle = box.index === at ? (dark ? '#fff' : '#000') : dark ? '#0008' : '#0003';
+      pen.lineWidth = box.index === at ? 2 : 1;
+      pen.strokeRect(box.x + 0.5, box.y + 0.5, box.w - 1.5, box.h - 1.5);
+      if (box.w > 40 && box.h > HEAD) {
+        const letters = Math.floor((box.w - 8) / 6.2), name = label(tree, box.index);
+        pen.fillStyle = dark ? '#f2f2f2' : '#1a1a1a';
+        pen.fillText(name.length > letters ? name.slice(0, letters - 1) + '…' : name, box.x + 4, box.y + HEAD / 2 + 1);
+      }
+    }
+  }, [rects, dark, at]);
+  // The last one that holds the point is the innermost.
+  const found = (event: MouseEvent) => {
+    const place = canvas.current!.getBoundingClientRect();
+    const x = event.clientX - place.left, y = event.clientY - place.top;
+    let best = 0;
+    for (const box of rects) if (x >= box.x && x < box.x + box.w && y >= box.y && y < box.y + box.h) best = box.index;
+    return best;
+  };
+  const node = tree.nodes[Math.min(at, tree.nodes.length - 1)];
+  const index = Math.min(at, tree.nodes.length - 1);
+  return (
+    <section>
+      <div class="map" ref={outer} tabIndex={0} role="application" aria-label="Call map; Escape zooms out"
+        onMouseMove={(event) => setAt(found(event))}
+        onClick={(event) => { const box = found(event); go({ node: box ? nameOf(tree, box) : parentName(state.node) }); }}
+        onKeyDown={(event) => event.key === 'Escape' && go({ node: parentName(state.node) })}>
+        <canvas ref={canvas} />
+      </div>
+      <p class="selected" role="status" data-testid="selected">
+        <span class="name" title={label(tree, index)}>{label(tree, index)}</span> <span class="quiet">{library(tree, index)}</span>{' '}
+        {percent(node[TOTAL], tree.total)}, {amount(node[TOTAL], tree.unit)}, itself {exact(node[SELF], tree.unit)}
+      </p>
+      <p class="hint">Areas are the metric; what a function calls lies inside it. A click zooms, Escape or a click on the frame goes back.</p>
+    </section>
+  );
+}
