@@ -21,6 +21,9 @@ static int usage(FILE *out, int status) {
         "  modules      path start size offset\n"
         "  regions      number kind bytes stack thread time mapped\n"
         "  samples      time resident minor_faults major_faults\n"
+        "  marks        time thread kind name live_bytes live_blocks allocated_blocks\n"
+        "  scopes       name entered seconds allocations allocated_bytes freed_bytes\n"
+        "               most_allocations\n"
         "  run          command pid started seconds peak_time complete missed resizes releases\n\n"
         "Status 2: FILE is cut off or damaged, and the answer is of what it holds.\n",
         out);

@@ -13,6 +13,7 @@
 //   region    memory that the program itself mapped, or got by brk: not what the allocator maps to
 //             serve the heap. Numbered from 1 on; it may go away piece by piece
 //   sample    what the kernel says of the process as a whole at a moment
+//   mark      what the program has said about itself: a point in time, the begin or end of a scope
 //   moment    what only translated code can tell of the process: instructions, stacks
 //   merged    of an event: it is one of many in a step of time whose order is not known any more
 //             (--max-size). What is alive is right at the end of a step only, and that is told by an
@@ -80,6 +81,22 @@ struct heap_sample {
     uint64_t minor_faults, major_faults; // since the process began
 };
 
+enum heap_mark_kind {
+    HEAP_MARK_POINT,
+    HEAP_MARK_SCOPE_BEGAN,
+    HEAP_MARK_SCOPE_ENDED, // the thread's latest
+    HEAP_MARK_SNAPSHOT,    // wanted here
+};
+#define HEAP_MARK_KINDS 4
+#define HEAP_MARK_NAME  64 // bytes at most
+
+struct heap_mark {
+    enum heap_mark_kind kind;
+    uint32_t thread;
+    uint64_t time;
+    const char *name; // empty at the end of a scope
+};
+
 struct heap_moment {
     uint64_t time;
     uint64_t instructions; // executed so far
@@ -107,6 +124,7 @@ struct heap_sink {
     void (*mapping)(void *context, const struct heap_mapping *mapping);
     void (*region)(void *context, const struct heap_region *region);
     void (*sample)(void *context, const struct heap_sample *sample);
+    void (*mark)(void *context, const struct heap_mark *mark);
     // Holds for the events that follow.
     void (*moment)(void *context, const struct heap_moment *moment);
     void (*corrected)(void *context, const struct heap_correction *correction);

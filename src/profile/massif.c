@@ -280,6 +280,13 @@ static void on_moment(void *context, const struct heap_moment *moment) {
     try_normal(massif);
 }
 
+static void on_mark(void *context, const struct heap_mark *mark) {
+    struct massif *massif = context;
+    massif->now = mark->time;
+    if (mark->kind == HEAP_MARK_SNAPSHOT)
+        take(massif, false, true);
+}
+
 struct massif_gate massif_gate(const struct massif *massif) {
     return (struct massif_gate){.total = (uint64_t)least_peak(massif), .time = massif->next};
 }
@@ -310,7 +317,7 @@ void massif_sink(struct massif *massif, struct heap_sink *sink) {
     *sink = (struct heap_sink){.context = massif,
                                .event = on_event,
                                .region = on_region,
-                               .moment = on_moment,
+                               .moment = on_moment, .mark = on_mark,
                                .end = on_end};
 }
 

@@ -77,6 +77,7 @@ enum recording_kind {
     RECORDING_STEP_ENDS = 27,
     RECORDING_MERGED = 28,
     RECORDING_CORRECTED = 29,
+    RECORDING_MARK = 40,
 };
 
 #define RECORDING_RECENT 4

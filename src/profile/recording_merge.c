@@ -356,6 +356,15 @@ static void on_sample(void *context, const struct heap_sample *sample) {
     merger->has_sample = true;
 }
 
+// A point is shown with the size of the heap there: a step ends with it, if it can.
+static void on_mark(void *context, const struct heap_mark *mark) {
+    struct merger *merger = context;
+    bool is_point = mark->kind == HEAP_MARK_POINT || mark->kind == HEAP_MARK_SNAPSHOT;
+    if (is_point && !merger->reader.is_merging)
+        end_step(merger);
+    merger->sink.mark(merger->sink.context, mark);
+}
+
 // ---- an attempt --------------------------------------------------------------------------------
 
 #define PASS(name, parameters, arguments)                                                          \
@@ -394,6 +403,7 @@ static bool attempt(struct merger *merger, int from, int fd, const struct record
                              .mapping = on_mapping,
                              .region = on_region,
                              .sample = on_sample,
+                             .mark = on_mark,
                              .corrected = on_corrected};
     *merger = (struct merger){.length = length, .peak_ordinal = old->peak_ordinal};
     merger->reader = (struct reader){.fd = from,

@@ -201,6 +201,20 @@ static void read_sample(struct reader *reader) {
             reader->sinks[i].sample(reader->sinks[i].context, sample);
 }
 
+static void read_mark(struct reader *reader) {
+    struct heap_mark mark = {.thread = reader->thread, .time = reader->time};
+    mark.kind = (enum heap_mark_kind)reader_bounded(reader, COLUMN_REST, HEAP_MARK_KINDS - 1,
+                                                    "a mark makes no sense");
+    char *name = get_string(reader);
+    mark.name = name;
+    if (!reader->problem && strlen(name) > HEAP_MARK_NAME)
+        reader_wrong(reader, "a mark makes no sense");
+    for (size_t i = 0; !reader->problem && i < reader->sink_count; i++)
+        if (reader->sinks[i].mark)
+            reader->sinks[i].mark(reader->sinks[i].context, &mark);
+    free(name);
+}
+
 // ---- all records ----
 
 static void read_end(struct reader *reader) {
@@ -232,6 +246,8 @@ static void read_record(struct reader *reader, uint8_t kind) {
         return read_time(reader);
     case RECORDING_SAMPLE:
         return read_sample(reader);
+    case RECORDING_MARK:
+        return read_mark(reader);
     case RECORDING_ALLOCATED:
         return reader_allocated(reader);
     case RECORDING_FREED:

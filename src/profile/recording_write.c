@@ -466,6 +466,14 @@ static void on_sample(void *context, const struct heap_sample *sample) {
     writer->last_sample = *sample;
 }
 
+static void on_mark(void *context, const struct heap_mark *mark) {
+    struct recording_writer *writer = context;
+    place(writer, mark->time, mark->thread);
+    put_kind(writer, RECORDING_MARK);
+    put_rest(writer, mark->kind);
+    put_string(writer, mark->name);
+}
+
 // ---- the whole ----
 
 static void open_buffers(struct recording_writer *writer) {
@@ -516,6 +524,7 @@ void recording_sink(struct recording_writer *writer, struct heap_sink *sink) {
         .mapping = on_mapping,
         .region = on_region,
         .sample = on_sample,
+        .mark = on_mark,
     };
 }
 

@@ -110,6 +110,7 @@ static void on_event(void *context, const struct heap_event *event) {
     }
     if (!event->is_merged)
         check_peak(summary, event->time);
+    marks_event(&summary->marks, event);
 }
 
 static void on_corrected(void *context, const struct heap_correction *correction) {
@@ -120,6 +121,12 @@ static void on_corrected(void *context, const struct heap_correction *correction
     summary->total.temporary += (uint64_t)correction->temporary;
     summary->total.allocated_bytes += (uint64_t)correction->bytes;
     summary->resized += (uint64_t)correction->resized;
+}
+
+static void on_mark(void *context, const struct heap_mark *mark) {
+    struct summary *summary = context;
+    const struct summary_site *total = &summary->total;
+    marks_add(&summary->marks, mark, total->live_bytes, total->live, total->allocated);
 }
 
 static void on_stack(void *context, uint32_t id, const uint64_t *pcs, size_t count,
@@ -177,6 +184,7 @@ static void on_sample(void *context, const struct heap_sample *sample) {
 static void on_end(void *context, uint64_t time) {
     struct summary *summary = context;
     summary->time = time;
+    marks_end(&summary->marks, time);
     for (size_t i = 0; i < summary->site_count; i++)
         note_peak(summary, &summary->sites[i]);
 }
@@ -191,12 +199,14 @@ void summary_sink(struct summary *summary, struct heap_sink *sink) {
         .region = on_region,
         .sample = on_sample,
         .corrected = on_corrected,
+        .mark = on_mark,
         .end = on_end,
     };
 }
 
 void summary_free(struct summary *summary) {
     stacks_free(&summary->stacks);
+    marks_free(&summary->marks);
     free(summary->sites);
     free(summary->latest);
     for (uint64_t i = 1; i <= summary->threads; i++)

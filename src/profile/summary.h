@@ -9,6 +9,7 @@
 #define QUERN_PROFILE_SUMMARY_H
 
 #include "profile/heap.h"
+#include "profile/marks.h"
 #include "profile/stacks.h"
 
 struct summary_site {
@@ -50,6 +51,7 @@ struct summary {
     uint64_t truncated;       // allocations whose stack is not whole
     struct summary_regions regions;
     struct summary_resident resident;
+    struct marks marks;
     uint64_t threads;
     struct summary_thread *thread_list; // [0] is not used
     uint64_t *latest; // by thread: its last event, if an allocation, that block's number

@@ -363,6 +363,60 @@ void record_sample(void) {
     leave(thread);
 }
 
+// ---- what the program says ----
+
+void record_mark(unsigned kind, const char *name) {
+    struct recorder_thread *thread = enter();
+    uint64_t words[WIRE_HEAP_NAME_MAX / sizeof(uint64_t)] = {0};
+    if (!thread)
+        return;
+    size_t size = strnlen(name, WIRE_HEAP_NAME_MAX);
+    memcpy(words, name, size);
+    write_record(thread, WIRE_HEAP_MARK, 1, kind | (uint64_t)size << 32, 0, 0, words,
+                 (size + sizeof *words - 1) / sizeof *words);
+    leave(thread);
+}
+
+void record_chunk(const void *block, size_t size) {
+    struct recorder_thread *thread = enter();
+    if (!thread)
+        return;
+    write_record(thread, WIRE_HEAP_CHUNK, 2, (uint64_t)block, size, 0, NULL, 0);
+    leave(thread);
+}
+
+// The supervisor answers when it comes to the record.
+static bool wait_for_answer(struct wire_heap_ring *ring, uint32_t number) {
+    for (unsigned waits = 1;; waits++) {
+        uint32_t answered = atomic_load_explicit(&ring->answered, memory_order_acquire);
+        if (answered == number)
+            return true;
+        if (atomic_load_explicit(&recorder_area->abandoned, memory_order_relaxed) ||
+            (waits % WAITS_PER_CHECK == 0 && !recorder_is_heard()))
+            return false;
+        struct timespec time = {.tv_nsec = WAIT_NANOSECONDS};
+        syscall(SYS_futex, &ring->answered, FUTEX_WAIT, answered, &time, NULL, 0);
+    }
+}
+
+bool record_ask(uint64_t *answers) {
+    struct recorder_thread *thread = enter();
+    int saved = errno;
+    if (!thread)
+        return false;
+    struct wire_heap_ring *ring = thread->ring;
+    bool is_own = thread->index != 0;
+    uint32_t number = atomic_load(&ring->answered) + 1;
+    if (is_own)
+        write_record(thread, WIRE_HEAP_ASKED, 1, number, 0, 0, NULL, 0);
+    leave(thread);
+    is_own = is_own && wait_for_answer(ring, number);
+    for (unsigned i = 0; is_own && i < WIRE_HEAP_ANSWERS; i++)
+        answers[i] = atomic_load_explicit(&ring->answers[i], memory_order_relaxed);
+    errno = saved;
+    return is_own;
+}
+
 // ---- operator delete ----
 
 const void *record_delete_began(const void *block) {

@@ -5,7 +5,7 @@
 // How it works: interpose.c and operators.c hold the functions that take the place of the
 // allocator's. They call the real one and hand what happened to record.c, which writes it into the
 // ring of the calling thread. regions.c stands in for what maps memory, and for what gives a thread
-// a name. Where a block was allocated is a number: stacks.c walks the stack, looks it up in a table
+// a name; requests.c answers what the program itself says. Where a block was allocated is a number: stacks.c walks the stack, looks it up in a table
 // of all stacks known, and tells the supervisor only of new ones. modules.c keeps the unwinder
 // informed of what is loaded. start.c sets all this up.
 //
@@ -126,6 +126,12 @@ void record_unmapped(const void *address, size_t size);
 void record_name(pthread_t thread, const char *name);
 // What the kernel says of this process now.
 void record_sample(void);
+// What the program says about itself (enum wire_heap_mark), and what it asks: WIRE_HEAP_ANSWERS words.
+// False: there is no answer.
+void record_mark(unsigned kind, const char *name);
+bool record_ask(uint64_t *answers);
+// A block serves an allocator of the program's own.
+void record_chunk(const void *block, size_t size);
 // A stack is new: tells the supervisor.
 void record_stack(struct recorder_thread *thread, uint32_t id, const uint64_t *pcs, size_t count,
                   bool truncated);
@@ -140,6 +146,11 @@ uint64_t *record_latest(void);
 
 // The number of the caller's stack; 0 when there is no more room for new ones.
 uint32_t stacks_here(struct recorder_thread *thread);
+
+// ---- requests.c ----
+
+// Whether the call of prctl was meant for the recorder; it is done then.
+bool requests_link(int option, unsigned long place);
 
 // ---- modules.c ----
 

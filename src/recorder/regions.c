@@ -146,6 +146,8 @@ int prctl(int option, ...) {
         words[i] = va_arg(rest, unsigned long);
     va_end(rest);
     recorder_ready();
+    if (requests_link(option, words[0]))
+        return 0;
     int result = recorder_next.prctl
                      ? recorder_next.prctl(option, words[0], words[1], words[2], words[3])
                      : (int)syscall(SYS_prctl, option, words[0], words[1], words[2], words[3]);

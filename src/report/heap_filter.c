@@ -159,6 +159,15 @@ static void on_left(void *context, const struct heap_block *block, uint64_t time
             pass->sinks[i].left(TO, block, end);
 }
 
+static void on_mark(void *context, const struct heap_mark *mark) {
+    struct pass *pass = context;
+    if (mark->time >= pass->filter->to)
+        return;
+    for (size_t i = 0; i < pass->count; i++)
+        if (pass->sinks[i].mark)
+            pass->sinks[i].mark(TO, mark);
+}
+
 static void on_end(void *context, uint64_t time) {
     struct pass *pass = context;
     uint64_t end = time < pass->filter->to ? time : pass->filter->to;
@@ -205,6 +214,7 @@ char *heap_filter_read(int fd, struct heap_file *file, const struct heap_filter 
                                  .sample = on_sample,
                                  .corrected = on_corrected,
                                  .left = on_left,
+                                 .mark = on_mark,
                                  .end = on_end};
         for (size_t i = 0; i < count; i++)
             behind[i + 1] = sinks[i];

@@ -48,8 +48,19 @@ static bool is_one_of(const char *name, const char *const *names, size_t count) 
     return false;
 }
 
+// Functions of include/quern/heap.h, which are the program's own code and mostly inlined.
+static bool is_of_heap_header(const char *name) {
+    static const char *const beginnings[] = {"quern_heap_", "quern_arena_", "quern_pool_",
+                                             "quern_request"};
+    for (size_t i = 0; name && i < sizeof beginnings / sizeof *beginnings; i++)
+        if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
+            return true;
+    return false;
+}
+
 static bool is_alloc_fn(const struct heap_names *names, const char *name) {
-    return is_one_of(name, standard_fns, sizeof standard_fns / sizeof *standard_fns) ||
+    return is_of_heap_header(name) ||
+           is_one_of(name, standard_fns, sizeof standard_fns / sizeof *standard_fns) ||
            is_one_of(name, names->options.alloc_fns, names->options.alloc_fn_count);
 }
 
@@ -68,6 +79,11 @@ static struct heap_place *resolve(struct heap_names *names, uint64_t address) {
     struct symbol_frame frames[INLINED_MAX];
     struct heap_place *place = base_allocate(sizeof *place);
     size_t count = symbols_resolve(names->symbols, names->pid, address, true, frames, INLINED_MAX);
+    size_t inner = 0;
+    while (inner + 1 < count && is_of_heap_header(frames[inner].name))
+        inner++;
+    count -= inner;
+    memmove(frames, frames + inner, count * sizeof *frames);
     *place = (struct heap_place){.address = address - 1, .count = count ? count : 1};
     place->texts = base_allocate(place->count * sizeof *place->texts);
     place->frames = base_allocate(place->count * sizeof *place->frames);

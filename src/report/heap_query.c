@@ -12,7 +12,19 @@
 
 // ---- the tables ----
 
-enum table { ALLOCATIONS, STACKS, FRAMES, THREADS, MODULES, REGIONS, SAMPLES, RUN, TABLES };
+enum table {
+    ALLOCATIONS,
+    STACKS,
+    FRAMES,
+    THREADS,
+    MODULES,
+    REGIONS,
+    SAMPLES,
+    MARKS,
+    SCOPES,
+    RUN,
+    TABLES
+};
 
 static const struct {
     const char *name, *columns, *insert;
@@ -40,6 +52,14 @@ static const struct {
     [SAMPLES] = {"samples",
                  "time REAL, resident INTEGER, minor_faults INTEGER, major_faults INTEGER",
                  "?,?,?,?"},
+    [MARKS] = {"marks",
+               "time REAL, thread INTEGER, kind TEXT, name TEXT, live_bytes INTEGER, "
+               "live_blocks INTEGER, allocated_blocks INTEGER",
+               "?,?,?,?,?,?,?"},
+    [SCOPES] = {"scopes",
+                "name TEXT, entered INTEGER, seconds REAL, allocations INTEGER, "
+                "allocated_bytes INTEGER, freed_bytes INTEGER, most_allocations INTEGER",
+                "?,?,?,?,?,?,?"},
     [RUN] = {"run",
              "command TEXT, pid INTEGER, started INTEGER, seconds REAL, peak_time REAL, "
              "complete INTEGER, missed INTEGER, resizes INTEGER, releases INTEGER",
@@ -375,6 +395,36 @@ static void insert_threads(struct heap_query *query, const struct summary *summa
     }
 }
 
+static void insert_marks(struct heap_query *query, const struct marks *marks) {
+    sqlite3_stmt *statement = query->inserts[MARKS];
+    for (size_t i = 0; i < marks->count; i++) {
+        const struct marks_point *point = &marks->points[i];
+        sqlite3_bind_double(statement, 1, seconds(point->time));
+        bind_number(statement, 2, point->thread);
+        bind_text(statement, 3, point->kind == HEAP_MARK_SNAPSHOT ? "snapshot" : "marker");
+        bind_text(statement, 4, point->name);
+        bind_number(statement, 5, point->live_bytes);
+        bind_number(statement, 6, point->live_blocks);
+        bind_number(statement, 7, point->allocated);
+        insert(query, MARKS);
+    }
+}
+
+static void insert_scopes(struct heap_query *query, const struct marks *marks) {
+    sqlite3_stmt *statement = query->inserts[SCOPES];
+    for (size_t i = 0; i < marks->scope_count; i++) {
+        const struct marks_scope *scope = &marks->scopes[i];
+        bind_text(statement, 1, scope->name);
+        bind_number(statement, 2, scope->entered);
+        sqlite3_bind_double(statement, 3, seconds(scope->time));
+        bind_number(statement, 4, scope->count.allocated);
+        bind_number(statement, 5, scope->count.allocated_bytes);
+        bind_number(statement, 6, scope->count.freed_bytes);
+        bind_number(statement, 7, scope->most);
+        insert(query, SCOPES);
+    }
+}
+
 char *heap_query_fill(struct heap_query *query, const struct heap_file *file) {
     for (size_t i = 0; i < file->summary.site_count; i++) {
         if (!rows_has(&file->summary.sites[i]))
@@ -387,6 +437,10 @@ char *heap_query_fill(struct heap_query *query, const struct heap_file *file) {
     }
     if (query->used[THREADS])
         insert_threads(query, &file->summary);
+    if (query->used[MARKS])
+        insert_marks(query, &file->summary.marks);
+    if (query->used[SCOPES])
+        insert_scopes(query, &file->summary.marks);
     if (query->used[RUN])
         insert_run(query, file);
     if (query->error != SQLITE_OK)

@@ -211,12 +211,64 @@ static void write_list(struct writer *writer, enum order order, const char *titl
     }
 }
 
+// ---- what the program said ----
+
+static void write_scope(struct writer *writer, const struct marks_scope *scope) {
+    const struct marks_count *count = &scope->count;
+    add_number(writer, count->allocated, " allocations of ");
+    add_number(writer, count->allocated_bytes, " bytes, ");
+    if (count->allocated_bytes >= count->freed_bytes)
+        add_number(writer, count->allocated_bytes - count->freed_bytes, " more held after it");
+    else
+        add_number(writer, count->freed_bytes - count->allocated_bytes, " less held after it");
+    text_string(&writer->text, "; at most ");
+    add_number(writer, scope->most, " in one of ");
+    add_number(writer, scope->entered, scope->entered == 1 ? " pass" : " passes");
+    text_format(&writer->text, ", %.3f s: %s", (double)scope->time / 1e9, scope->name);
+    end_line(writer);
+}
+
+static void write_point(struct writer *writer, const struct marks_point *point) {
+    text_format(&writer->text, "%.3f s: ", (double)point->time / 1e9);
+    add_number(writer, point->live_bytes, " bytes in ");
+    add_number(writer, point->live_blocks, " blocks, ");
+    add_number(writer, point->allocated, " allocated so far: ");
+    text_format(&writer->text, "%s%s", point->kind == HEAP_MARK_SNAPSHOT ? "snapshot " : "",
+                point->name);
+    end_line(writer);
+}
+
+static void write_marks(struct writer *writer) {
+    const struct marks *marks = &writer->summary->marks;
+    size_t shown =
+        marks->count < writer->options->top * 4 ? marks->count : writer->options->top * 4;
+    if (marks->scope_count) {
+        end_line(writer);
+        text_string(&writer->text, "Scopes of the program:");
+        end_line(writer);
+    }
+    for (size_t i = 0; i < marks->scope_count && i < writer->options->top * 4; i++)
+        write_scope(writer, &marks->scopes[i]);
+    if (marks->count) {
+        end_line(writer);
+        text_string(&writer->text, "Markers of the program:");
+        end_line(writer);
+    }
+    for (size_t i = 0; i < shown; i++)
+        write_point(writer, &marks->points[i]);
+    if (shown < marks->count || marks->left_out) {
+        add_number(writer, marks->count - shown + marks->left_out, " more are not shown");
+        end_line(writer);
+    }
+}
+
 void heap_text(const struct summary *summary, struct heap_names *names,
                const struct heap_text_options *options,
                void (*line)(void *context, const char *text), void *context) {
     struct writer writer = {
         .summary = summary, .names = names, .options = options, .line = line, .context = context};
     write_totals(&writer);
+    write_marks(&writer);
     write_list(&writer, BY_PEAK, "Most bytes held at the peak:");
     write_list(&writer, BY_COUNT, "Most allocations:");
     write_list(&writer, BY_TEMPORARY, "Most temporary allocations:");

@@ -34,6 +34,7 @@ struct ring {
     struct heap_block moving;
     enum heap_region_kind unmapped; // what the last UNMAPPED was about
     char name[17];
+    uint64_t blocks, bytes; // that its thread has allocated; resizes count for what they add
 };
 
 struct heap_source {
@@ -48,10 +49,12 @@ struct heap_source {
     uint32_t *order; // rings that have records, a binary heap by `next`
     uint32_t order_count;
     struct blocks blocks;
+    struct blocks chunks; // blocks that serve allocators of the program's own
     uint32_t *stacks; // the area's numbers to ours; 0: not seen
     uint32_t stack_count;
     uint32_t thread_count;
     uint64_t block_count;
+    uint64_t live_bytes, peak_bytes, total_bytes;
     uint64_t time; // of the event in hand
     struct regions regions;
     struct heap_sink sinks[HEAP_SOURCE_SINKS];
@@ -149,6 +152,7 @@ void heap_source_free(struct heap_source *source) {
     give_up(source);
     munmap(source->area, WIRE_HEAP_SIZE);
     blocks_free(&source->blocks);
+    blocks_free(&source->chunks);
     regions_free(&source->regions);
     free(source->rings);
     free(source->order);
@@ -158,7 +162,16 @@ void heap_source_free(struct heap_source *source) {
 
 // ---- telling the sinks ----
 
+static void count_bytes(struct heap_source *source, uint64_t before, uint64_t after) {
+    source->live_bytes += after - before;
+    source->total_bytes += after > before ? after - before : 0;
+    if (source->live_bytes > source->peak_bytes)
+        source->peak_bytes = source->live_bytes;
+}
+
 static void tell(struct heap_source *source, const struct heap_event *event) {
+    count_bytes(source, event->kind == HEAP_ALLOCATED ? 0 : event->before.size,
+                event->kind == HEAP_FREED ? 0 : event->block->size);
     for (size_t i = 0; i < source->sink_count; i++)
         if (source->sinks[i].event)
             source->sinks[i].event(source->sinks[i].context, event);
@@ -178,10 +191,12 @@ static uint32_t stack_of(struct heap_source *source, uint64_t id) {
     return source->stacks[id];
 }
 
+static bool end_chunk(struct heap_source *source, struct ring *ring, uint64_t address);
+
 static void on_freed(struct heap_source *source, struct ring *ring, uint64_t address) {
     struct heap_event event = {.kind = HEAP_FREED, .thread = ring->thread, .time = source->time};
     if (!address || !blocks_remove(&source->blocks, address, &event.before)) {
-        source->counts.unknown++;
+        source->counts.unknown += !end_chunk(source, ring, address);
         return;
     }
     source->counts.freed++;
@@ -208,6 +223,8 @@ static void on_allocated(struct heap_source *source, struct ring *ring, uint64_t
         .thread = ring->thread,
     };
     source->counts.allocated++;
+    ring->blocks++;
+    ring->bytes += size;
     tell(source, &(struct heap_event){
                      .kind = HEAP_ALLOCATED,
                      .thread = ring->thread,
@@ -252,6 +269,8 @@ static void on_resize_ended(struct heap_source *source, struct ring *ring, uint6
     event.block->capacity = heap_resized(event.block->capacity, size);
     event.block->stack = stack_of(source, stack);
     source->counts.resized++;
+    ring->blocks++;
+    ring->bytes += size > event.before.size ? size - event.before.size : 0;
     tell(source, &event);
 }
 
@@ -266,6 +285,7 @@ static void on_stack(struct heap_source *source, uint64_t word, const uint64_t *
 static void on_thread(struct heap_source *source, struct ring *ring, uint64_t tid) {
     ring->thread = ++source->thread_count;
     ring->name[0] = 0;
+    ring->blocks = ring->bytes = 0;
     for (size_t i = 0; i < source->sink_count; i++)
         if (source->sinks[i].thread)
             source->sinks[i].thread(source->sinks[i].context, ring->thread, (int)tid);
@@ -349,6 +369,77 @@ static void on_moment(struct heap_source *source, uint64_t instructions, uint64_
             source->sinks[i].moment(source->sinks[i].context, &moment);
 }
 
+// ---- what the program says and asks ----
+
+_Static_assert((int)HEAP_MARK_SNAPSHOT == WIRE_HEAP_SNAPSHOT &&
+                   (int)HEAP_MARK_SCOPE_BEGAN == WIRE_HEAP_SCOPE_BEGAN &&
+                   (int)HEAP_MARK_SCOPE_ENDED == WIRE_HEAP_SCOPE_ENDED,
+               "kinds are one and the same");
+
+static void on_mark(struct heap_source *source, struct ring *ring, uint64_t word,
+                    const uint64_t *words, size_t room) {
+    char name[WIRE_HEAP_NAME_MAX + 1] = {0};
+    uint64_t size = word >> 32 & 0xffff;
+    uint32_t kind = (uint32_t)word;
+    if (kind >= HEAP_MARK_KINDS || size > WIRE_HEAP_NAME_MAX || size > room) {
+        source->broken = true;
+        return;
+    }
+    memcpy(name, words, size);
+    struct heap_mark mark = {
+        .kind = (enum heap_mark_kind)kind, .thread = ring->thread, .time = source->time};
+    mark.name = name;
+    for (size_t i = 0; i < source->sink_count; i++)
+        if (source->sinks[i].mark)
+            source->sinks[i].mark(source->sinks[i].context, &mark);
+}
+
+static void on_asked(struct heap_source *source, struct ring *ring, uint64_t number) {
+    const struct heap_source_counts *counts = &source->counts;
+    const uint64_t answers[WIRE_HEAP_ANSWERS] = {
+        [WIRE_HEAP_LIVE_BYTES] = source->live_bytes,
+        [WIRE_HEAP_LIVE_BLOCKS] = counts->allocated - counts->freed,
+        [WIRE_HEAP_PEAK_BYTES] = source->peak_bytes,
+        [WIRE_HEAP_TOTAL_BYTES] = source->total_bytes,
+        [WIRE_HEAP_TOTAL_BLOCKS] = counts->allocated,
+        [WIRE_HEAP_RELEASES] = counts->freed,
+        [WIRE_HEAP_THREAD_BYTES] = ring->bytes,
+        [WIRE_HEAP_THREAD_BLOCKS] = ring->blocks,
+    };
+    for (unsigned i = 0; i < WIRE_HEAP_ANSWERS; i++)
+        atomic_store_explicit(&ring->shared->answers[i], answers[i], memory_order_relaxed);
+    atomic_store(&ring->shared->answered, (uint32_t)number);
+    syscall(SYS_futex, &ring->shared->answered, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+// The memory is the program's to divide from now on, as if it had mapped it: what it gives out of it
+// are the blocks. Its release ends that.
+static void on_chunk(struct heap_source *source, struct ring *ring, uint64_t address,
+                     uint64_t size) {
+    struct heap_event event = {.kind = HEAP_FREED, .thread = ring->thread, .time = source->time};
+    struct region_teller teller = {source, ring};
+    if (!address || !size || size > HEAP_SIZE_MAX || size > UINT64_MAX - address) {
+        source->broken = true;
+        return;
+    }
+    if (!blocks_remove(&source->blocks, address, &event.before))
+        return;
+    source->counts.freed++;
+    tell(source, &event);
+    regions_map(&source->regions, address, event.before.size ? event.before.size : size,
+                HEAP_REGION_ANONYMOUS, event.before.stack, tell_region, &teller);
+    *blocks_insert(&source->chunks, address) = event.before;
+}
+
+static bool end_chunk(struct heap_source *source, struct ring *ring, uint64_t address) {
+    struct heap_block chunk;
+    struct region_teller teller = {source, ring};
+    if (!address || !blocks_remove(&source->chunks, address, &chunk))
+        return false;
+    regions_unmap(&source->regions, address, chunk.size ? chunk.size : 1, tell_region, &teller);
+    return true;
+}
+
 // Times that the target cannot know are never reached.
 void heap_source_gate(struct heap_source *source, uint64_t total, uint64_t instructions,
                       uint64_t time) {
@@ -377,13 +468,16 @@ static void take_record(struct heap_source *source, struct ring *ring) {
         [WIRE_HEAP_ALLOCATED] = 4,    [WIRE_HEAP_FREED] = 2,    [WIRE_HEAP_RESIZE_BEGAN] = 2,
         [WIRE_HEAP_RESIZE_ENDED] = 4, [WIRE_HEAP_STACK] = 2,    [WIRE_HEAP_THREAD] = 2,
         [WIRE_HEAP_MAPPED] = 4,       [WIRE_HEAP_UNMAPPED] = 3, [WIRE_HEAP_NAME] = 4,
-        [WIRE_HEAP_SAMPLE] = 4,       [WIRE_HEAP_MOMENT] = 3,   [WIRE_HEAP_DEPTH] = 3};
+        [WIRE_HEAP_SAMPLE] = 4,       [WIRE_HEAP_MOMENT] = 3,   [WIRE_HEAP_DEPTH] = 3,
+        [WIRE_HEAP_MARK] = 2,         [WIRE_HEAP_ASKED] = 2,    [WIRE_HEAP_CHUNK] = 3};
     uint64_t words[4 + WIRE_HEAP_FRAMES];
     unsigned kind = word_at(ring, ring->head) & ((1u << WIRE_HEAP_KIND_BITS) - 1);
     uint64_t there = ring->tail - ring->head;
     uint64_t count = kind < sizeof words_of ? words_of[kind] : 0;
     if (kind == WIRE_HEAP_STACK && there >= 2)
         count += (word_at(ring, ring->head + 1) >> 32) & 0xffff;
+    if (kind == WIRE_HEAP_MARK && there >= 2)
+        count += ((word_at(ring, ring->head + 1) >> 32 & 0xffff) + 7) / 8;
     if (count == 0 || count > there || count > sizeof words / sizeof *words) {
         source->broken = true;
         return;
@@ -427,6 +521,15 @@ static void take_record(struct heap_source *source, struct ring *ring) {
     case WIRE_HEAP_MOMENT:
     case WIRE_HEAP_DEPTH:
         on_moment(source, words[1], words[2], kind == WIRE_HEAP_DEPTH);
+        break;
+    case WIRE_HEAP_MARK:
+        on_mark(source, ring, words[1], words + 2, (count - 2) * sizeof *words);
+        break;
+    case WIRE_HEAP_ASKED:
+        on_asked(source, ring, words[1]);
+        break;
+    case WIRE_HEAP_CHUNK:
+        on_chunk(source, ring, words[1], words[2]);
         break;
     }
     look_ahead(ring);

@@ -128,7 +128,7 @@ static void on_system_call(long number, const uint64_t arguments[6]) {
     .end = on_end, .thread_started = on_thread_started, .thread_ended = on_thread_ended,           \
     .forking = on_forking, .fork_made = on_fork_made, .forked = on_forked, .module = on_module,    \
     .unmapped = on_unmapped, .before_system_call = on_system_call,                                 \
-    .after_system_call = pages_after_system_call
+    .after_system_call = pages_after_system_call, .request = said_request
 
 const struct tool tool_heap = {.name = "heap", HOOKS};
 

@@ -70,6 +70,10 @@ void tell_resize_began(uint64_t from);
 void tell_resize_ended(uint64_t to, uint64_t size, uint32_t stack);
 void tell_mapped(uint64_t start, uint64_t size, enum wire_heap_region, uint32_t stack);
 void tell_unmapped(uint64_t start, uint64_t size);
+void tell_mark(unsigned kind, const char *name, size_t size);
+// WIRE_HEAP_ANSWERS words; false: there is no answer.
+bool tell_ask(uint64_t *answers);
+void tell_chunk(uint64_t start, uint64_t size);
 // The stack of this thread is about to become smaller.
 void tell_depth(uint64_t instructions, uint64_t stacks);
 // What the supervisor has said last; 0 before there is an area.
@@ -113,6 +117,10 @@ uint64_t ticks_instructions(void);
 uint64_t ticks_stacks(void);
 // Bytes of the heap, overhead included, have become more or less.
 void ticks_heap_changed(int64_t bytes);
+
+// ---- said.c ----
+
+bool said_request(const uint64_t words[6], uint64_t *result);
 
 // ---- pages.c ----
 

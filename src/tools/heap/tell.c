@@ -246,6 +246,44 @@ void tell_unmapped(uint64_t start, uint64_t size) {
     WRITE(thread, WIRE_HEAP_UNMAPPED, start, size);
 }
 
+void tell_mark(unsigned kind, const char *name, size_t size) {
+    struct heap_thread *thread = heap_thread();
+    uint64_t words[WIRE_HEAP_NAME_MAX / sizeof(uint64_t)] = {0};
+    uint64_t word = kind | (uint64_t)size << 32;
+    if (!thread->ring || size > sizeof words)
+        return;
+    memcpy(words, name, size);
+    write_moment(thread);
+    write_record(thread, WIRE_HEAP_MARK, &word, 1, words,
+                 (size + sizeof *words - 1) / sizeof *words);
+}
+
+void tell_chunk(uint64_t start, uint64_t size) {
+    struct heap_thread *thread = heap_thread();
+    if (!thread->ring)
+        return;
+    write_moment(thread);
+    WRITE(thread, WIRE_HEAP_CHUNK, start, size);
+}
+
+bool tell_ask(uint64_t *answers) {
+    struct heap_thread *thread = heap_thread();
+    if (!thread->ring)
+        return false;
+    struct wire_heap_ring *ring = thread->ring;
+    uint32_t answered, number = atomic_load(&ring->answered) + 1;
+    WRITE(thread, WIRE_HEAP_ASKED, number);
+    while ((answered = atomic_load(&ring->answered)) != number) {
+        struct timespec time = {.tv_nsec = WAIT_NANOSECONDS};
+        if (atomic_load(&area->abandoned))
+            return false;
+        syscall(SYS_futex, &ring->answered, FUTEX_WAIT, answered, &time, NULL, 0);
+    }
+    for (unsigned i = 0; i < WIRE_HEAP_ANSWERS; i++)
+        answers[i] = atomic_load(&ring->answers[i]);
+    return true;
+}
+
 void tell_depth(uint64_t instructions, uint64_t stacks) {
     struct heap_thread *thread = heap_thread();
     if (thread->ring)
