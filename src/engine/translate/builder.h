@@ -132,6 +132,7 @@ static inline uint64_t insn_next(const struct insn *insn) {
 }
 // Where its rip-relative operand is.
 uint64_t insn_rip_target(const struct insn *);
+bool insn_is_vdso(const struct insn *);
 
 // From here on the target's state is as described.
 void builder_state(struct builder *, enum state_kind, uint16_t spilled);

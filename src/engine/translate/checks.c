@@ -335,9 +335,18 @@ static bool is_frame_store(const struct insn *insn, const ZydisDecodedOperand *o
            !(operand->actions & ZYDIS_OPERAND_ACTION_CONDWRITE);
 }
 
+// The kernel's data that the vdso reads has no shadow: an address there plus the distance is not
+// canonical. It is defined.
+static bool reads_kernel_data(const struct insn *insn, const ZydisDecodedOperand *operand) {
+    return insn_is_vdso(insn) && !(operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) &&
+           operand->mem.base != ZYDIS_REGISTER_RSP && operand->mem.base != ZYDIS_REGISTER_RBP;
+}
+
 static void check_operand(struct builder *b, struct insn *insn, const ZydisDecodedOperand *operand,
                           const struct address *a, uint64_t units) {
     unsigned size = operand->size / 8;
+    if (reads_kernel_data(insn, operand))
+        return;
     if (is_frame_store(insn, operand, a)) {
         emit_zero(b, a, size);
         return;
@@ -352,7 +361,7 @@ static void check_operand(struct builder *b, struct insn *insn, const ZydisDecod
 
 void checks_operand(struct builder *b, struct insn *insn, const ZydisDecodedOperand *operand,
                     const struct address *address, uint16_t spilled) {
-    if (b->followed || is_odd(insn, operand))
+    if (b->followed || is_odd(insn, operand) || reads_kernel_data(insn, operand))
         return;
     if (operand->mem.segment == ZYDIS_REGISTER_FS && operand->mem.base == ZYDIS_REGISTER_NONE &&
         operand->mem.index == ZYDIS_REGISTER_NONE && operand->mem.disp.value == CANARY)

@@ -84,9 +84,13 @@ void translate_place_vdso(uint64_t copy, uint64_t size, uint64_t real) {
     vdso_real = real;
 }
 
+bool insn_is_vdso(const struct insn *insn) {
+    return insn->pc - vdso_copy < vdso_size;
+}
+
 uint64_t insn_rip_target(const struct insn *insn) {
     uint64_t target = insn_next(insn) + insn->z.raw.disp.value;
-    if (insn->pc - vdso_copy < vdso_size && target - vdso_copy >= vdso_size)
+    if (insn_is_vdso(insn) && target - vdso_copy >= vdso_size)
         target += vdso_real - vdso_copy;
     return insn->z.address_width == 32 ? (uint32_t)target : target;
 }
