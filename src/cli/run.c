@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -306,6 +307,29 @@ static const char **own_words(char *const *words) {
     return list;
 }
 
+static char *choose_scenario(const struct option_values *values,
+                             struct scenario_settings *scenario) {
+    *scenario = (struct scenario_settings){.port = (int)option_number(values, "ready-port"),
+                                           .log = option_text(values, "ready-log"),
+                                           .timeout = option_number(values, "ready-timeout"),
+                                           .load = option_text(values, "load")};
+    regex_t regex;
+    int wrong = scenario->log ? regcomp(&regex, scenario->log, REG_EXTENDED | REG_NOSUB) : 0;
+    if (wrong) {
+        char reason[128];
+        struct text text = {0};
+        regerror(wrong, &regex, reason, sizeof reason);
+        text_format(&text, "--ready-log=%s is no regular expression: %s", scenario->log, reason);
+        return text_take(&text);
+    }
+    if (scenario->log)
+        regfree(&regex);
+    if (scenario->load && !scenario->log && !scenario->port)
+        return base_copy("--load needs --ready-port=PORT or --ready-log=REGEX, which say when to "
+                         "begin");
+    return NULL;
+}
+
 int verb_run(const struct tool *tool, struct option_values *values, char *const *words,
              char **argv) {
     int status = 0;
@@ -394,7 +418,9 @@ int verb_run(const struct tool *tool, struct option_values *values, char *const 
     struct run_options changes = {tool, values, &request};
     request.changer = (struct option_changer){run_change_option, &changes};
     char *supp = find_part("default.supp", R_OK);
-    char *error = run_findings(tool, values, supp, &request);
+    char *error = choose_scenario(values, &request.scenario);
+    if (!error)
+        error = run_findings(tool, values, supp, &request);
     if (error)
         fprintf(stderr, "quern: %s\n", error);
     fflush(NULL);

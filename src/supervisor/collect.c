@@ -23,17 +23,20 @@
 #include "supervisor/job.h"
 #include "supervisor/log.h"
 #include "supervisor/present.h"
+#include "supervisor/scenario.h"
 #include "supervisor/followed.h"
 #include "supervisor/stop.h"
 #include "wire/wire_supervisor.h"
 
 // What an epoll event is about: these, or else the pid of a process that has ended.
-#define EVENT_SIGNAL 0
-#define EVENT_WIRE   (1ull << 32)
+#define EVENT_SIGNAL  0
+#define EVENT_WIRE    (1ull << 32)
 #define EVENT_CONTROL (2ull << 32)
+#define EVENT_OUTPUT  (3ull << 32) // and the next: of the target
 
 struct loop {
     const struct supervisor_request *request;
+    const struct launch *launch;
     struct symbols *symbols;
     pid_t main_pid;
     int control; // where wishes come in, -1: nowhere
@@ -303,9 +306,14 @@ static void take_signals(struct loop *loop) {
     }
 }
 
+// Of two times of which -1 is never.
+static int sooner(int first, int second) {
+    return first < 0 || (second >= 0 && second < first) ? second : first;
+}
+
 // The next deadline, or the next look at what is recorded or sampled. NULL: neither.
 static struct timespec *round_timeout(struct timespec *timeout) {
-    int64_t deadline = stop_timeout() * 1000000ll;
+    int64_t deadline = sooner(stop_timeout(), scenario_timeout()) * 1000000ll;
     int64_t heap = heap_timeout();
     int64_t samples = flame_timeout();
     int64_t look = samples >= 0 && (heap < 0 || samples < heap) ? samples : heap;
@@ -353,6 +361,12 @@ static void take_wish(struct loop *loop) {
     text_free(&answer);
 }
 
+static void take_output(struct loop *loop, uint64_t which) {
+    int from = loop->launch->output[which];
+    if (!scenario_output(from, which == 1))
+        epoll_ctl(loop->events, EPOLL_CTL_DEL, from, NULL);
+}
+
 static void one_round(struct loop *loop) {
     struct epoll_event events[64];
     struct timespec timeout;
@@ -362,6 +376,8 @@ static void one_round(struct loop *loop) {
             take_signals(loop);
         } else if (events[i].data.u64 == EVENT_WIRE) {
             drain_wire(loop, 256);
+        } else if (events[i].data.u64 >= EVENT_OUTPUT) {
+            take_output(loop, events[i].data.u64 - EVENT_OUTPUT);
         } else if (events[i].data.u64 == EVENT_CONTROL) {
             take_wish(loop);
         } else {
@@ -375,6 +391,7 @@ static void one_round(struct loop *loop) {
     if (stop_is_next())
         heap_stopping();
     stop_tick(loop->main_pid);
+    scenario_tick();
     if (!loop->background)
         wait_for_main(loop);
 }
@@ -423,6 +440,7 @@ int collect_until_end(const struct supervisor_request *request, const struct lau
     launch_signals(&all);
     struct loop loop = {
         .request = request,
+        .launch = launch,
         .symbols = symbols_new(&request->symbols),
         .main_pid = launch->pid,
         .wire = launch->wire,
@@ -435,13 +453,20 @@ int collect_until_end(const struct supervisor_request *request, const struct lau
     followed_add(loop.main_pid, &made);
     heap_prepare(request, loop.symbols, loop.main_pid);
     findings_prepare(request, loop.symbols, loop.main_pid);
-    stop_after(request->duration);
+    scenario_begin(request, launch->pid);
+    for (int i = 0; i < 2; i++)
+        if (launch->output[i] >= 0)
+            watch(&loop, launch->output[i], EVENT_OUTPUT + (uint64_t)i);
     wait_for_main(&loop);
     loop.control = control_open(loop.main_pid);
     watch(&loop, loop.control, EVENT_CONTROL);
     while (!loop.main_ended)
         one_round(&loop);
     control_close(loop.control, loop.main_pid);
+    for (int i = 0; i < 2; i++)
+        if (launch->output[i] >= 0)
+            scenario_output(launch->output[i], i == 1);
+    scenario_end();
     drain_wire(&loop, -1);
     forget_ended_children(&loop);
     struct followed *process = followed_find(loop.main_pid);

@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "supervisor/log.h"
+#include "supervisor/scenario.h"
 #include "wire/wire_supervisor.h"
 #include "wire/wire_start.h"
 
@@ -131,7 +132,7 @@ static bool runs_natively(const struct supervisor_request *request) {
 // The child, up to the exec. `gate` opens with one byte once the banner is out; without one the
 // supervisor is gone.
 static void become_target(const struct supervisor_request *request, pid_t supervisor, int gate,
-                          int failure, int wire, int config) {
+                          int failure, int wire, int config, const int outputs[2]) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != supervisor)
         _exit(1);
@@ -143,6 +144,9 @@ static void become_target(const struct supervisor_request *request, pid_t superv
     if (got != 1)
         _exit(1);
 
+    for (int i = 0; i < 2; i++)
+        if (outputs[i] >= 0)
+            dup2(outputs[i], 1 + i);
     put_back_what_was_given(!runs_natively(request));
     if (request->flame.frequency) {
         execv(request->program, request->argv);
@@ -160,13 +164,29 @@ static void become_target(const struct supervisor_request *request, pid_t superv
     _exit(1);
 }
 
+// Pipes for what the target prints, if somebody wants to read it.
+static bool open_outputs(struct launch *launch, const struct supervisor_request *request,
+                         int outputs[2]) {
+    launch->output[0] = launch->output[1] = -1;
+    for (int i = 0; scenario_wants_output(request) && i < 2; i++) {
+        int ends[2];
+        if (!pipe_high(ends) || fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0)
+            return false;
+        launch->output[i] = ends[0];
+        outputs[i] = ends[1];
+    }
+    return true;
+}
+
 bool launch_start(struct launch *launch, const struct supervisor_request *request) {
     int wire[2];
     int gate[2];
     int failure[2];
     int error = wire_open(wire);
     launch->config = error ? -1 : write_config(request);
-    if (error || launch->config < 0 || !pipe_high(gate) || !pipe_high(failure)) {
+    int outputs[2] = {-1, -1};
+    if (error || launch->config < 0 || !pipe_high(gate) || !pipe_high(failure) ||
+        !open_outputs(launch, request, outputs)) {
         log_complain("cannot set up the run: %s", strerror(error ? error : errno));
         return false;
     }
@@ -174,11 +194,14 @@ bool launch_start(struct launch *launch, const struct supervisor_request *reques
     launch->pid = fork();
     if (launch->pid == 0) {
         close(gate[1]);
-        become_target(request, supervisor, gate[0], failure[1], wire[1], launch->config);
+        become_target(request, supervisor, gate[0], failure[1], wire[1], launch->config, outputs);
     }
     error = errno;
     close(gate[0]);
     close(failure[1]);
+    for (int i = 0; i < 2; i++)
+        if (outputs[i] >= 0)
+            close(outputs[i]);
     launch->wire = wire[0];
     launch->wire_other = wire[1];
     launch->gate = gate[1];

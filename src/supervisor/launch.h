@@ -22,6 +22,7 @@ struct launch {
     int config;
     int gate;    // written to let the child go on
     int failure; // read: the error number when the engine could not be started
+    int output[2]; // the target's standard and error output, if they are wanted; else -1
 };
 
 // The signals the supervisor reads as events: all but those that a fault of its own raises.

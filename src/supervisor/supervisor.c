@@ -11,6 +11,7 @@
 #include "supervisor/log.h"
 #include "supervisor/outputs.h"
 #include "supervisor/present.h"
+#include "supervisor/scenario.h"
 #include "supervisor/stop.h"
 #include "supervisor/xml_out.h"
 
@@ -56,5 +57,5 @@ int supervisor_run(const struct supervisor_request *request) {
     bool written = outputs_write(launch.pid, own >= 0 ? own : 128 + WTERMSIG(status));
     if (own < 0)
         job_die_by(WTERMSIG(status));
-    return own || written ? own : STATUS_FAILED;
+    return own || (written && !scenario_failed()) ? own : STATUS_FAILED;
 }

@@ -107,6 +107,14 @@ struct findings_settings {
     const char *marker_end;
 };
 
+// Waiting for a server, and a load for it (scenario.h).
+struct scenario_settings {
+    int port;         // 0: not waited for
+    const char *log;  // a regular expression; NULL: not waited for
+    long timeout;     // seconds to wait
+    const char *load; // a command for the shell; NULL: none
+};
+
 // Files for other programs (report/results.h); NULL: not wanted.
 struct output_settings {
     const char *sarif, *junit, *json;
@@ -139,6 +147,7 @@ struct supervisor_request {
     struct findings_settings findings;
     struct xml_settings xml;
     struct output_settings outputs;
+    struct scenario_settings scenario;
     struct option_changer changer;
     const char *const *own_words; // the command line before the program; NULL at the end
     long duration;              // seconds after which the target is stopped; 0: never
