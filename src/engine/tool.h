@@ -74,6 +74,11 @@ void tool_insert_add(struct tool_block *, size_t offset, int32_t amount);
 enum { TOOL_WORDS = 4 };
 uint64_t *tool_thread_words(void);
 void tool_set_counters(void *counters);
+// The same by one instruction, on processors and kernels that permit it.
+bool tool_can_set_counters_quickly(void);
+static inline void tool_set_counters_quickly(void *counters) {
+    __asm__ volatile("wrgsbase %0" : : "r"(counters));
+}
 
 // A count that has been inserted and is filled in when its values are known, before block_done
 // returns.
@@ -93,8 +98,8 @@ void tool_fill_count(const struct tool_count *, uint32_t index, uint32_t amount)
 // instruction that is not kept together with those before it (false): a count of several
 // instructions holds for all of them.
 void tool_keep_together(struct tool_block *, bool);
-// Sets a word.
-void tool_insert_set(struct tool_block *, unsigned word, uint32_t value);
+// Sets half a word: 0, the low one, or 1.
+void tool_insert_set(struct tool_block *, unsigned word, unsigned half, uint32_t value);
 
 // A call of a function that uses general registers only (no vector registers, no C library), at a
 // tenth of the price of tool_insert_call. The target's registers are not at hand but rsp.
@@ -103,10 +108,16 @@ enum tool_condition {
     TOOL_ALWAYS,
     TOOL_IF_TAKEN, // before a TOOL_BRANCH; not before loop and jrcxz: nothing is inserted
     TOOL_IF_NOT_TAKEN,
-    TOOL_IF_WORD,  // if word 1 is not 0
+    TOOL_IF_WORD,  // if the low half of word 1 is not 0
 };
 void tool_insert_fast_call(struct tool_block *, enum tool_condition, tool_fast_function *,
                            uint32_t argument);
+// The same for what is mostly little work, at a third of that price: the function is called only if
+// `quick` returns false, having done nothing. A quick function saves the registers that it uses.
+#define TOOL_QUICK __attribute__((no_caller_saved_registers))
+typedef TOOL_QUICK bool tool_quick_function(uint32_t argument, uint64_t rsp, void *thread_state);
+void tool_insert_quick_call(struct tool_block *, enum tool_condition, tool_quick_function *quick,
+                            tool_fast_function *, uint32_t argument);
 
 // ---- cache lines ----
 //

@@ -266,14 +266,13 @@ static void read_area(struct report *report, const struct counts_thread *thread,
 // marker have stood still since the signal.
 static void close_frames(const uint8_t *part, const uint64_t totals[COUNTS_EVENTS],
                          uint64_t (*costs)[COUNTS_EVENTS], uint32_t edge_count) {
-    const struct counts_thread *thread = (const struct counts_thread *)part;
-    const struct counts_frame *frames = (const struct counts_frame *)(part + COUNTS_AT_FRAMES);
+    const struct counts_frame *frames = (const struct counts_frame *)(part + COUNTS_AT_FRAMES) + 1;
     const uint64_t(*events)[COUNTS_EVENTS] = (const void *)(part + COUNTS_AT_FRAME_EVENTS);
     uint64_t now[COUNTS_EVENTS];
-    uint32_t count = thread->frame_bytes / sizeof *frames;
+    uint32_t count = 0;
     memcpy(now, totals, sizeof now);
-    if (count > COUNTS_FRAMES)
-        count = COUNTS_FRAMES;
+    while (count < COUNTS_FRAMES && frames[count].sp)
+        count++;
     for (uint32_t i = count; i-- > 0;) {
         for (unsigned e = 0; e < COUNTS_EVENTS; e++) {
             uint64_t entered = e == COUNTS_IR ? frames[i].entered : events[i][e];

@@ -41,7 +41,7 @@ enum {
     COUNTS_SKIPPED = 2, // from an area to its skipped one
     COUNTS_OFF_AREA = 124,
     COUNTS_EDGES = 1 << 20,
-    COUNTS_FRAMES = 1 << 22,
+    COUNTS_FRAMES = (1 << 22) - 1,
 };
 
 enum counts_event {
@@ -97,20 +97,19 @@ struct counts_edge {
 };
 
 struct counts_frame {
-    uint64_t sp;             // on entry to the callee: below it, the frame is over
+    uint64_t sp;             // on entry to the callee: below it, the frame is over; 0: no frame
     uint64_t entered;        // the thread's total then
     uint32_t edge;           // 0: none
     uint32_t callee;         // of a marker: the site noted when the signal came
     uint32_t function, area; // of the caller
     uint32_t marker;         // an interruption by a signal rather than a call
-    uint32_t reserved;
+    uint32_t jump;           // of a marker: as `callee`, if a jump
 };
 
 struct counts_thread {
     uint64_t total;
     uint32_t edges, areas;
-    uint32_t frame_bytes; // what the frames take up
-    uint32_t in_use;
+    uint32_t in_use, reserved;
     struct counts_area area[COUNTS_AREAS];
 };
 
@@ -136,7 +135,7 @@ struct counts_header {
 
 // Within a thread.
 #define COUNTS_AT_EDGES        0x100000ul
-#define COUNTS_AT_FRAMES       0x8000000ul
+#define COUNTS_AT_FRAMES       0x8000000ul // the first stands below all others and is no call
 #define COUNTS_AT_COUNTERS     0x20000000ul
 #define COUNTS_AT_EDGE_EVENTS  0xa0000000ul // uint64_t [COUNTS_EVENTS] for each edge
 #define COUNTS_AT_FRAME_EVENTS 0xa8000000ul // the same for each frame: totals on entry
@@ -149,7 +148,7 @@ _Static_assert(COUNTS_AT_IDS + COUNTS_IDS * sizeof(struct counts_id) <= COUNTS_A
 _Static_assert(COUNTS_AT_LENGTHS + COUNTS_LENGTHS <= COUNTS_AT_FUNCTIONS, "");
 _Static_assert(COUNTS_AT_FUNCTIONS + 8ul * COUNTS_FUNCTIONS <= COUNTS_AT_THREADS, "");
 _Static_assert(COUNTS_AT_EDGES + COUNTS_EDGES * sizeof(struct counts_edge) <= COUNTS_AT_FRAMES, "");
-_Static_assert(COUNTS_AT_FRAMES + COUNTS_FRAMES * sizeof(struct counts_frame) <= COUNTS_AT_COUNTERS,
+_Static_assert(COUNTS_AT_FRAMES + (COUNTS_FRAMES + 1ul) * sizeof(struct counts_frame) <= COUNTS_AT_COUNTERS,
                "");
 _Static_assert(COUNTS_AT_COUNTERS + COUNTS_AREAS * COUNTS_AREA_SIZE <= COUNTS_AT_EDGE_EVENTS, "");
 _Static_assert(COUNTS_AT_EDGE_EVENTS + 8ul * COUNTS_EVENTS * COUNTS_EDGES <= COUNTS_AT_FRAME_EVENTS,

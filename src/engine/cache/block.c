@@ -132,7 +132,7 @@ static void emit_far_lookup(struct emitter *e, uint64_t *keys, uint64_t *codes) 
 
 // A signal that came while a function called from the cache ran has found no place to stop: if
 // something is pending, the thread steps on from here to the next clean point.
-static void emit_step_if_pending(struct emitter *e) {
+void cache_emit_step_if_pending(struct emitter *e) {
     static const uint8_t trap[] = {0x9c,                                     // pushfq
                                    0x48, 0x81, 0x0c, 0x24, 0x00, 0x01, 0, 0, // or [rsp], TF
                                    0x9d};                                    // popfq
@@ -164,7 +164,7 @@ static void emit_gate_to(struct emitter *e, void (*function)(uint32_t, uint64_t,
     emit64(e, (uint64_t)function);
     emit_bytes(e, (uint8_t[]){0xff, 0xd0}, 2); // call rax
     emit_bytes(e, restore, sizeof restore);
-    emit_step_if_pending(e);
+    cache_emit_step_if_pending(e);
     emit8(e, 0xc3); // ret
 }
 
@@ -207,7 +207,7 @@ static void emit_follow(struct emitter *e, void (*function)(void *)) {
                5); // pop rax, twice; add al, 127; sahf
     for (unsigned i = 0; i < sizeof kept; i++)
         emit_load_field(e, kept[i], TASK_GPR + 8 * kept[i]);
-    emit_step_if_pending(e);
+    cache_emit_step_if_pending(e);
     emit8(e, 0xc3); // ret
 }
 

@@ -157,6 +157,8 @@ void cache_write_store_gates(void); // store_gate.c
 // Around the writing of a gate.
 struct emitter cache_gate_begin(void);
 void cache_gate_end(const struct emitter *);
+// At the end of a gate through which C code was called.
+void cache_emit_step_if_pending(struct emitter *);
 // Added to a destination, its index and key in the look-up for versions other than 0.
 uint64_t cache_version_key(unsigned version);
 // The gate through which translated code calls a function that leaves vector registers alone, on

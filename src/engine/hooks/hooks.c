@@ -237,16 +237,12 @@ static void amount_here(struct emitter *e, struct tool_count *count) {
     emit32(e, 0);
 }
 
-static unsigned word_field(unsigned word) {
-    return TASK_TOOL_WORDS + 8 * word;
-}
-
 // word += amount, through rcx
 static void emit_word_add(struct emitter *e, struct tool_count *count, unsigned word) {
-    emit_load_field(e, RCX, word_field(word));
+    emit_load_field(e, RCX, hooks_word_field(word));
     emit_bytes(e, (uint8_t[]){0x48, 0x8d, 0x89}, 3); // lea rcx, [rcx + amount]
     amount_here(e, count);
-    emit_store_field(e, RCX, word_field(word));
+    emit_store_field(e, RCX, hooks_word_field(word));
 }
 
 void tool_insert_count(struct tool_block *block, struct tool_count *count, unsigned word) {
@@ -258,7 +254,7 @@ void tool_insert_count(struct tool_block *block, struct tool_count *count, unsig
         index_here(e, count);
         emit8(e, 1);
         emit_bytes(e, (uint8_t[]){0x64, 0x48, 0x81}, 3); // add qword fs:[word], amount
-        emit_task_operand(e, 0, word_field(word));
+        emit_task_operand(e, 0, hooks_word_field(word));
         amount_here(e, count);
         return;
     }
@@ -278,7 +274,7 @@ void tool_insert_word_count(struct tool_block *block, struct tool_count *count, 
     *count = (struct tool_count){.index_count = 0};
     if (builder_flags_are_dead(b)) {
         emit_bytes(e, (uint8_t[]){0x64, 0x48, 0x81}, 3); // add qword fs:[word], amount
-        emit_task_operand(e, 0, word_field(word));
+        emit_task_operand(e, 0, hooks_word_field(word));
         amount_here(e, count);
         return;
     }
@@ -294,7 +290,7 @@ void tool_insert_count_at(struct tool_block *block, struct tool_count *count, un
     emit_spill(e, RCX);
     emit_spill(e, RDX);
     emit_word_add(e, count, word);
-    emit_load_field32(e, RCX, word_field(index_word));
+    emit_load_field32(e, RCX, hooks_word_field(index_word));
     emit_bytes(e, (uint8_t[]){0x65, 0x48, 0x8b, 0x14, 0xcd}, 5); // mov rdx, gs:[rcx*8 + distance]
     emit32(e, 8 * distance);
     emit_bytes(e, (uint8_t[]){0x48, 0x8d, 0x92}, 3); // lea rdx, [rdx + amount]
@@ -317,59 +313,20 @@ void tool_keep_together(struct tool_block *block, bool together) {
     ((struct builder *)block)->together = together;
 }
 
-void tool_insert_set(struct tool_block *block, unsigned word, uint32_t value) {
-    emit_store_field_imm(&((struct builder *)block)->e, word_field(word), value);
+void tool_insert_set(struct tool_block *block, unsigned word, unsigned half, uint32_t value) {
+    emit_store_field_imm(&((struct builder *)block)->e, hooks_word_field(word) + 4 * half, value);
 }
 
-void hooks_emit_fast_call(struct emitter *e, tool_fast_function *function, uint32_t argument) {
-    emit_spill(e, RSP);
-    emit_spill(e, RDI);
-    emit_move_imm(e, RDI, argument);
-    emit_load_field(e, RSP, TASK_HOST_RSP);
-    emit8(e, 0xe8); // call rel32
-    emit32(e, cache_gate_to(function) - (emit_address(e) + 4));
-    emit_unspill(e, RDI);
-    emit_unspill(e, RSP);
-}
-
-void tool_insert_fast_call(struct tool_block *block, enum tool_condition condition,
-                           tool_fast_function *function, uint32_t argument) {
-    struct builder *b = (struct builder *)block;
-    struct emitter *e = &b->e;
-    if (condition == TOOL_ALWAYS) {
-        hooks_emit_fast_call(e, function, argument);
-        return;
-    }
-    uint8_t *over;
-    if (condition == TOOL_IF_TAKEN || condition == TOOL_IF_NOT_TAKEN) {
-        const ZydisDecodedInstruction *z = &b->rest->z;
-        if (z->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && (z->opcode & 0xf0) != 0x70)
-            return; // loop, jrcxz: never between functions
-        emit8(e, 0x70 | ((z->opcode & 15) ^ (condition == TOOL_IF_TAKEN)));
-        over = e->at;
-        emit8(e, 0);
-        hooks_emit_fast_call(e, function, argument);
-    } else {
-        emit_spill(e, RCX);
-        emit_load_field32(e, RCX, word_field(1));
-        emit8(e, 0xe3); // jrcxz
-        over = e->at;
-        emit8(e, 0);
-        emit_unspill(e, RCX);
-        hooks_emit_fast_call(e, function, argument);
-        over[0] = e->at - (over + 1);
-        emit_unspill(e, RCX);
-        return;
-    }
-    over[0] = e->at - (over + 1);
+bool tool_can_set_counters_quickly(void) {
+    return getauxval(AT_HWCAP2) & 2;
 }
 
 __attribute__((target("general-regs-only"))) void tool_set_counters(void *counters) {
     static int can_write; // 1: by an instruction, -1: by a system call
     if (!can_write)
-        can_write = getauxval(AT_HWCAP2) & 2 ? 1 : -1;
+        can_write = tool_can_set_counters_quickly() ? 1 : -1;
     if (can_write > 0)
-        __asm__ volatile("wrgsbase %0" : : "r"(counters));
+        tool_set_counters_quickly(counters);
     else
         syscall(SYS_arch_prctl, ARCH_SET_GS, counters);
 }

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "engine/task_offsets.h"
 #include "engine/tool.h"
 
 struct insn;
@@ -39,7 +40,12 @@ void hooks_translate(struct builder *, struct insn *, bool first);
 
 // Segments of accesses.
 enum { SEGMENT_NONE, SEGMENT_FS, SEGMENT_GS };
+// Of a word of the thread's (tool_thread_words), in struct task.
+static inline unsigned hooks_word_field(unsigned word) {
+    return TASK_TOOL_WORDS + 8 * word;
+}
 struct emitter;
+// calls.c
 void hooks_emit_fast_call(struct emitter *, tool_fast_function *, uint32_t argument);
 // Behind the block: what its checks of cache lines branch to (lines.c).
 void hooks_write_detours(struct builder *);

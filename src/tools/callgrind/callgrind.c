@@ -17,7 +17,7 @@ static bool stack_moved;        // in the current block, rsp was loaded from som
 // Code without symbols belongs to what is called there, else to who runs it first.
 static uint32_t function_without_symbol(uint64_t pc) {
     const struct thread *thread = tool_thread_state();
-    if (counts_ids[*thread_site(thread)].kind == COUNTS_CALL || !thread->function ||
+    if (thread_was_called(thread) || !thread->function ||
         functions_at(counts_function_pc(thread->function)).function)
         return counts_function(pc);
     return thread->function;
@@ -34,9 +34,11 @@ static void on_block(struct tool_block *block, uint64_t pc) {
     if (place.plt)
         return;
     if (place.function == pc)
-        tool_insert_fast_call(block, TOOL_ALWAYS, event_enter, counts_function(pc));
+        tool_insert_quick_call(block, TOOL_ALWAYS, event_enter_quick, event_enter,
+                               counts_function(pc));
     else if (!place.function)
-        tool_insert_fast_call(block, TOOL_IF_WORD, event_maybe_enter, counts_function(pc));
+        tool_insert_quick_call(block, TOOL_IF_WORD, event_maybe_enter_quick, event_maybe_enter,
+                               counts_function(pc));
 }
 
 // ---- instructions that lead elsewhere ----------------------------------------------------------
@@ -45,18 +47,21 @@ static uint32_t site_of(const struct tool_insn *insn, unsigned kind) {
     return counts_site(insn->pc, run_function(), kind);
 }
 
-static void note_site(struct tool_block *block, const struct tool_insn *insn, unsigned kind) {
-    tool_insert_set(block, WORD_SITE, site_of(insn, kind));
+static void note_jump(struct tool_block *block, const struct tool_insn *insn, uint32_t resolves) {
+    uint32_t site = site_of(insn, COUNTS_JUMP);
+    if (insn->target || place.function)
+        tool_insert_set(block, WORD_SITE, SITE_LAST, site);
+    tool_insert_set(block, WORD_SITE, SITE_JUMP, site | resolves);
 }
 
 static void show_call(struct tool_block *block, const struct tool_insn *insn) {
-    note_site(block, insn, COUNTS_CALL);
+    tool_insert_set(block, WORD_SITE, SITE_LAST, site_of(insn, COUNTS_CALL));
     if (!insn->target)
         return;
     struct code_place callee = functions_at(insn->target);
     if (!callee.plt && callee.function != insn->target)
-        tool_insert_fast_call(block, TOOL_ALWAYS, event_enter_from_call,
-                              counts_function(insn->target));
+        tool_insert_quick_call(block, TOOL_ALWAYS, event_enter_from_call_quick,
+                               event_enter_from_call, counts_function(insn->target));
 }
 
 static bool is_jump_through_r11(const struct tool_insn *insn) {
@@ -68,14 +73,14 @@ static void show_jump(struct tool_block *block, const struct tool_insn *insn) {
         return; // what is reached counts as called from where the PLT was called
     if (!insn->target) {
         bool resolves = place.resolves && is_jump_through_r11(insn);
-        note_site(block, insn, COUNTS_JUMP | (resolves ? SITE_RESOLVES : 0));
+        note_jump(block, insn, resolves ? SITE_RESOLVES : 0);
         if (stack_moved && !resolves)
             tool_insert_fast_call(block, TOOL_ALWAYS, event_stack_moved, 0);
         return;
     }
     struct code_place to = functions_at(insn->target);
     if (to.plt || to.function == insn->target)
-        note_site(block, insn, COUNTS_JUMP);
+        note_jump(block, insn, 0);
     else if (to.function && to.function != place.function)
         tool_insert_fast_call(block, insn->flow == TOOL_BRANCH ? TOOL_IF_TAKEN : TOOL_ALWAYS,
                               event_cross, counts_function(to.function));
@@ -117,7 +122,8 @@ static void on_instruction(struct tool_block *block, const struct tool_insn *ins
         show_jump(block, insn);
         break;
     case TOOL_RETURN:
-        tool_insert_fast_call(block, TOOL_ALWAYS, event_leave, popped_by(insn));
+        tool_insert_quick_call(block, TOOL_ALWAYS, event_leave_quick, event_leave,
+                               popped_by(insn));
         break;
     default:
         break;

@@ -104,6 +104,7 @@ void counts_choose(void) {
                 mark_functions("zero-before", FUNCTION_ZEROES_BEFORE);
     events_on = !is_no("instr-atstart") && !is_no("instr-at-start");
     collects_at_start = !toggles && !is_no("collect-atstart");
+    events_are_plain = !counts_many_events && tool_can_set_counters_quickly();
     if (!events_on || !collects_at_start || acts)
         counts_may_pause();
 }
@@ -112,6 +113,7 @@ void counts_may_pause(void) {
     if (!events_of_function)
         events_of_function = counts_reserve(COUNTS_FUNCTIONS);
     events_may_pause = true;
+    events_are_plain = false;
 }
 
 void counts_caches(const struct counts_cache shapes[3]) {
@@ -132,8 +134,8 @@ void counts_incomplete(void) {
 static void point_into(struct thread *thread, uint8_t *part) {
     thread->counts = (struct counts_thread *)part;
     thread->edges = (struct counts_edge *)(part + COUNTS_AT_EDGES);
-    thread->frames = (struct counts_frame *)(part + COUNTS_AT_FRAMES);
-    thread->top = thread->frames;
+    thread->frames = thread->top = (struct counts_frame *)(part + COUNTS_AT_FRAMES) + 1;
+    thread->frames[-1].sp = UINT64_MAX;
     thread->counters = (uint64_t *)(part + COUNTS_AT_COUNTERS);
     thread->edge_events = (void *)(part + COUNTS_AT_EDGE_EVENTS);
     thread->frame_events = (void *)(part + COUNTS_AT_FRAME_EVENTS);

@@ -7,7 +7,7 @@
 
 struct counts_id *counts_ids;
 bool counts_many_events;
-bool events_may_pause, events_on = true;
+bool events_are_plain, events_may_pause, events_on = true;
 uint8_t *events_of_function;
 
 enum { FIRST_OWN_AREA = 4, TOP_LEVEL = 2 };
@@ -185,11 +185,6 @@ static void take_out_events(struct thread *thread, const struct counts_frame *ma
 
 // ---- frames ------------------------------------------------------------------------------------
 
-static void set_top(struct thread *thread, struct counts_frame *top) {
-    thread->top = top;
-    thread->counts->frame_bytes = (char *)top - (char *)thread->frames;
-}
-
 static void push(struct thread *thread, uint32_t site, uint32_t function, uint64_t sp) {
     struct counts_frame *frame = thread->top;
     if (events_may_pause)
@@ -210,7 +205,7 @@ static void push(struct thread *thread, uint32_t site, uint32_t function, uint64
     if (counts_many_events)
         note_totals(thread, frame);
     thread->edges[frame->edge].calls += events_on;
-    set_top(thread, frame + 1);
+    thread->top = frame + 1;
     thread->depth[function] = depth;
     thread->function = function;
     set_area(thread, level - 1);
@@ -227,12 +222,13 @@ static void pop_marker(struct thread *thread, const struct counts_frame *frame) 
         take_out_events(thread, frame);
     if (thread->function)
         thread->depth[thread->function]--;
-    *thread_site(thread) = frame->callee;
+    thread_site(thread)[SITE_LAST] = frame->callee;
+    thread_site(thread)[SITE_JUMP] = frame->jump;
 }
 
 static void pop(struct thread *thread) {
-    struct counts_frame *frame = thread->top - 1;
-    set_top(thread, frame);
+    struct counts_frame *frame = --thread->top;
+    frame->sp = 0;
     if (frame->marker) {
         pop_marker(thread, frame);
     } else {
@@ -254,23 +250,25 @@ static struct counts_frame *top_frame(struct thread *thread) {
     return thread->top > thread->frames ? thread->top - 1 : 0;
 }
 
-// Ends the frames whose return address lies below sp.
+// Ends the frames whose return address lies below sp: never the one below all others.
 static void unwind(struct thread *thread, uint64_t sp) {
-    for (struct counts_frame *top = top_frame(thread); top && top->sp < sp; top = top_frame(thread))
+    while (thread->top[-1].sp < sp)
         pop(thread);
 }
 
 // ---- events ------------------------------------------------------------------------------------
 
 static void enter(struct thread *thread, uint32_t function, uint64_t rsp) {
-    uint32_t site = *thread_site(thread);
-    *thread_site(thread) = 0;
+    uint32_t site = thread_site(thread)[SITE_LAST], jump = thread_site(thread)[SITE_JUMP];
+    if (!site)
+        site = jump & ~SITE_RESOLVES;
+    bool jumps = site == (jump & ~SITE_RESOLVES);
+    thread->words[WORD_SITE] = 0;
     struct counts_frame *top = top_frame(thread);
-    uint32_t kind = counts_ids[site].kind;
-    if (kind & SITE_RESOLVES && top && top->edge) {
+    if (jumps && jump & SITE_RESOLVES && top && top->edge) {
         // The frame to end is the loader's function; what called it has called this one.
         site = thread->edges[top->edge].site;
-        kind = COUNTS_CALL;
+        jumps = false;
         pop(thread);
     }
     unwind(thread, rsp);
@@ -282,7 +280,7 @@ static void enter(struct thread *thread, uint32_t function, uint64_t rsp) {
     if (!thread->function)
         begin_context(thread, counts_ids[site].function);
     top = top_frame(thread);
-    push(thread, site, function, kind == COUNTS_JUMP && top && !top->marker ? top->sp : rsp);
+    push(thread, site, function, jumps && top && !top->marker ? top->sp : rsp);
 }
 
 void event_enter(uint32_t function, uint64_t rsp, void *state) {
@@ -295,10 +293,10 @@ void event_enter_from_call(uint32_t function, uint64_t rsp, void *state) {
 
 void event_maybe_enter(uint32_t function, uint64_t rsp, void *state) {
     struct thread *thread = state;
-    if (counts_ids[*thread_site(thread)].kind == COUNTS_CALL)
+    if (thread_was_called(thread))
         enter(thread, function, rsp);
     else
-        *thread_site(thread) = 0;
+        thread->words[WORD_SITE] = 0;
 }
 
 void event_leave(uint32_t popped, uint64_t rsp, void *state) {
@@ -329,6 +327,93 @@ void event_stack_moved(uint32_t unused, uint64_t rsp, void *state) {
     unwind(state, rsp);
 }
 
+// ---- quick calls -------------------------------------------------------------------------------
+
+static inline void set_area_quickly(struct thread *thread, uint32_t area) {
+    if (thread->area == area)
+        return;
+    thread->area = area;
+    tool_set_counters_quickly(thread->counters + (uint64_t)area * COUNTS_IDS);
+}
+
+// A call or jump that was made before, with nothing to unwind.
+static inline bool enter_quickly(struct thread *thread, uint32_t function, uint64_t rsp) {
+    struct counts_frame *frame = thread->top;
+    const uint32_t *sites = thread_site(thread);
+    uint32_t site = sites[SITE_LAST], jump = sites[SITE_JUMP];
+    if (!events_are_plain || frame[-1].sp < rsp)
+        return false;
+    if (!site)
+        site = jump;
+    if (!site)
+        return thread->function;
+    if (site == jump) {
+        if (frame[-1].marker || frame == thread->frames)
+            return false;
+        rsp = frame[-1].sp;
+    } else if (site == (jump & ~SITE_RESOLVES)) {
+        return false;
+    }
+    uint32_t at = thread->last_edge[site];
+    uint32_t level = thread->depth[function] ? TOP_LEVEL : 1;
+    struct counts_edge *edge = &thread->edges[at];
+    if (edge->function != function || edge->area != thread->area || edge->level != level ||
+        frame == thread->frames + COUNTS_FRAMES)
+        return false;
+    thread->words[WORD_SITE] = 0;
+    edge->calls++;
+    *frame = (struct counts_frame){.sp = rsp,
+                                   .entered = thread->words[WORD_TOTAL],
+                                   .edge = at,
+                                   .callee = function,
+                                   .function = thread->function,
+                                   .area = thread->area};
+    thread->top = frame + 1;
+    thread->depth[function]++;
+    thread->function = function;
+    set_area_quickly(thread, level - 1);
+    return true;
+}
+
+bool event_enter_quick(uint32_t function, uint64_t rsp, void *state) {
+    return enter_quickly(state, function, rsp);
+}
+
+bool event_enter_from_call_quick(uint32_t function, uint64_t rsp, void *state) {
+    return enter_quickly(state, function, rsp - 8);
+}
+
+bool event_maybe_enter_quick(uint32_t function, uint64_t rsp, void *state) {
+    if (thread_was_called(state))
+        return enter_quickly(state, function, rsp);
+    ((struct thread *)state)->words[WORD_SITE] = 0;
+    return true;
+}
+
+bool event_leave_quick(uint32_t popped, uint64_t rsp, void *state) {
+    struct thread *thread = state;
+    struct counts_frame *top = thread->top - 1, *frame = top;
+    if (!events_are_plain || top->marker)
+        return false;
+    for (; frame->sp < rsp + popped; frame--)
+        if (frame->marker)
+            return false;
+    if (frame == top)
+        return true;
+    uint64_t total = thread->words[WORD_TOTAL];
+    for (; top > frame; top--) {
+        thread->edges[top->edge].cost += total - top->entered;
+        thread->depth[top->callee]--;
+        top->sp = 0;
+    }
+    thread->top = top + 1;
+    thread->function = top[1].function;
+    set_area_quickly(thread, top[1].area);
+    return true;
+}
+
+// ---- threads -----------------------------------------------------------------------------------
+
 void thread_interrupted(struct thread *thread, uint64_t rsp) {
     struct counts_frame *frame = thread->top;
     if (frame == thread->frames + COUNTS_FRAMES)
@@ -336,14 +421,15 @@ void thread_interrupted(struct thread *thread, uint64_t rsp) {
     frame->sp = rsp + 8; // the handler's own return does not end it
     frame->entered = total_of(thread);
     frame->edge = 0;
-    frame->callee = *thread_site(thread);
+    frame->callee = thread_site(thread)[SITE_LAST];
+    frame->jump = thread_site(thread)[SITE_JUMP];
     frame->function = thread->function;
     frame->area = thread->area;
     frame->marker = 1;
     if (counts_many_events)
         note_totals(thread, frame);
-    set_top(thread, frame + 1);
-    *thread_site(thread) = 0;
+    thread->top = frame + 1;
+    thread->words[WORD_SITE] = 0;
     thread->function = 0;
     set_area(thread, 0);
 }
@@ -362,7 +448,7 @@ void thread_finish(struct thread *thread) {
     if (thread->function)
         thread->depth[thread->function]--;
     thread->function = 0;
-    *thread_site(thread) = 0;
+    thread->words[WORD_SITE] = 0;
 }
 
 void frames_restore(struct thread *thread, const struct counts_frame *frames, uint32_t count) {
@@ -380,6 +466,7 @@ void frames_restore(struct thread *thread, const struct counts_frame *frames, ui
         frame->function = frames[i].function;
         frame->area = frames[i].area < FIRST_OWN_AREA ? frames[i].area : 0;
         frame->marker = frames[i].marker;
+        frame->jump = frames[i].jump;
     }
-    set_top(thread, thread->frames + count);
+    thread->top = thread->frames + count;
 }

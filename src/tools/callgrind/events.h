@@ -11,13 +11,18 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "engine/tool.h"
 #include "wire/call_counts.h"
 
 // The thread's words: its instructions so far; the last site; with simulation, reads and writes.
 enum { WORD_TOTAL, WORD_SITE, WORD_READS, WORD_WRITES };
-
-// Of ids: the site jumps to what the loader has just bound; it stands for the call that led there.
-enum { SITE_RESOLVES = 0x8000 };
+// The low half of WORD_SITE is the last site, the high half the last one that is a jump: if it is
+// the same, that is what it is. A jump in code without symbols is noted in the high half alone:
+// where it leads is no function's beginning, unless a symbol says so.
+enum { SITE_LAST, SITE_JUMP };
+// Besides the number in the high half: jumps to what the loader has just bound, and stands for the
+// call that led there.
+#define SITE_RESOLVES 0x80000000u
 
 // With simulation, the ids after a site: events of PLT entries that were reached from it.
 enum { GROUP_READS = 1, GROUP_CODE = 2, GROUP_DATA = 4, GROUP_BRANCH = 6, GROUP_SIZE = 8 };
@@ -43,10 +48,10 @@ struct thread {
     uint64_t *words;
     uint32_t *depth;     // by function: how often it is active
     uint32_t *last_edge; // by site
-    uint32_t *buckets;   // of edges
-    uint32_t *next_edge;
-    uint32_t function; // of the context; 0: none yet
+    uint32_t function;   // of the context; 0: none yet
     uint32_t area;
+    uint32_t *buckets; // of edges
+    uint32_t *next_edge;
     uint32_t number; // of the part of the file
     // If collection may be off at times (events_may_pause).
     bool collects;             // by --toggle-collect and requests
@@ -63,13 +68,19 @@ struct thread {
 extern struct counts_id *counts_ids;
 extern bool counts_many_events; // there are others than instructions
 
+extern bool events_are_plain;       // quick calls may be made
 extern bool events_may_pause;       // there may be times when nothing is collected
 extern bool events_on;              // instrumentation, for all threads
 extern uint8_t *events_of_function; // FUNCTION_*, if collection may be off
 
-// The last site; inserted code writes 32 bits, and reading more would wait for the store.
+// The halves of WORD_SITE; inserted code writes one of them, and reading both at once would wait
+// for the store.
 static inline uint32_t *thread_site(const struct thread *thread) {
     return (uint32_t *)&thread->words[WORD_SITE];
+}
+static inline bool thread_was_called(const struct thread *thread) {
+    const uint32_t *site = thread_site(thread);
+    return site[SITE_LAST] && site[SITE_LAST] != (site[SITE_JUMP] & ~SITE_RESOLVES);
 }
 
 // Where costs go.
@@ -90,6 +101,12 @@ void event_leave(uint32_t popped, uint64_t rsp, void *thread);   // at a return
 void event_cross(uint32_t function, uint64_t rsp, void *thread); // at a jump into the midst of it
 void event_stack_moved(uint32_t unused, uint64_t rsp,
                        void *thread); // at a jump with another stack pointer
+
+// What most of the above come to, as quick calls.
+TOOL_QUICK bool event_enter_quick(uint32_t function, uint64_t rsp, void *thread);
+TOOL_QUICK bool event_enter_from_call_quick(uint32_t function, uint64_t rsp, void *thread);
+TOOL_QUICK bool event_maybe_enter_quick(uint32_t function, uint64_t rsp, void *thread);
+TOOL_QUICK bool event_leave_quick(uint32_t popped, uint64_t rsp, void *thread);
 
 void thread_interrupted(struct thread *, uint64_t rsp); // a signal handler begins
 void thread_continued(struct thread *);                 // it has returned
