@@ -93,7 +93,8 @@ void tool_insert_word_count(struct tool_block *, struct tool_count *, unsigned w
 // Adds an amount to a word and to the counter at a distance from the one that the other word names.
 void tool_insert_count_at(struct tool_block *, struct tool_count *, unsigned word,
                           unsigned index_word, uint32_t distance);
-void tool_fill_count(const struct tool_count *, uint32_t index, uint32_t amount);
+enum { TOOL_AMOUNT_MOST = 127 };
+void tool_fill_count(const struct tool_count *, uint32_t index, uint8_t amount);
 // From the instruction after this one on, signals and other threads' wishes wait (true) until an
 // instruction that is not kept together with those before it (false): a count of several
 // instructions holds for all of them.

@@ -239,17 +239,33 @@ static void read_run(struct report *report, const struct counts_id *id, uint32_t
     }
 }
 
-// All costs of one area.
-static void read_area(struct report *report, const struct counts_thread *thread,
-                      const uint64_t *counters, uint32_t area) {
+// A counter of an area. Areas 0 and 1 are told apart for functions that recurse, and only since.
+static uint64_t counter_of(const struct counts_thread *thread, uint32_t area, uint32_t id,
+                           uint32_t function) {
+    const uint8_t *recurses = (const uint8_t *)thread + COUNTS_AT_RECURSES;
+    const uint64_t *counters = (const void *)((const uint8_t *)thread + COUNTS_AT_COUNTERS);
     const uint64_t *own = counters + (uint64_t)area * COUNTS_IDS;
-    const uint64_t *skipped = own + (uint64_t)COUNTS_SKIPPED * COUNTS_IDS;
+    const uint64_t *moved = counters + (uint64_t)COUNTS_MOVED_AREA * COUNTS_IDS;
+    uint32_t level = area & ~COUNTS_SKIPPED;
+    if (level > 1)
+        return own[id];
+    if (area != level)
+        moved += (uint64_t)COUNTS_SKIPPED * COUNTS_IDS;
+    if (function >= COUNTS_FUNCTIONS || !recurses[function])
+        return level ? 0 : own[id] + own[id + COUNTS_IDS];
+    return level ? own[id] - moved[id] : own[id] + moved[id];
+}
+
+// All costs of one area.
+static void read_area(struct report *report, const struct counts_thread *thread, uint32_t area) {
     struct counts_base *base = report->source->base;
     for (uint32_t i = 1; i < report->id_count; i++) {
         const struct counts_id *id = &report->ids[i];
-        uint64_t here = counts_base_counter(base, report->thread, area, i, own[i]);
-        uint64_t beyond =
-            counts_base_counter(base, report->thread, area + COUNTS_SKIPPED, i, skipped[i]);
+        uint32_t skipped = area + COUNTS_SKIPPED;
+        uint64_t here = counts_base_counter(base, report->thread, area, i,
+                                            counter_of(thread, area, i, id->function));
+        uint64_t beyond = counts_base_counter(base, report->thread, skipped, i,
+                                              counter_of(thread, skipped, i, id->function));
         uint32_t function = here || beyond ? context_of(report, thread, area, id->function) : 0;
         if (here && id->kind == COUNTS_RUN)
             read_run(report, id, function, here);
@@ -337,15 +353,14 @@ static void read_calls(struct report *report, const uint8_t *part,
 
 static void read_thread(struct report *report, const uint8_t *part) {
     const struct counts_thread *thread = (const struct counts_thread *)part;
-    const uint64_t *counters = (const uint64_t *)(part + COUNTS_AT_COUNTERS);
     size_t first = report->graph->cost_count;
     uint64_t totals[COUNTS_EVENTS];
-    read_area(report, thread, counters, 0);
-    read_area(report, thread, counters, 1);
-    for (uint32_t area = OWN_AREA; area < thread->areas && area + COUNTS_SKIPPED < COUNTS_OFF_AREA;
-         area++)
+    read_area(report, thread, 0);
+    read_area(report, thread, 1);
+    for (uint32_t area = OWN_AREA;
+         area < thread->areas && area + COUNTS_SKIPPED < COUNTS_MOVED_AREA; area++)
         if (!(area & COUNTS_SKIPPED))
-            read_area(report, thread, counters, area);
+            read_area(report, thread, area);
     sum_up(report, first, totals);
     for (unsigned e = 0; e < COUNTS_EVENTS; e++)
         if (report->columns[e] < COUNTS_EVENTS)

@@ -18,6 +18,9 @@
 //             function's code, area 1 those of level 2. A context that runs other code (a jump into
 //             the middle of another function) has an area for itself, from 4 on. What is not to be
 //             collected goes to COUNTS_OFF_AREA, which nobody reads
+//   recurses  a function that has been in a context of level 2. Until then what it spends may be in
+//             area 0 or 1, so that the area need not change whenever levels do; what area 1 had
+//             when it began to recurse is kept in COUNTS_MOVED_AREA and belongs to level 1
 //   skipped   instructions of PLT entries, which count for the function that called: two areas
 //             further on, by the id of the site that they were reached from
 //   group     with simulation, a site and the ids after it: events of PLT entries that it reached
@@ -39,6 +42,7 @@ enum {
     COUNTS_THREADS = 1 << 9,
     COUNTS_AREAS = 128, // of a thread
     COUNTS_SKIPPED = 2, // from an area to its skipped one
+    COUNTS_MOVED_AREA = 120,
     COUNTS_OFF_AREA = 124,
     COUNTS_EDGES = 1 << 20,
     COUNTS_FRAMES = (1 << 22) - 1,
@@ -122,8 +126,8 @@ struct counts_header {
     uint32_t magic;
     uint32_t ids, lengths, functions, threads;
     uint32_t incomplete; // 1: there was no room for everything, so that counts are missing
-    uint32_t answers;    // counts what the target has asked for and the supervisor has done; a futex
-    uint32_t events;     // bit e: event e is counted
+    uint32_t answers; // counts what the target has asked for and the supervisor has done; a futex
+    uint32_t events;  // bit e: event e is counted
     struct counts_cache caches[3]; // I1, D1, LL, if they are simulated
 };
 
@@ -134,6 +138,7 @@ struct counts_header {
 #define COUNTS_AT_THREADS   0x8000000ul
 
 // Within a thread.
+#define COUNTS_AT_RECURSES     0x40000ul // uint8_t, by function: 1 if it recurses
 #define COUNTS_AT_EDGES        0x100000ul
 #define COUNTS_AT_FRAMES       0x8000000ul // the first stands below all others and is no call
 #define COUNTS_AT_COUNTERS     0x20000000ul
@@ -147,8 +152,11 @@ struct counts_header {
 _Static_assert(COUNTS_AT_IDS + COUNTS_IDS * sizeof(struct counts_id) <= COUNTS_AT_LENGTHS, "");
 _Static_assert(COUNTS_AT_LENGTHS + COUNTS_LENGTHS <= COUNTS_AT_FUNCTIONS, "");
 _Static_assert(COUNTS_AT_FUNCTIONS + 8ul * COUNTS_FUNCTIONS <= COUNTS_AT_THREADS, "");
+_Static_assert(sizeof(struct counts_thread) <= COUNTS_AT_RECURSES, "");
+_Static_assert(COUNTS_AT_RECURSES + COUNTS_FUNCTIONS <= COUNTS_AT_EDGES, "");
 _Static_assert(COUNTS_AT_EDGES + COUNTS_EDGES * sizeof(struct counts_edge) <= COUNTS_AT_FRAMES, "");
-_Static_assert(COUNTS_AT_FRAMES + (COUNTS_FRAMES + 1ul) * sizeof(struct counts_frame) <= COUNTS_AT_COUNTERS,
+_Static_assert(COUNTS_AT_FRAMES + (COUNTS_FRAMES + 1ul) * sizeof(struct counts_frame) <=
+                   COUNTS_AT_COUNTERS,
                "");
 _Static_assert(COUNTS_AT_COUNTERS + COUNTS_AREAS * COUNTS_AREA_SIZE <= COUNTS_AT_EDGE_EVENTS, "");
 _Static_assert(COUNTS_AT_EDGE_EVENTS + 8ul * COUNTS_EVENTS * COUNTS_EDGES <= COUNTS_AT_FRAME_EVENTS,

@@ -234,13 +234,13 @@ static void index_here(struct emitter *e, struct tool_count *count) {
 
 static void amount_here(struct emitter *e, struct tool_count *count) {
     count->amount_sites[count->amount_count++] = e->at;
-    emit32(e, 0);
+    emit8(e, 0);
 }
 
 // word += amount, through rcx
 static void emit_word_add(struct emitter *e, struct tool_count *count, unsigned word) {
     emit_load_field(e, RCX, hooks_word_field(word));
-    emit_bytes(e, (uint8_t[]){0x48, 0x8d, 0x89}, 3); // lea rcx, [rcx + amount]
+    emit_bytes(e, (uint8_t[]){0x48, 0x8d, 0x49}, 3); // lea rcx, [rcx + amount]
     amount_here(e, count);
     emit_store_field(e, RCX, hooks_word_field(word));
 }
@@ -253,7 +253,7 @@ void tool_insert_count(struct tool_block *block, struct tool_count *count, unsig
         emit_bytes(e, (uint8_t[]){0x65, 0x48, 0x83, 0x04, 0x25}, 5); // add qword gs:[index], 1
         index_here(e, count);
         emit8(e, 1);
-        emit_bytes(e, (uint8_t[]){0x64, 0x48, 0x81}, 3); // add qword fs:[word], amount
+        emit_bytes(e, (uint8_t[]){0x64, 0x48, 0x83}, 3); // add qword fs:[word], amount
         emit_task_operand(e, 0, hooks_word_field(word));
         amount_here(e, count);
         return;
@@ -273,7 +273,7 @@ void tool_insert_word_count(struct tool_block *block, struct tool_count *count, 
     struct emitter *e = &b->e;
     *count = (struct tool_count){.index_count = 0};
     if (builder_flags_are_dead(b)) {
-        emit_bytes(e, (uint8_t[]){0x64, 0x48, 0x81}, 3); // add qword fs:[word], amount
+        emit_bytes(e, (uint8_t[]){0x64, 0x48, 0x83}, 3); // add qword fs:[word], amount
         emit_task_operand(e, 0, hooks_word_field(word));
         amount_here(e, count);
         return;
@@ -293,7 +293,7 @@ void tool_insert_count_at(struct tool_block *block, struct tool_count *count, un
     emit_load_field32(e, RCX, hooks_word_field(index_word));
     emit_bytes(e, (uint8_t[]){0x65, 0x48, 0x8b, 0x14, 0xcd}, 5); // mov rdx, gs:[rcx*8 + distance]
     emit32(e, 8 * distance);
-    emit_bytes(e, (uint8_t[]){0x48, 0x8d, 0x92}, 3); // lea rdx, [rdx + amount]
+    emit_bytes(e, (uint8_t[]){0x48, 0x8d, 0x52}, 3); // lea rdx, [rdx + amount]
     amount_here(e, count);
     emit_bytes(e, (uint8_t[]){0x65, 0x48, 0x89, 0x14, 0xcd}, 5); // mov gs:[rcx*8 + distance], rdx
     emit32(e, 8 * distance);
@@ -301,12 +301,12 @@ void tool_insert_count_at(struct tool_block *block, struct tool_count *count, un
     emit_unspill(e, RCX);
 }
 
-void tool_fill_count(const struct tool_count *count, uint32_t index, uint32_t amount) {
+void tool_fill_count(const struct tool_count *count, uint32_t index, uint8_t amount) {
     uint32_t displacement = 8 * index;
     for (unsigned i = 0; i < count->index_count; i++)
         memcpy(count->index_sites[i], &displacement, 4);
     for (unsigned i = 0; i < count->amount_count; i++)
-        memcpy(count->amount_sites[i], &amount, 4);
+        *count->amount_sites[i] = amount;
 }
 
 void tool_keep_together(struct tool_block *block, bool together) {

@@ -122,8 +122,7 @@ static void on_instruction(struct tool_block *block, const struct tool_insn *ins
         show_jump(block, insn);
         break;
     case TOOL_RETURN:
-        tool_insert_quick_call(block, TOOL_ALWAYS, event_leave_quick, event_leave,
-                               popped_by(insn));
+        tool_insert_quick_call(block, TOOL_ALWAYS, event_leave_quick, event_leave, popped_by(insn));
         break;
     default:
         break;

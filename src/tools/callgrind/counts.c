@@ -22,6 +22,7 @@ static uint8_t *lengths_pool;
 static uint64_t *function_pcs;
 static uint32_t id_buckets[BUCKETS], function_buckets[BUCKETS];
 static uint32_t *id_next, *function_next;
+static uint32_t *first_of, *next_of; // ids, by function and in it
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t free_threads[COUNTS_THREADS];
@@ -65,6 +66,8 @@ void counts_start(void) {
     lengths_pool = file + COUNTS_AT_LENGTHS;
     function_pcs = (uint64_t *)(file + COUNTS_AT_FUNCTIONS);
     id_next = counts_reserve(sizeof *id_next * COUNTS_IDS);
+    first_of = counts_reserve(sizeof *first_of * COUNTS_FUNCTIONS);
+    next_of = counts_reserve(sizeof *next_of * COUNTS_IDS);
     function_next = counts_reserve(sizeof *function_next * COUNTS_FUNCTIONS);
     // Number 0 of everything stands for none.
     header->ids = header->functions = 1;
@@ -140,7 +143,8 @@ static void point_into(struct thread *thread, uint8_t *part) {
     thread->edge_events = (void *)(part + COUNTS_AT_EDGE_EVENTS);
     thread->frame_events = (void *)(part + COUNTS_AT_FRAME_EVENTS);
     thread->counts->in_use = 1;
-    thread->area = 0;
+    thread->recurses = part + COUNTS_AT_RECURSES;
+    thread->area = thread->shown = 0;
     tool_set_counters(thread_counters(thread));
 }
 
@@ -157,6 +161,7 @@ void counts_thread_start(struct thread *thread) {
     thread->number = number;
     thread->depth = counts_reserve(sizeof *thread->depth * COUNTS_FUNCTIONS);
     thread->last_edge = counts_reserve(sizeof *thread->last_edge * COUNTS_IDS);
+    thread->recent = counts_reserve(sizeof *thread->recent * RECENT_EDGES);
     thread->buckets = counts_reserve(sizeof *thread->buckets * EDGE_BUCKETS);
     thread->next_edge = counts_reserve(sizeof *thread->next_edge * COUNTS_EDGES);
     thread->words = tool_thread_words();
@@ -175,6 +180,7 @@ void counts_thread_end(struct thread *thread) {
     simulate_thread_end(thread);
     munmap(thread->depth, sizeof *thread->depth * COUNTS_FUNCTIONS);
     munmap(thread->last_edge, sizeof *thread->last_edge * COUNTS_IDS);
+    munmap(thread->recent, sizeof *thread->recent * RECENT_EDGES);
     munmap(thread->buckets, sizeof *thread->buckets * EDGE_BUCKETS);
     munmap(thread->next_edge, sizeof *thread->next_edge * COUNTS_EDGES);
     if (thread->number == COUNTS_THREADS)
@@ -206,11 +212,13 @@ void counts_forked(void) {
     uint8_t *ids = malloc(known.ids * sizeof *counts_ids + 1);
     uint8_t *lengths = malloc(known.lengths + 1);
     uint64_t *pcs = malloc(known.functions * sizeof *pcs + 1);
-    if (!ids || !lengths || !pcs)
+    uint8_t *recurses = malloc(known.functions + 1);
+    if (!ids || !lengths || !pcs || !recurses)
         give_up("out of memory");
     memcpy(ids, counts_ids, known.ids * sizeof *counts_ids);
     memcpy(lengths, lengths_pool, known.lengths);
     memcpy(pcs, function_pcs, known.functions * sizeof *pcs);
+    memcpy(recurses, thread->recurses, known.functions);
     open_file();
     memcpy(counts_ids, ids, known.ids * sizeof *counts_ids);
     memcpy(lengths_pool, lengths, known.lengths);
@@ -227,10 +235,25 @@ void counts_forked(void) {
     memset(thread->at_pause, 0, sizeof thread->at_pause);
     memset(thread->not_collected, 0, sizeof thread->not_collected);
     point_into(thread, file + COUNTS_AT_THREADS);
+    memcpy(thread->recurses, recurses, known.functions);
+    free(recurses);
     frames_restore(thread, kept_frames, kept_frame_count);
 }
 
 // ---- ids and functions -------------------------------------------------------------------------
+
+#pragma GCC push_options
+#pragma GCC target("general-regs-only")
+
+uint32_t counts_first_of(uint32_t function) {
+    return __atomic_load_n(&first_of[function], __ATOMIC_ACQUIRE);
+}
+
+uint32_t counts_next_of(uint32_t id) {
+    return next_of[id];
+}
+
+#pragma GCC pop_options
 
 static unsigned bucket_of(uint64_t pc, unsigned more) {
     return (pc * 31 + more) * 0x9e3779b97f4a7c15ull >> 48;
@@ -289,6 +312,10 @@ static uint32_t find_or_add(const struct counts_id *wanted, unsigned number,
     id_next[at] = *bucket;
     *bucket = at;
     header->ids += number;
+    for (uint32_t i = at; i < at + number; i++) {
+        next_of[i] = first_of[wanted->function];
+        __atomic_store_n(&first_of[wanted->function], i, __ATOMIC_RELEASE);
+    }
     return at;
 }
 

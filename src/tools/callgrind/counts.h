@@ -25,6 +25,10 @@ void counts_caches(const struct counts_cache shapes[3]); // those that are simul
 void counts_count_event(enum counts_event);              // the event is counted
 void *counts_reserve(size_t size);                       // memory, zeroed, to be unmapped
 
+// The ids that belong to a function, one after the other; 0: no more. Callable at any time.
+uint32_t counts_first_of(uint32_t function);
+uint32_t counts_next_of(uint32_t id);
+
 // While code is translated, with the engine's lock held. 0 when there is no room.
 uint32_t counts_function(uint64_t pc);
 uint64_t counts_function_pc(uint32_t function);

@@ -14,11 +14,31 @@ enum { FIRST_OWN_AREA = 4, TOP_LEVEL = 2 };
 
 // ---- context -----------------------------------------------------------------------------------
 
-static void set_area(struct thread *thread, uint32_t area) {
-    if (thread->area == area)
-        return;
+// Whether counts must go to the context's own area from now on.
+static inline bool must_show(const struct thread *thread, uint32_t area, uint32_t function) {
+    return thread->shown != area &&
+           ((thread->shown | area) > 1 || !function || thread->recurses[function]);
+}
+
+static void set_context(struct thread *thread, uint32_t function, uint32_t area) {
+    thread->function = function;
     thread->area = area;
-    tool_set_counters(thread_counters(thread));
+    if (must_show(thread, area, function)) {
+        thread->shown = area;
+        tool_set_counters(thread_counters(thread));
+    }
+}
+
+static void begins_to_recurse(struct thread *thread, uint32_t function) {
+    static const uint8_t skipped[] = {0, COUNTS_SKIPPED};
+    for (unsigned i = 0; i < sizeof skipped; i++) {
+        const uint64_t *from = thread->counters + (1ul + skipped[i]) * COUNTS_IDS;
+        uint64_t *to = thread->counters + ((uint64_t)COUNTS_MOVED_AREA + skipped[i]) * COUNTS_IDS;
+        for (uint32_t id = counts_first_of(function); id; id = counts_next_of(id))
+            if (from[id])
+                to[id] = from[id];
+    }
+    thread->recurses[function] = 1;
 }
 
 // Of the words, without what was not collected.
@@ -89,7 +109,7 @@ static uint32_t own_area(struct thread *thread, uint32_t function, uint32_t leve
     uint32_t area = counts->areas < FIRST_OWN_AREA ? FIRST_OWN_AREA : counts->areas;
     if (area & COUNTS_SKIPPED)
         area += COUNTS_SKIPPED;
-    if (area + COUNTS_SKIPPED >= COUNTS_OFF_AREA)
+    if (area + COUNTS_SKIPPED >= COUNTS_MOVED_AREA)
         return level - 1;
     counts->area[area].function = function;
     counts->area[area].level = level;
@@ -98,12 +118,15 @@ static uint32_t own_area(struct thread *thread, uint32_t function, uint32_t leve
 }
 
 static void begin_context(struct thread *thread, uint32_t function) {
-    thread->function = function;
     thread->depth[function]++;
-    set_area(thread, 0);
+    set_context(thread, function, 0);
 }
 
 // ---- edges -------------------------------------------------------------------------------------
+
+static inline uint32_t *recent_edge(const struct thread *thread, uint32_t site, uint32_t function) {
+    return &thread->recent[(site * 5 + function) % RECENT_EDGES];
+}
 
 static bool edge_is(const struct counts_edge *edge, uint32_t site, uint32_t area, uint32_t function,
                     uint32_t level) {
@@ -148,7 +171,10 @@ static uint32_t find_edge(struct thread *thread, uint32_t site, uint32_t functio
         thread->next_edge[at] = *bucket;
         *bucket = at;
     }
-    thread->last_edge[site] = at;
+    if (thread->last_edge[site])
+        *recent_edge(thread, site, function) = at;
+    else
+        thread->last_edge[site] = at;
     return at;
 }
 
@@ -207,8 +233,9 @@ static void push(struct thread *thread, uint32_t site, uint32_t function, uint64
     thread->edges[frame->edge].calls += events_on;
     thread->top = frame + 1;
     thread->depth[function] = depth;
-    thread->function = function;
-    set_area(thread, level - 1);
+    if (depth == TOP_LEVEL && !thread->recurses[function])
+        begins_to_recurse(thread, function);
+    set_context(thread, function, level - 1);
     if (events_may_pause)
         toggle_by(thread, function);
 }
@@ -239,8 +266,7 @@ static void pop(struct thread *thread) {
         if (events_may_pause)
             toggle_by(thread, frame->callee);
     }
-    thread->function = frame->function;
-    set_area(thread, frame->area);
+    set_context(thread, frame->function, frame->area);
     if (events_may_pause && !frame->marker &&
         events_of_function[frame->callee] & FUNCTION_DUMPS_AFTER)
         tool_with_vectors(dump_after, 0);
@@ -307,8 +333,7 @@ void event_leave(uint32_t popped, uint64_t rsp, void *state) {
         // The handler itself returns: what follows is the way back to what it interrupted.
         if (thread->function)
             thread->depth[thread->function]--;
-        thread->function = 0;
-        set_area(thread, 0);
+        set_context(thread, 0, 0);
         return;
     }
     unwind(thread, after);
@@ -319,8 +344,9 @@ void event_cross(uint32_t function, uint64_t rsp, void *state) {
     if (!thread->function)
         return;
     uint32_t level = level_of(thread);
-    set_area(thread,
-             thread->function == function ? level - 1 : own_area(thread, thread->function, level));
+    set_context(thread, thread->function,
+                thread->function == function ? level - 1
+                                             : own_area(thread, thread->function, level));
 }
 
 void event_stack_moved(uint32_t unused, uint64_t rsp, void *state) {
@@ -329,11 +355,13 @@ void event_stack_moved(uint32_t unused, uint64_t rsp, void *state) {
 
 // ---- quick calls -------------------------------------------------------------------------------
 
-static inline void set_area_quickly(struct thread *thread, uint32_t area) {
-    if (thread->area == area)
-        return;
+static inline void set_context_quickly(struct thread *thread, uint32_t function, uint32_t area) {
+    thread->function = function;
     thread->area = area;
-    tool_set_counters_quickly(thread->counters + (uint64_t)area * COUNTS_IDS);
+    if (must_show(thread, area, function)) {
+        thread->shown = area;
+        tool_set_counters_quickly(thread->counters + (uint64_t)area * COUNTS_IDS);
+    }
 }
 
 // A call or jump that was made before, with nothing to unwind.
@@ -354,11 +382,16 @@ static inline bool enter_quickly(struct thread *thread, uint32_t function, uint6
     } else if (site == (jump & ~SITE_RESOLVES)) {
         return false;
     }
-    uint32_t at = thread->last_edge[site];
+    uint32_t at = thread->last_edge[site], area = thread->area;
     uint32_t level = thread->depth[function] ? TOP_LEVEL : 1;
     struct counts_edge *edge = &thread->edges[at];
-    if (edge->function != function || edge->area != thread->area || edge->level != level ||
-        frame == thread->frames + COUNTS_FRAMES)
+    if (edge->function != function || edge->area != area || edge->level != level) {
+        at = *recent_edge(thread, site, function);
+        edge = &thread->edges[at];
+        if (!edge_is(edge, site, area, function, level))
+            return false;
+    }
+    if (frame == thread->frames + COUNTS_FRAMES)
         return false;
     thread->words[WORD_SITE] = 0;
     edge->calls++;
@@ -367,11 +400,10 @@ static inline bool enter_quickly(struct thread *thread, uint32_t function, uint6
                                    .edge = at,
                                    .callee = function,
                                    .function = thread->function,
-                                   .area = thread->area};
+                                   .area = area};
     thread->top = frame + 1;
     thread->depth[function]++;
-    thread->function = function;
-    set_area_quickly(thread, level - 1);
+    set_context_quickly(thread, function, level - 1);
     return true;
 }
 
@@ -407,8 +439,7 @@ bool event_leave_quick(uint32_t popped, uint64_t rsp, void *state) {
         top->sp = 0;
     }
     thread->top = top + 1;
-    thread->function = top[1].function;
-    set_area_quickly(thread, top[1].area);
+    set_context_quickly(thread, top[1].function, top[1].area);
     return true;
 }
 
@@ -430,8 +461,7 @@ void thread_interrupted(struct thread *thread, uint64_t rsp) {
         note_totals(thread, frame);
     thread->top = frame + 1;
     thread->words[WORD_SITE] = 0;
-    thread->function = 0;
-    set_area(thread, 0);
+    set_context(thread, 0, 0);
 }
 
 void thread_continued(struct thread *thread) {
@@ -457,6 +487,8 @@ void frames_restore(struct thread *thread, const struct counts_frame *frames, ui
     for (uint32_t i = 0; i < COUNTS_IDS; i++)
         if (thread->last_edge[i])
             thread->last_edge[i] = 0;
+    for (uint32_t i = 0; i < RECENT_EDGES; i++)
+        thread->recent[i] = 0;
     for (uint32_t i = 0; i < count; i++) {
         struct counts_frame *frame = &thread->frames[i];
         frame->sp = frames[i].sp;

@@ -27,7 +27,7 @@ enum { SITE_LAST, SITE_JUMP };
 // With simulation, the ids after a site: events of PLT entries that were reached from it.
 enum { GROUP_READS = 1, GROUP_CODE = 2, GROUP_DATA = 4, GROUP_BRANCH = 6, GROUP_SIZE = 8 };
 
-enum { EDGE_BUCKETS = 1 << 16 };
+enum { EDGE_BUCKETS = 1 << 16, RECENT_EDGES = 1 << 12 };
 
 // What is to happen when a function is entered, and left.
 enum {
@@ -48,8 +48,11 @@ struct thread {
     uint64_t *words;
     uint32_t *depth;     // by function: how often it is active
     uint32_t *last_edge; // by site
+    uint32_t *recent;    // edges of sites that call several functions, by recent_edge
     uint32_t function;   // of the context; 0: none yet
     uint32_t area;
+    uint32_t shown; // the area that counts go to: not always the same, see counts_recurses
+    uint8_t *recurses;
     uint32_t *buckets; // of edges
     uint32_t *next_edge;
     uint32_t number; // of the part of the file
@@ -86,7 +89,7 @@ static inline bool thread_was_called(const struct thread *thread) {
 // Where costs go.
 static inline uint64_t *thread_counters(const struct thread *thread) {
     return thread->counters +
-           (uint64_t)(thread->paused ? (uint32_t)COUNTS_OFF_AREA : thread->area) * COUNTS_IDS;
+           (uint64_t)(thread->paused ? (uint32_t)COUNTS_OFF_AREA : thread->shown) * COUNTS_IDS;
 }
 
 // Goes by events_on and thread->collects from now on.

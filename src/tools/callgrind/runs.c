@@ -5,7 +5,7 @@
 #include "tools/callgrind/counts.h"
 #include "tools/callgrind/simulate.h"
 
-enum { RUN_MOST = 128, NO_LINE = -1 };
+enum { RUN_MOST = TOOL_AMOUNT_MOST, NO_LINE = -1 };
 enum { RAX, RCX, RSI = 6, RDI = 7 };
 
 bool runs_modify_is_read, runs_first_branch_goes_on;
@@ -64,7 +64,9 @@ void run_close(void) {
 }
 
 bool run_ends(const struct tool_insn *insn) {
-    return insn->flow != TOOL_NEXT || run.count == RUN_MOST;
+    enum { ACCESSES = RUN_MOST - TOOL_ACCESSES };
+    return insn->flow != TOOL_NEXT || run.count == RUN_MOST || run.reads > ACCESSES ||
+           run.writes > ACCESSES;
 }
 
 // An atomic change of memory is modelled as a loop that reads and then tries to change what it has
