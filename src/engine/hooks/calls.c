@@ -57,29 +57,32 @@ void tool_insert_fast_call(struct tool_block *block, enum tool_condition conditi
 
 // ---- quick calls -------------------------------------------------------------------------------
 
-static void emit_restore(struct emitter *e) {
-    // pop rax; add al, 127; sahf; pop rsi, rdx, rax
-    emit_bytes(e, (uint8_t[]){0x58, 0x04, 0x7f, 0x9e, 0x5e, 0x5a, 0x58}, 7);
+static void emit_restore(struct emitter *e, bool flags) {
+    if (flags)
+        emit_bytes(e, (uint8_t[]){0x58, 0x04, 0x7f, 0x9e}, 4); // pop rax; add al, 127; sahf
+    emit_bytes(e, (uint8_t[]){0x5e, 0x5a, 0x58}, 3);           // pop rsi, rdx, rax
 }
 
 // Called with rsp and rdi spilled, on the engine's stack.
-static uint64_t make_quick_gate(tool_quick_function *quick, tool_fast_function *function) {
+static uint64_t make_quick_gate(tool_quick_function *quick, tool_fast_function *function,
+                                bool flags) {
     uint64_t slow = cache_gate_to(function);
     struct emitter start = cache_gate_begin(), *e = &start;
     uint64_t gate = emit_address(e);
-    // push rax, rdx, rsi; lahf; seto al; push rax
-    emit_bytes(e, (uint8_t[]){0x50, 0x52, 0x56, 0x9f, 0x0f, 0x90, 0xc0, 0x50}, 8);
+    emit_bytes(e, (uint8_t[]){0x50, 0x52, 0x56}, 3); // push rax, rdx, rsi
+    if (flags)
+        emit_bytes(e, (uint8_t[]){0x9f, 0x0f, 0x90, 0xc0, 0x50}, 5); // lahf; seto al; push rax
     emit_load_field(e, RSI, TASK_SPILL + 8 * RSP);
     emit_load_field(e, RDX, TASK_TOOL);
     emit_bytes(e, (uint8_t[]){0x48, 0xb8}, 2); // mov rax, quick
     emit64(e, (uint64_t)quick);
     emit_bytes(e, (uint8_t[]){0xff, 0xd0, 0x84, 0xc0, 0x74, 0}, 6); // call rax; test al, al; je
     uint8_t *over = e->at;
-    emit_restore(e);
+    emit_restore(e, flags);
     cache_emit_step_if_pending(e);
     emit8(e, 0xc3); // ret
     over[-1] = e->at - over;
-    emit_restore(e);
+    emit_restore(e, flags);
     emit_jump(e, slow);
     cache_gate_end(e);
     return gate;
@@ -91,8 +94,9 @@ void tool_insert_quick_call(struct tool_block *block, enum tool_condition condit
     enum { GATES = 8 };
     static struct {
         tool_quick_function *quick;
-        uint64_t gate;
+        uint64_t gates[2]; // 1: flags are kept
     } known[GATES];
+    struct builder *b = (struct builder *)block;
     unsigned i = 0;
     while (i < GATES && known[i].quick && known[i].quick != quick)
         i++;
@@ -100,7 +104,9 @@ void tool_insert_quick_call(struct tool_block *block, enum tool_condition condit
         fatal("internal error: too many quick calls");
     if (!known[i].quick) {
         known[i].quick = quick;
-        known[i].gate = make_quick_gate(quick, function);
+        for (unsigned flags = 0; flags < 2; flags++)
+            known[i].gates[flags] = make_quick_gate(quick, function, flags);
     }
-    insert_call((struct builder *)block, condition, known[i].gate, argument);
+    bool flags = condition != TOOL_ALWAYS || !builder_flags_are_dead(b);
+    insert_call(b, condition, known[i].gates[flags], argument);
 }
