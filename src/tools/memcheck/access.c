@@ -110,7 +110,13 @@ void access_run(tool_function *body, unsigned step, const char *name) {
     for (unsigned i = 0; i < ARGUMENTS; i++)
         call.a[i] = argument(i);
     uint64_t address;
-    if (LIKELY(tool_try(body, &call, &address))) {
+    bool is_done = tool_try(body, &call, &address);
+    if (UNLIKELY(!is_done && call.scanning)) {
+        call.scanning = false;
+        call.careful = true;
+        is_done = tool_try(body, &call, &address);
+    }
+    if (LIKELY(is_done)) {
         set_result(call.result);
         return;
     }

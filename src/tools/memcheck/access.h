@@ -23,7 +23,9 @@ struct call {
     bool writing;     // the access under way is a write
     uint64_t written; // what is written, of a function that does not tell access by access
     size_t written_size;
-    const char *name; // as reports of overlaps name it
+    const char *name;       // as reports of overlaps name it
+    volatile bool scanning; // a search runs ahead of all checks
+    bool careful;           // it has met memory that is not there: now element by element
 };
 
 // Runs a body with the arguments that the target has passed.

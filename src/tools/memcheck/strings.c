@@ -12,13 +12,21 @@ ALWAYS uint32_t wide_load(uint64_t address) {
     return *(const volatile uint32_t *)address;
 }
 
+// bytes_before, from a body that can begin anew without it.
+ALWAYS size_t scan(struct call *call, uint64_t start, uint8_t a, uint8_t b, size_t size) {
+    call->scanning = true;
+    size_t before = bytes_before(start, a, b, size);
+    call->scanning = false;
+    return before;
+}
+
 // ---- lengths -----------------------------------------------------------------------------------
 
 // The number of elements before the end, at most `most`.
 ALWAYS size_t length_of(struct call *call, uint64_t string, size_t most, unsigned step) {
     size_t length = 0;
-    if (step == 1) {
-        length = bytes_before(string, 0, 0, most);
+    if (step == 1 && !call->careful) {
+        length = scan(call, string, 0, 0, most);
         if (LIKELY(is_plain(string, length < most ? length + 1 : length)))
             return length;
         length = 0;
@@ -53,8 +61,8 @@ static void wcsnlen_body(void *argument) {
 // Copies a string with its end; returns where the end went to.
 ALWAYS uint64_t copy_string(struct call *call, uint64_t to, uint64_t from, unsigned step) {
     size_t i = 0;
-    if (step == 1) {
-        size_t size = bytes_before(from, 0, 0, SIZE_MAX) + 1;
+    if (step == 1 && !call->careful) {
+        size_t size = scan(call, from, 0, 0, SIZE_MAX) + 1;
         if (LIKELY(is_plain(from, size) && is_writable(to, size) &&
                    !overlap(to, size, from, size))) {
             call->written = to;
@@ -66,6 +74,11 @@ ALWAYS uint64_t copy_string(struct call *call, uint64_t to, uint64_t from, unsig
             shadow_make_defined(to, size);
             return to + size - 1;
         }
+    }
+    if (call->careful) {
+        while (carry(call, to + i * step, from + i * step, step))
+            i++;
+        return to + i * step;
     }
     // Where it ends is known before anything is overwritten, so that the copy does end.
     size_t size = 1;
@@ -327,8 +340,8 @@ static void memchr_body(void *argument) {
     uint64_t start = call->a[0];
     uint8_t wanted = call->a[1];
     size_t size = call->a[2];
-    size_t before = bytes_before(start, wanted, wanted, size);
-    if (UNLIKELY(!is_plain(start, before < size ? before + 1 : size)))
+    size_t before = call->careful ? 0 : scan(call, start, wanted, wanted, size);
+    if (UNLIKELY(call->careful || !is_plain(start, before < size ? before + 1 : size)))
         for (before = 0; before < size && get(call, start + before, 1) != wanted;)
             before++;
     call->result = before < size ? start + before : 0;
@@ -359,8 +372,8 @@ static void wmemchr_body(void *argument) {
 // Where a string has the element, or ends.
 ALWAYS uint64_t find_or_end(struct call *call, unsigned step) {
     uint64_t at = call->a[0], wanted = step == 1 ? (uint8_t)call->a[1] : (uint32_t)call->a[1];
-    if (step == 1) {
-        size_t before = bytes_before(at, wanted, 0, SIZE_MAX);
+    if (step == 1 && !call->careful) {
+        size_t before = scan(call, at, wanted, 0, SIZE_MAX);
         if (LIKELY(is_plain(at, before + 1)))
             return at + before;
     }
