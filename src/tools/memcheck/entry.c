@@ -279,14 +279,15 @@ static void on_delete_array(void) {
 
 enum { MODULES = 1024 };
 
-#define LIBRARIES                                                                                  \
-    "libc.so*|libc-*.so|ld-musl-*|libc.musl-*|libstdc++*|libc++*|*jemalloc*.so*|*tcmalloc*.so*|"   \
-    "*mimalloc*.so*|*hoard*.so*|*snmalloc*.so*|*rpmalloc*.so*|" TOOL_PROGRAM
+#define LIBRARIES "libc.so*|libc-*.so|ld-musl-*|libc.musl-*|libstdc++*|libc++*|"
+#define OTHERS                                                                                     \
+    "*jemalloc*.so*|*tcmalloc*.so*|*mimalloc*.so*|*hoard*.so*|*snmalloc*.so*|*rpmalloc*.so*"       \
+    "|" TOOL_PROGRAM
 
-static char modules[MODULES] = LIBRARIES;
+static char modules[MODULES] = LIBRARIES OTHERS;
 
-// somalloc=PATTERN among what --soname-synonyms says. NONE means the program itself, which is in
-// the list anyway.
+// somalloc=PATTERN among what --soname-synonyms says stands for all but the usual libraries. NONE
+// means the program itself.
 void entry_start(void) {
     const char *option = tool_option("soname-synonyms");
     const char *pattern = option ? strstr(option, "somalloc=") : NULL;
@@ -294,8 +295,11 @@ void entry_start(void) {
         return;
     pattern += strlen("somalloc=");
     int size = (int)strcspn(pattern, ",");
-    if (size && strncmp(pattern, "NONE", size) != 0)
-        snprintf(modules, sizeof modules, "%s|%.*s", LIBRARIES, size, pattern);
+    bool is_program = size == 4 && strncmp(pattern, "NONE", 4) == 0;
+    if (is_program)
+        snprintf(modules, sizeof modules, "%s%s", LIBRARIES, TOOL_PROGRAM);
+    else if (size)
+        snprintf(modules, sizeof modules, "%s%.*s", LIBRARIES, size, pattern);
 }
 
 // Some allocators have one function for free and delete, or for malloc and a kind of new: then

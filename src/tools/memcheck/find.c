@@ -18,6 +18,11 @@ static bool is_no(const char *name) {
     return value && strcmp(value, "no") == 0;
 }
 
+static bool is_yes(const char *name) {
+    const char *value = tool_option(name);
+    return value && strcmp(value, "yes") == 0;
+}
+
 static void read_stack_options(void) {
     const char *kept = tool_option("keep-stacktraces");
     if (!kept || !*kept)
@@ -50,6 +55,11 @@ void heap_start(void) {
     heap_options.mismatches = !is_no("show-mismatched-frees");
     heap_options.resize_to_zero_frees = !is_no("realloc-zero-bytes-frees");
     read_stack_options();
+    if (heap_options.large >= heap_options.freed_volume && number_of("verbosity", 0, 10) == 0 &&
+        !is_yes("xml"))
+        tool_say("Warning: --freelist-big-blocks value %lu has no effect\n"
+                 "as it is >= to --freelist-vol value %lu",
+                 heap_options.large, heap_options.freed_volume);
     segments_start();
     stacks_start();
     entry_start();
