@@ -78,6 +78,7 @@ struct task {
     uint64_t stack_end;                // of the stack that begins at stack_start
     uint64_t wrapped;                  // the function whose wrapper was entered last
     bool unredirected;                 // the function at pc is called in spite of its wrapper
+    bool unreplaced;                   // it is run although the tool stands in for it
     bool temporary_mask;               // the system call under way has a signal mask of its own
     bool spurious;                     // a system call was interrupted by the engine itself
     bool trap_flag;              // the target single-steps itself; never in flags (run/dispatch.c)

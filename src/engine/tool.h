@@ -208,6 +208,8 @@ long tool_write(uint64_t to, const void *from, size_t size);
 // not writable; fn went no further, and *address tells where. fn may be begun anew when a page that
 // is watched for changes of code has been written to. General registers only.
 bool tool_try(tool_function *fn, void *argument, uint64_t *address);
+// In a TOOL_REPLACE hook: the function itself is to run after all.
+void tool_run_itself(void);
 // In a TOOL_REPLACE hook: the target gets the signal for what the last tool_try failed with, at the
 // function's first instruction, instead of a result.
 void tool_raise(void);

@@ -505,6 +505,10 @@ __attribute__((target("general-regs-only"))) void tool_fault(uint64_t address, b
     call_guarded_abandon();
 }
 
+__attribute__((target("general-regs-only"))) void tool_run_itself(void) {
+    self->unreplaced = true;
+}
+
 void tool_raise(void) {
     const struct queued_signal *fault = &self->guarded_fault;
     signal_raise(fault->number, fault->info.si_code, (uint64_t)fault->info.si_addr, fault->trap,

@@ -131,7 +131,7 @@ static void modified(uint64_t pc, unsigned version) {
 static void replacement_raised(uint64_t pc) {
     const struct hooked_function *hooked = function_find(pc);
     self->pc = pc;
-    if (hooked && self->sighand->actions[self->fault.number].handler <= (uint64_t)SIG_IGN)
+    if (hooked && !self->unreplaced && self->sighand->actions[self->fault.number].handler <= (uint64_t)SIG_IGN)
         self->pc = hooked->shown;
 }
 
@@ -142,7 +142,7 @@ static void perform_replaced(uint64_t pc) {
     self->pc = hooked->shown;
     hooked->function(hooked->argument);
     hooks_define(RAX);
-    if (!self->fault.number)
+    if (!self->fault.number && !self->unreplaced)
         return_to_caller();
     else
         replacement_raised(pc);
@@ -265,7 +265,7 @@ static bool run_one(unsigned version, bool *pushes_flags) {
         flush(false);
     if (!block)
         return false;
-    self->unredirected = self->forced = false;
+    self->unredirected = self->unreplaced = self->forced = false;
     self->wanted_units = 0;
     self->entry = CACHE_START + block->code + block->direct_entry;
     return true;
@@ -295,7 +295,8 @@ static void run_single(void) {
         signal_raise(SIGTRAP, TRAP_TRACE, self->pc, TRAP_DEBUG, 0);
 }
 
-// A wrapper calls what it wraps: the first instruction of that is run alone, past the redirection.
+// A wrapper calls what it wraps, or a tool leaves it to the function itself: its first instruction is
+// run alone, past the redirection.
 static void run_unredirected(void) {
     bool unused;
     if (run_one(version_of_thread(self->forced, version_hidden_units()), &unused))
@@ -315,7 +316,7 @@ void run_until(uint64_t end) {
             indirect = false;
             continue;
         }
-        if (self->trap_flag || self->unredirected) {
+        if (self->trap_flag || self->unredirected || self->unreplaced) {
             if (self->trap_flag)
                 run_single();
             else

@@ -97,6 +97,7 @@ struct builder {
     uint64_t units;   // that may be undefined where code is written now (cache/version.h)
     bool force;       // follow the next instruction
     bool unredirected; // the target's own replacements do not count
+    bool unreplaced;   // nor do the tool's
     bool followed;    // the instruction being translated is
     uint64_t written; // units that it writes then
     bool ended; // an unconditional exit has been written

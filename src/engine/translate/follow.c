@@ -341,7 +341,7 @@ __attribute__((target("general-regs-only"))) static void run_replacement(void *a
     hooked->function(hooked->argument);
     if (tool->shadows)
         self->tool_memory[TOOL_UNIT_GENERAL + RAX] = 0;
-    self->raised = self->fault.number != 0;
+    self->raised = self->fault.number != 0 || self->unreplaced;
 }
 
 void checks_init(void) {

@@ -204,7 +204,7 @@ static void translate_body(struct builder *b, const struct code_bytes *code, uns
         builder_exit_inline(b, EXIT_REQUEST, b->start + REQUEST_SIZE);
         return;
     }
-    const struct hooked_function *hooked = function_find(b->start);
+    const struct hooked_function *hooked = b->unreplaced ? NULL : function_find(b->start);
     b->all = b->rest = insns;
     b->all_count = b->rest_count = count;
     b->has_wanted_flags = false;
@@ -284,6 +284,7 @@ static struct block *translate(const struct code_bytes *code, unsigned number, u
     b->units = version.units;
     b->force = version.forced;
     b->unredirected = unredirected;
+    b->unreplaced = most == 1 && self->unreplaced;
     b->ended = b->together = false;
     b->hidden.units = 0;
     b->state_count = b->exit_count = b->detour_count = b->store_count = 0;

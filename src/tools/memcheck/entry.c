@@ -4,10 +4,8 @@
 // --soname-synonyms=somalloc=PATTERN names, and the program's own if it defines malloc, calloc,
 // realloc and free (statically linked programs, allocators linked in).
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tools/memcheck/arguments.h"
 #include "tools/memcheck/blocks.h"
@@ -31,9 +29,15 @@ static void report_fishy(void *argument) {
     error_fishy(fishy->function, fishy->argument, fishy->value);
 }
 
+static _Thread_local bool is_again __attribute__((tls_model("local-exec")));
+
 static bool is_fishy(const char *function, const char *argument, uint64_t value) {
     if (!UNLIKELY((int64_t)value < 0))
         return false;
+    if (is_again) { // told already
+        is_again = false;
+        return true;
+    }
     struct fishy fishy = {function, argument, value};
     tool_with_vectors(report_fishy, &fishy);
     return true;
@@ -45,18 +49,13 @@ static void return_block(uint64_t block) {
     set_result(block);
 }
 
-// A C++ allocation that must not fail. To throw, code of the target would have to run; it is ended
-// as by an exception that nobody catches.
-static void end_program(void *unused) {
-    tool_print("new/new[] failed and should throw an exception; it cannot be thrown from here,",
-               false);
-    tool_print("so the program is aborted instead.", true);
-    kill(getpid(), SIGABRT);
-}
-
-static void return_or_end(uint64_t block) {
-    if (UNLIKELY(!block))
-        tool_with_vectors(end_program, NULL);
+// A C++ allocation that must not fail: operator new itself calls the handler, and throws. On its
+// way it asks for the same once more.
+static void return_or_throw(uint64_t block) {
+    if (UNLIKELY(!block)) {
+        is_again = (int64_t)argument(0) < 0;
+        tool_run_itself();
+    }
     set_result(block);
 }
 
@@ -222,7 +221,7 @@ static uint64_t allocate_new(const char *function, size_t size, size_t alignment
 
 static void on_new(void) {
     arguments_check(1, 0);
-    return_or_end(allocate_new("__builtin_new", argument(0), 0, HEAP_NEW));
+    return_or_throw(allocate_new("__builtin_new", argument(0), 0, HEAP_NEW));
 }
 
 static void on_new_nothrow(void) {
@@ -232,7 +231,7 @@ static void on_new_nothrow(void) {
 
 static void on_new_aligned(void) {
     arguments_check(2, 0);
-    return_or_end(allocate_new("__builtin_new_aligned", argument(0), argument(1), HEAP_NEW));
+    return_or_throw(allocate_new("__builtin_new_aligned", argument(0), argument(1), HEAP_NEW));
 }
 
 static void on_new_aligned_nothrow(void) {
@@ -242,7 +241,7 @@ static void on_new_aligned_nothrow(void) {
 
 static void on_new_array(void) {
     arguments_check(1, 0);
-    return_or_end(allocate_new("__builtin_vec_new", argument(0), 0, HEAP_NEW_ARRAY));
+    return_or_throw(allocate_new("__builtin_vec_new", argument(0), 0, HEAP_NEW_ARRAY));
 }
 
 static void on_new_array_nothrow(void) {
@@ -252,7 +251,7 @@ static void on_new_array_nothrow(void) {
 
 static void on_new_array_aligned(void) {
     arguments_check(2, 0);
-    return_or_end(
+    return_or_throw(
         allocate_new("__builtin_vec_new_aligned", argument(0), argument(1), HEAP_NEW_ARRAY));
 }
 
