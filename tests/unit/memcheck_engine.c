@@ -129,6 +129,8 @@ void tool_raise(void) {
     engine_raised = true;
 }
 
+void tool_run_itself(void) {}
+
 // ---- the thread --------------------------------------------------------------------------------
 
 uint64_t *tool_registers(void) {
@@ -168,6 +170,8 @@ size_t tool_stack_quickly(uint64_t *pcs, size_t max) {
 void tool_with_vectors(tool_function *function, void *argument) {
     function(argument);
 }
+
+void tool_say(const char *format, ...) {}
 
 void tool_print(const char *text, bool with_stack) {
     printf("# %s\n", text);
