@@ -281,15 +281,35 @@ bool shadow_write_bits(uint64_t address, unsigned size, const void *bits) {
 
 // ---- checks ------------------------------------------------------------------------------------
 
+enum { LINE = 64 };
+
+// Whether all of a line is defined, or all of it is undefined. Buffers of system calls are large.
+static bool is_fine_line(const uint8_t *at, bool undefined_too) {
+    uint64_t any = 0, all = ~0ul;
+#pragma GCC unroll 8
+    for (unsigned i = 0; i < LINE; i += 8) {
+        uint64_t word;
+        __builtin_memcpy(&word, at + i, 8);
+        any |= word;
+        all &= word;
+    }
+    return !any || (undefined_too && all == ~0ul);
+}
+
 // How many bytes from here on are addressable and defined, or all undefined, as far as words tell.
 static size_t fine_run(uint64_t start, size_t size, bool undefined_too) {
     const uint8_t *at = shadow_of(start);
     size_t done = 0;
     uint64_t word;
-    for (; done + 8 <= size; done += 8) {
+    while (done + 8 <= size) {
+        if (done + LINE <= size && is_fine_line(at + done, undefined_too)) {
+            done += LINE;
+            continue;
+        }
         __builtin_memcpy(&word, at + done, 8);
         if (word && !(undefined_too && word == ~0ul))
             return done + (__builtin_ctzl(word) >> 3);
+        done += 8;
     }
     while (done < size && !at[done])
         done++;
