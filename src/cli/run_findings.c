@@ -41,9 +41,9 @@ void run_heap_leaks(const struct option_values *values, struct heap_leak_setting
 }
 
 static void choose_lists(const struct option_values *values, struct findings_settings *findings) {
-    findings->list = is(values, "show-error-list", "all")                                ? LIST_ALL
-                     : is(values, "show-error-list", "yes") || option_given(values, "s") ? LIST_YES
-                                                                                         : LIST_NO;
+    bool listed = option_given(values, "show-error-list") ? is(values, "show-error-list", "yes")
+                                                          : option_given(values, "s");
+    findings->list = is(values, "show-error-list", "all") ? LIST_ALL : listed ? LIST_YES : LIST_NO;
     findings->generate = is(values, "gen-suppressions", "all")   ? GENERATE_ALL
                          : is(values, "gen-suppressions", "yes") ? GENERATE_ASK
                                                                  : GENERATE_NO;

@@ -18,7 +18,7 @@ struct chunk {
 };
 static struct chunk *chunks;
 
-static void *allocate(size_t size) {
+void *track_memory(size_t size) {
     size = (size + 15) & ~(size_t)15;
     if (!chunks || chunks->used + size > CHUNK_SIZE) {
         struct chunk *chunk =
@@ -271,7 +271,9 @@ bool track_is_inert(ZydisMnemonic mnemonic) {
 static track_function *choose(struct track *t, const uint8_t *bytes,
                               const ZydisDecodedInstruction *z,
                               const ZydisDecodedOperand *operands) {
-    track_function *run = track_integer(t, z);
+    track_function *run = track_branch(t, z);
+    if (!run)
+        run = track_integer(t, z);
     if (!run)
         run = track_shift(t, z);
     if (!run)
@@ -295,7 +297,7 @@ struct track *track_prepare(uint64_t pc, const uint8_t *bytes, const ZydisDecode
     describe(&described, pc, z, operands);
     described.run = choose(&described, bytes, z, operands);
     size_t size = offsetof(struct track, operands[described.operand_count]);
-    return memcpy(allocate(size), &described, size);
+    return memcpy(track_memory(size), &described, size);
 }
 
 void track_start(void) {

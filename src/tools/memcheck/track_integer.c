@@ -373,11 +373,6 @@ static bool condition_unsure(struct context *c, const struct track *t) {
     return condition_bits(c) >> t->condition & 1;
 }
 
-static void run_conditional_jump(struct context *c, const struct track *t) {
-    if (condition_unsure(c, t))
-        report_condition(c);
-}
-
 static void run_set(struct context *c, const struct track *t) {
     operand_set_bits(c, t, 0, condition_unsure(c, t));
 }
@@ -549,9 +544,6 @@ static unsigned stack_width(const struct track *t) {
 static track_function *conditional(struct track *t, const ZydisDecodedInstruction *z) {
     track_function *run = NULL;
     switch (z->meta.category) {
-    case ZYDIS_CATEGORY_COND_BR:
-        run = run_conditional_jump;
-        break;
     case ZYDIS_CATEGORY_SETCC:
         run = run_set;
         break;

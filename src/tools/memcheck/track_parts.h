@@ -56,6 +56,7 @@ struct track_operand {
 };
 
 struct stub_frame;
+struct second_jump;
 struct context;
 typedef void track_function(struct context *, const struct track *);
 
@@ -88,7 +89,10 @@ struct track {
     bool repeats, repeats_while_equal;
     bool is_narrow; // of string instructions: 32-bit addresses
     uint8_t length;
-    void (*stub)(struct stub_frame *);
+    union {
+        void (*stub)(struct stub_frame *);
+        struct second_jump *second; // of a conditional jump (track_branch.c); NULL: none
+    };
     struct track_operand operands[OPERANDS];
 };
 
@@ -230,6 +234,7 @@ void flags_of_result(struct flags *, unsigned width, struct item result);
 // ---- ways of following ----
 
 // NULL: not theirs.
+track_function *track_branch(struct track *, const ZydisDecodedInstruction *);
 track_function *track_integer(struct track *, const ZydisDecodedInstruction *);
 track_function *track_shift(struct track *, const ZydisDecodedInstruction *);
 track_function *track_bits(struct track *, const ZydisDecodedInstruction *);
@@ -239,6 +244,8 @@ track_function *track_vector(struct track *, const uint8_t *bytes, const ZydisDe
 track_function *track_x87(struct track *, const ZydisDecodedInstruction *);
 track_function *track_state(struct track *, const ZydisDecodedInstruction *);
 void track_state_start(void);
+// Memory that lasts as long as what is prepared.
+void *track_memory(size_t size);
 // Nothing that bits could pass through.
 bool track_is_inert(ZydisMnemonic);
 // Whatever is not known better: any undefined bit makes all results undefined.

@@ -106,6 +106,8 @@
 // case origins_stack_reused -DWAY=71 --track-origins=yes
 // case origins_far_frame -DWAY=72 --track-origins=yes
 // case origins_far_frame_clang -DWAY=72 clang --track-origins=yes
+// case and_turned_around -DWAY=73
+// case and_turned_around_O2 -DWAY=73 -O2
 // case xml_if_int -DWAY=1 xml
 // case xml_origins -DWAY=39 --track-origins=yes xml
 // case xml_index -DWAY=25 xml
@@ -217,6 +219,11 @@ __attribute__((noinline)) static void target(void)
         if (value) /* bug */                                                                       \
             kept = 1;                                                                              \
     }
+
+// `first` jumps to 1 by the undefined value, `second` to 1 or to 3; else it goes on at `next`.
+#define BOTH(first, value, second, other, next)                                                    \
+    __asm__ volatile("cmpl $5, %0\n\t" first "\n\t" second "\n\t" next "\n"                       \
+                     "1:\tnop\n3:\tnop" : : "r"(value), "r"(other) : "cc")
 
 __attribute__((noinline)) static void way(void)
 {
@@ -641,6 +648,16 @@ __attribute__((noinline)) static void way(void)
     int value;
     decide_deep(3, &value); // bug
     decide_deep(20, &value); // bug
+#elif WAY == 73
+    int value = never_set(), yes = 1, no = 0, small = -7;
+    BOTH("je 1f", value, "testl %1, %1; je 1f", no, "nop");
+    BOTH("je 1f", value, "testl %1, %1; je 1f", yes, "nop"); // bug
+    BOTH("jb 1f", value, "cmpl $3, %1; jge 3f", small, "");
+    BOTH("jae 1f", value, "cmpl $3, %1; jge 3f", yes, "");
+    BOTH("ja 1f", value, "cmpl $3, %1; jl 3f", small, ""); // bug
+    BOTH("jg 1f", value, "cmpl $-8, %1; jbe 1f", small, "nop"); // bug
+    BOTH("jg 1f", value, "cmpl $-6, %1; jbe 1f", small, "nop");
+    BOTH("js 1f", value, "cmpl %0, %1; jbe 1f", yes, "nop"); // bug
 #endif
 }
 

@@ -51,7 +51,7 @@
 // case printf_undefined_string -DCALL='fresh[5] = 0, printf("%s\n", fresh)' --malloc-fill=61
 // case printf_undefined_number -DCALL='printf("%d\n", *(int *)fresh)' --malloc-fill=61
 // case puts_undefined -DCALL='fresh[3] = 0, puts(fresh)' --malloc-fill=61
-// case atoi_undefined -DCALL='fresh[3] = 0, kept = atoi(fresh)' --malloc-fill=31
+// case atoi_undefined -DCALL='fresh[3] = 0, kept = atoi(fresh)' --malloc-fill=31 --show-error-list=no
 // case strtod_undefined -DCALL='fresh[3] = 0, kept = strtod(fresh, 0)' --malloc-fill=31
 // case wcslen_over -DCALL='wmemset((wchar_t *)block, 50, 4), kept = wcslen((wchar_t *)block)'
 // case wcscpy_over -DCALL='wcscpy((wchar_t *)block, L"fives")'
