@@ -34,7 +34,7 @@
 /* ---- reaching whoever listens ---- */
 
 enum quern_heap_code {
-    QUERN_HEAP_CODE_LISTENS = 0x51480000,
+    QUERN_HEAP_CODE_LISTENS = 0x51480000,   /* 2: objects of pools shall come from malloc */
     QUERN_HEAP_CODE_MARK = 0x51480001,      /* enum quern_heap_mark_kind, name */
     QUERN_HEAP_CODE_ASK = 0x51480002,       /* struct quern_heap_stats * */
     QUERN_HEAP_CODE_ALLOCATED = 0x51480003, /* address, size */
@@ -64,7 +64,8 @@ enum quern_heap_listener {
     QUERN_HEAP_NOBODY = 0,
     QUERN_HEAP_RECORDER = 1, /* preloaded */
     QUERN_HEAP_ENGINE = 2,   /* the same, in a program that runs translated */
-    QUERN_HEAP_CHECKER = 4   /* memcheck, or another tool */
+    QUERN_HEAP_CHECKER = 4,  /* memcheck, or another tool */
+    QUERN_HEAP_COUNTER = 8   /* dhat, which counts accesses to blocks of malloc */
 };
 
 static struct quern_heap_link quern_heap_link_;
@@ -75,8 +76,9 @@ static int quern_heap_listener_ = -1; /* -1: not known yet */
 QUERN_HEAP_API int quern_heap_find_listener(void) {
     int saved = errno, found = QUERN_HEAP_NOBODY;
     struct quern_heap_link link = {1, NULL};
-    if (QUERN_REQUEST(0, QUERN_HEAP_CODE_LISTENS, 0, 0, 0, 0, 0)) {
-        found = QUERN_HEAP_ENGINE;
+    unsigned long answer = QUERN_REQUEST(0, QUERN_HEAP_CODE_LISTENS, 0, 0, 0, 0, 0);
+    if (answer) {
+        found = answer == 2 ? QUERN_HEAP_COUNTER : QUERN_HEAP_ENGINE;
     } else if (QUERN_RUNNING()) {
         found = QUERN_HEAP_CHECKER;
     } else if (prctl(QUERN_HEAP_PRCTL, &link, 0L, 0L, 0L) == 0 && link.request) {

@@ -4,7 +4,8 @@
  *
  * Under memcheck, objects have red zones around them, and what is not given out cannot be accessed:
  * overruns, use after release, double releases and lost objects are reported as those of malloc
- * are. Under the recorder, each object is a block with a stack of its own.
+ * are. Under the recorder, each object is a block with a stack of its own. Under dhat, objects come
+ * from malloc, so that accesses to them are counted.
  */
 #ifndef QUERN_HEAP_POOLS_H
 #define QUERN_HEAP_POOLS_H
@@ -42,6 +43,8 @@ QUERN_HEAP_API void quern_heap_object_given(void *owner, void *object) {
     int listener = quern_heap_listener();
     if (listener & QUERN_HEAP_CHECKER)
         QUERN_POOL_FREE(owner, object);
+    else if (listener & QUERN_HEAP_COUNTER)
+        free(object);
     else if (listener)
         quern_heap_tell(QUERN_HEAP_CODE_FREED, (unsigned long)object, 0, 0);
 }
@@ -161,12 +164,17 @@ QUERN_HEAP_API void *quern_arena_take(struct quern_arena *arena, size_t size) {
     char *object;
     if (size > (size_t)-1 / 2)
         return NULL;
-    if (need > (size_t)(arena->end - arena->at))
-        found = quern_arena_next(arena, need);
+    if (quern_heap_listener() & QUERN_HEAP_COUNTER) {
+        object = (char *)malloc(size);
+        found = object != NULL;
+    } else {
+        if (need > (size_t)(arena->end - arena->at))
+            found = quern_arena_next(arena, need);
+        object = found ? arena->at + red : NULL;
+        arena->at += found ? need : 0;
+    }
     if (!found)
         return NULL;
-    object = arena->at + red;
-    arena->at += need;
     stats->hits += found == 1;
     stats->taken++;
     stats->taken_bytes += size;
@@ -176,7 +184,7 @@ QUERN_HEAP_API void *quern_arena_take(struct quern_arena *arena, size_t size) {
     if (stats->live_bytes > stats->peak_bytes)
         stats->peak_bytes = stats->live_bytes;
     quern_heap_object_taken(arena, object, size);
-    if (quern_heap_listener() & (QUERN_HEAP_RECORDER | QUERN_HEAP_ENGINE))
+    if (quern_heap_listener() & (QUERN_HEAP_RECORDER | QUERN_HEAP_ENGINE | QUERN_HEAP_COUNTER))
         quern_heap_list_add(&arena->objects, object);
     return object;
 }
@@ -306,11 +314,14 @@ QUERN_HEAP_API void *quern_pool_take(struct quern_pool *pool) {
     struct quern_pool_chunk *chunk = pool->chunks;
     size_t slot = 0;
     char *object;
-    if (pool->spare.count) {
+    if (quern_heap_listener() & QUERN_HEAP_COUNTER) {
+        object = (char *)malloc(pool->object_size);
+        if (!object)
+            return NULL;
+    } else if (pool->spare.count) {
         object = (char *)pool->spare.items[--pool->spare.count];
         pool->spare.items[pool->spare.count] = NULL; /* or it would never be lost */
         chunk = quern_pool_find(pool, object, &slot);
-        stats->hits++;
     } else {
         if ((!chunk || chunk->fresh == chunk->count) && !quern_pool_grow(pool))
             return NULL;
@@ -318,8 +329,10 @@ QUERN_HEAP_API void *quern_pool_take(struct quern_pool *pool) {
         slot = chunk->fresh++;
         object = chunk->slots + slot * pool->slot_size + quern_heap_red_zone();
     }
-    chunk->is_out[slot] = 1;
+    if (chunk)
+        chunk->is_out[slot] = 1;
     stats->taken++;
+    stats->hits += stats->live < stats->peak; /* as many slots as at the peak have been used */
     if (++stats->live > stats->peak)
         stats->peak = stats->live;
     quern_heap_object_taken(pool, object, pool->object_size);
@@ -331,6 +344,11 @@ QUERN_HEAP_API int quern_pool_give(struct quern_pool *pool, void *object) {
     size_t slot = 0;
     struct quern_pool_chunk *chunk = object ? quern_pool_find(pool, object, &slot) : NULL;
     int is_out = chunk && chunk->is_out[slot];
+    if (object && quern_heap_listener() & QUERN_HEAP_COUNTER) {
+        free(object);
+        pool->stats.live--;
+        return 1;
+    }
     if (!is_out) {
         pool->stats.refused += object != NULL;
         if (object && quern_heap_listener() & QUERN_HEAP_CHECKER)

@@ -4,7 +4,7 @@
 #define QUERN_WIRE_HEAP_REQUESTS_H
 
 enum heap_request {
-    HEAP_REQUEST_LISTENS = 0x51480000,
+    HEAP_REQUEST_LISTENS = 0x51480000,   // 1: yes; 2: objects of pools shall come from malloc
     HEAP_REQUEST_MARK = 0x51480001,      // enum wire_heap_mark, name
     HEAP_REQUEST_ASK = 0x51480002,       // where to write WIRE_HEAP_ANSWERS words
     HEAP_REQUEST_ALLOCATED = 0x51480003, // address, size

@@ -5,6 +5,7 @@
 #include "tools/dhat/dhat.h"
 #include "tools/memcheck/syscalls.h"
 #include "tools/tools.h"
+#include "wire/heap_requests.h"
 
 enum dhat_mode dhat_mode;
 
@@ -98,6 +99,11 @@ static void count_bytes_of(uint64_t address) {
 }
 
 static bool on_request(const uint64_t words[6], uint64_t *result) {
+    // Accesses are counted in blocks of the heap only: objects of pools shall be such.
+    if (words[0] == HEAP_REQUEST_LISTENS && dhat_mode == DHAT_HEAP) {
+        *result = 2;
+        return true;
+    }
     *result = 0;
     if (words[0] == REQUEST_EVENT && dhat_mode == DHAT_AD_HOC)
         add_event(words[1]);
