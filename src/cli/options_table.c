@@ -288,7 +288,7 @@ const struct option option_table[] = {
     {IN, BOOL("track-origins", "no"), .help = "tell where uninitialised values come from"},
     {IN, BOOL("partial-loads-ok", "yes"), .help = "allow aligned loads that reach beyond a block"},
     {IN, CHOICE("expensive-definedness-checks", "no|auto|yes", "auto"),
-     .help = "track definedness exactly"},
+     NO_EFFECT("sums and comparisons are always followed exactly"), .help = "track definedness exactly"},
     {IN,
      CHOICE("keep-stacktraces", "alloc|free|alloc-and-free|alloc-then-free|none", "alloc-and-free"),
      .help = "stacks kept for heap blocks"},
@@ -302,7 +302,8 @@ const struct option option_table[] = {
     {IN, BYTE("malloc-fill"), .help = "fill new blocks with this byte"},
     {IN, BYTE("free-fill"), .help = "fill freed blocks with this byte"},
     {IN, BOOL("show-mismatched-frees", "yes"), DYNAMIC, .help = "report free of new'd blocks and the like"},
-    {IN, BOOL("show-realloc-size-zero", "yes"), .help = "report realloc to no bytes"},
+    {IN, BOOL("show-realloc-size-zero", "yes"),
+     NO_EFFECT("it is not reported, as in Valgrind up to 3.20"), .help = "report realloc to no bytes"},
 #undef IN
 #define IN .topic = TOPIC_MASSIF
     {IN, BOOL("heap", "yes"), .help = "profile the heap"},

@@ -4,6 +4,7 @@
 
 #include "engine/tool.h"
 #include "tools/memcheck/blocks.h"
+#include "tools/memcheck/frames.h"
 #include "tools/memcheck/stacks.h"
 
 // ---- options and events ------------------------------------------------------------------------
@@ -64,6 +65,7 @@ void heap_start(void) {
     stacks_start();
     entry_start();
     size_t count = add_symbols(0, entry_symbols);
+    count = add_symbols(count, frame_symbols);
     add_symbols(count, string_symbols);
 }
 

@@ -1,4 +1,11 @@
-// The stack pointer has moved: what lies below it is released.
+// The stack pointer has moved: what lies below it is released, unless it has gone to another stack.
+//
+// Stacks that the target has announced, or given to makecontext, are kept in order of address under
+// a lock that is held for a few instructions only: the stack pointer moves all the time.
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "tools/memcheck/frames.h"
 #include "tools/memcheck/memcheck.h"
 #include "tools/memcheck/shadow.h"
 
@@ -6,8 +13,159 @@ enum { RED_ZONE = 128 };
 
 uint64_t memcheck_max_frame = 2000000;
 
+struct known_stack {
+    uint64_t start, end;
+    uint64_t number; // 0: nobody has asked for one
+    bool is_fresh;   // it has not been run on yet
+};
+
+static struct known_stack *stacks;
+static atomic_size_t stack_count;
+static size_t stack_room;
+static atomic_flag is_locked = ATOMIC_FLAG_INIT;
+
+static void lock(void) {
+    while (atomic_flag_test_and_set_explicit(&is_locked, memory_order_acquire))
+        __builtin_ia32_pause();
+}
+
+static void unlock(void) {
+    atomic_flag_clear_explicit(&is_locked, memory_order_release);
+}
+
+void frames_forked(void) {
+    unlock();
+}
+
+// ---- known stacks ------------------------------------------------------------------------------
+
+// How many begin at the address or below.
+static size_t stacks_up_to(uint64_t address) {
+    size_t first = 0, last = stack_count;
+    while (first < last) {
+        size_t middle = (first + last) / 2;
+        if (stacks[middle].start <= address)
+            first = middle + 1;
+        else
+            last = middle;
+    }
+    return first;
+}
+
+static struct known_stack *stack_at(uint64_t address) {
+    size_t count = stacks_up_to(address);
+    return count && address <= stacks[count - 1].end ? &stacks[count - 1] : NULL;
+}
+
+static void remove_at(size_t index) {
+    stack_count--;
+    for (size_t i = index; i < stack_count; i++)
+        stacks[i] = stacks[i + 1];
+}
+
+static void insert(struct known_stack new) {
+    struct known_stack *more = NULL, *old = NULL;
+    if (stack_count + 1 > stack_room) // as good as certain: others rarely come in between
+        more = malloc(2 * (stack_room + 8) * sizeof *more);
+    lock();
+    size_t index = stacks_up_to(new.start);
+    if (index && stacks[index - 1].end > new.start)
+        remove_at(--index);
+    while (index < stack_count && stacks[index].start < new.end)
+        remove_at(index);
+    if (stack_count == stack_room && more) {
+        for (size_t i = 0; i < stack_count; i++)
+            more[i] = stacks[i];
+        old = stacks;
+        stacks = more;
+        more = NULL;
+        stack_room = 2 * (stack_room + 8);
+    }
+    if (stack_count < stack_room) {
+        for (size_t i = stack_count; i > index; i--)
+            stacks[i] = stacks[i - 1];
+        stacks[index] = new;
+        stack_count++;
+    }
+    unlock();
+    free(old);
+    free(more);
+}
+
+static void announce(uint64_t number, uint64_t start, uint64_t end) {
+    if (start > end)
+        insert((struct known_stack){end, start, number, true});
+    else
+        insert((struct known_stack){start, end, number, true});
+}
+
+uint64_t frames_register(uint64_t start, uint64_t end) {
+    static atomic_ulong last_number;
+    uint64_t number = ++last_number;
+    announce(number, start, end);
+    return number;
+}
+
+void frames_deregister(uint64_t number) {
+    lock();
+    for (size_t i = stack_count; i-- > 0;)
+        if (stacks[i].number == number)
+            remove_at(i);
+    unlock();
+}
+
+void frames_change(uint64_t number, uint64_t start, uint64_t end) {
+    frames_deregister(number);
+    announce(number, start, end);
+}
+
+// makecontext(context, …): whatever the new stack holds is of no use to anybody.
+static void on_makecontext(void) {
+    enum { RDI = 7, STACK_AT = 16 };
+    struct {
+        uint64_t start;
+        int flags;
+        uint64_t size;
+    } stack;
+    if (tool_read(&stack, tool_register(RDI) + STACK_AT, sizeof stack) || !stack.size)
+        return;
+    insert((struct known_stack){stack.start, stack.start + stack.size, 0, false});
+    shadow_make_undefined(stack.start, stack.size);
+}
+
+const struct tool_symbol frame_symbols[] = {
+    {"libc.so*|libc-*.so|" TOOL_PROGRAM, "makecontext", TOOL_WATCH, on_makecontext, NULL},
+    {0},
+};
+
+// ---- moves -------------------------------------------------------------------------------------
+
+enum move { MOVE_UNKNOWN, MOVE_WITHIN, MOVE_ELSEWHERE };
+
+// What is known about a move; *unused: the lowest address of a stack that is entered first, else 0.
+static enum move judge(uint64_t from, uint64_t to, uint64_t *unused) {
+    *unused = 0;
+    lock();
+    struct known_stack *old = stack_at(from), *new = stack_at(to);
+    if (new &&new != old &&new->is_fresh) {
+        *unused = new->start;
+        new->is_fresh = false;
+    }
+    enum move move = old != new ? MOVE_ELSEWHERE : old ? MOVE_WITHIN : MOVE_UNKNOWN;
+    unlock();
+    return move;
+}
+
 void memcheck_stack_moved(uint64_t from, uint64_t to) {
-    if (to <= from || to - from > memcheck_max_frame)
+    enum move move = MOVE_UNKNOWN;
+    if (atomic_load_explicit(&stack_count, memory_order_relaxed)) {
+        uint64_t unused;
+        move = judge(from, to, &unused);
+        if (unused && unused < to - RED_ZONE)
+            shadow_make_undefined(unused, to - RED_ZONE - unused);
+    }
+    if (to <= from || move == MOVE_ELSEWHERE ||
+        (move == MOVE_UNKNOWN && to - from > memcheck_max_frame))
         return;
     // The red zone below goes with it, as far as it is not the new one.
     uint64_t below = from - RED_ZONE, end = to - RED_ZONE < from ? to - RED_ZONE : from;

@@ -7,6 +7,7 @@
 
 #include "engine/tool.h"
 #include "tools/memcheck/errors.h"
+#include "tools/memcheck/frames.h"
 #include "tools/memcheck/origins.h"
 #include "tools/memcheck/heap.h"
 #include "tools/memcheck/leaks.h"
@@ -181,6 +182,7 @@ bool requests_ignore(uint64_t address) {
 void requests_forked(void) {
     pthread_mutex_init(&lock, NULL);
     pools_forked();
+    frames_forked();
 }
 
 // ---- looking at memory -------------------------------------------------------------------------
@@ -323,11 +325,6 @@ static void change_option(uint64_t address) {
 
 // ---- the requests ------------------------------------------------------------------------------
 
-static uint64_t register_stack(void) {
-    static uint64_t number;
-    return __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED);
-}
-
 static bool answer_blocks(const uint64_t w[6], uint64_t *result) {
     *result = 0;
     switch (w[0]) {
@@ -440,13 +437,16 @@ static bool answer_others(const uint64_t w[6], uint64_t *result) {
         *result = requests_print(w[1], w[2], true);
         return true;
     case STACK_REGISTER:
-        *result = register_stack();
+        *result = frames_register(w[1], w[2]);
         return true;
     case CHANGE_OPTION:
         change_option(w[1]);
         return true;
     case STACK_DEREGISTER:
-    case STACK_CHANGE: // switches of stacks are noticed as they happen
+        frames_deregister(w[1]);
+        return true;
+    case STACK_CHANGE:
+        frames_change(w[1], w[2], w[3]);
         return true;
     case MAP_IP_TO_SRCLOC:
         tool_write(w[2], nowhere, sizeof nowhere);
