@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/template.h"
 #include "base/text.h"
+#include "report/diagnose.h"
 #include "report/dhat_native.h"
 #include "report/heap_text.h"
 #include "report/massif_out.h"
@@ -254,6 +255,41 @@ static void show_line(void *context, const char *text) {
     log_print(process->pid, LOG_USER, text);
 }
 
+// Reading a long recording again would take as long as a user notices.
+#define DIAGNOSED_BYTES (1 << 20)
+
+static void show_diagnoses(struct heap_process *process) {
+    struct stat status;
+    int fd = open(process->path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (fstat(fd, &status) < 0 || status.st_size > DIAGNOSED_BYTES) {
+        log_format(process->pid, LOG_USER, "What stands out: quern diagnose %s", process->path);
+        close(fd);
+        return;
+    }
+    struct heap_file file;
+    struct diagnoses diagnoses = {0};
+    char *problem = heap_file_read(fd, &file, NULL, 0);
+    if (!problem)
+        problem = diagnose(fd, &file, &diagnoses);
+    if (!problem && diagnoses.count) {
+        char *text = NULL;
+        size_t size;
+        FILE *out = open_memstream(&text, &size);
+        if (out) {
+            diagnoses_print(out, &diagnoses, &file, DIAGNOSIS_CALLERS);
+            fclose(out);
+            log_format(process->pid, LOG_USER, "\nWhat stands out:\n%s", text);
+            free(text);
+        }
+    }
+    free(problem);
+    diagnoses_free(&diagnoses);
+    heap_file_free(&file);
+    close(fd);
+}
+
 static void report_recording(struct heap_process *process) {
     struct heap_source_counts counts = heap_source_counts(process->source);
     struct recording_end end = {
@@ -282,6 +318,8 @@ static void report_recording(struct heap_process *process) {
     if (process->writer)
         log_format(process->pid, LOG_USER, "\nRecorded in %s: quern print %s", process->path,
                    process->path);
+    if (process->writer)
+        show_diagnoses(process);
 }
 
 // ---- samples ----

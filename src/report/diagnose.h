@@ -1,0 +1,53 @@
+// What is wrong with a program's memory, in plain words, from a recording of its heap.
+//
+// A diagnosis has evidence (numbers, a stack), a certainty and advice. It is made of sums of the
+// whole run and of what each stack held at a number of moments, so the recording is read twice.
+// Bounds are in diagnose.c: what lies below them is not worth anybody's time. Supervisor context.
+#ifndef QUERN_REPORT_DIAGNOSE_H
+#define QUERN_REPORT_DIAGNOSE_H
+
+#include <stdio.h>
+
+#include "base/text.h"
+#include "report/heap_file.h"
+
+enum diagnosis_kind {
+    DIAGNOSIS_GROWS,         // a cache or map that is never emptied
+    DIAGNOSIS_HANDLERS,      // the same of something that is registered
+    DIAGNOSIS_CAPACITY,      // a buffer that was enlarged and stays so
+    DIAGNOSIS_THREADS,       // memory of threads that are gone or idle
+    DIAGNOSIS_TEMPORARY,     // allocated for a moment only, very often
+    DIAGNOSIS_FRAGMENTATION, // memory that the allocator cannot give back
+    DIAGNOSIS_SPIKE,         // few stacks make the peak
+    DIAGNOSIS_TINY,          // very many small blocks
+    DIAGNOSIS_KINDS,
+};
+
+enum certainty { CERTAINTY_POSSIBLE, CERTAINTY_LIKELY, CERTAINTY_CERTAIN };
+
+struct diagnosis {
+    enum diagnosis_kind kind;
+    enum certainty certainty;
+    uint32_t stack; // that it is about; 0: none in particular
+    uint64_t bytes; // what is at stake: the larger, the earlier it is shown
+    char *evidence;
+};
+
+struct diagnoses {
+    struct diagnosis *items;
+    size_t count;
+};
+
+// Reads the recording once more; `file` is of the first reading of the same descriptor. NULL, or
+// what is wrong, to be freed.
+char *diagnose(int fd, const struct heap_file *file, struct diagnoses *diagnoses);
+void diagnoses_free(struct diagnoses *diagnoses);
+
+// Prints them, `callers` frames of each stack.
+void diagnoses_print(FILE *out, const struct diagnoses *diagnoses, const struct heap_file *file,
+                     size_t callers);
+#define DIAGNOSIS_CALLERS 8 // usually
+// A word for programs: growing-memory, and so on.
+const char *diagnosis_word(enum diagnosis_kind kind);
+
+#endif

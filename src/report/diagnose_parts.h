@@ -1,0 +1,49 @@
+// Between diagnose.c, which looks, and diagnose_rules.c, which judges.
+#ifndef QUERN_REPORT_DIAGNOSE_PARTS_H
+#define QUERN_REPORT_DIAGNOSE_PARTS_H
+
+#include "report/diagnose.h"
+
+enum {
+    MOMENTS = 64,
+    LAST = MOMENTS - 3, // that counts: at its end a program may free all it has
+    CAPACITY_STEPS = 3, // a buffer is one that was enlarged so often
+};
+#define GROWTH_BYTES   (64ull << 10)  // less at the peak is no growth worth a word
+#define CAPACITY_BYTES (256ull << 10) // nor is a smaller buffer
+
+struct site {
+    uint64_t live_bytes;              // while looking
+    uint64_t *series;                 // live bytes at each moment; NULL: too little for that
+    uint64_t enlarged;                // when a large buffer was enlarged last
+    uint64_t kept_bytes, kept_blocks; // in enlarged buffers, at the end
+    uint64_t old_blocks;              // at the end, from before the peak
+    uint64_t idle_bytes, idle_blocks; // at the end, of threads that do nothing any more
+};
+
+struct thread_use {
+    uint64_t last;                   // when it last did something with the heap
+    uint64_t bytes, blocks, largest; // of its blocks, at the end
+};
+
+struct examination {
+    const struct heap_file *file;
+    uint64_t end, peak_time;
+    struct site *sites;
+    size_t site_count;
+    struct thread_use *threads;
+    size_t thread_count;
+    uint64_t totals[MOMENTS], event_counts[MOMENTS];
+    size_t moment; // the next one
+    uint64_t live_bytes, events, frees;
+    uint64_t resident; // at the last sample
+};
+
+void diagnoses_add(struct diagnoses *, struct diagnosis);
+
+// diagnose_rules.c
+void diagnose_sites(const struct examination *, struct diagnoses *);
+void diagnose_growth(const struct examination *, struct diagnoses *);
+void diagnose_whole(const struct examination *, struct diagnoses *);
+
+#endif

@@ -1,0 +1,327 @@
+// The rules. Each says what must hold before something is called by its name; the bounds are such
+// that ordinary programs, which fill tables when they start and use temporary strings, are left in
+// peace.
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/diagnose_parts.h"
+#include "report/heap_rows.h"
+#include "report/heap_text.h"
+
+static const char *number(char digits[32], uint64_t value) {
+    return heap_text_number(digits, value);
+}
+
+static double seconds(uint64_t time) {
+    return (double)time / 1e9;
+}
+
+// ---- one stack ---------------------------------------------------------------------------------
+
+#define TEMPORARY_COUNT 20000 // allocations
+#define TEMPORARY_SHARE 0.10  // of all allocations of the program
+#define TEMPORARY_PART  0.95  // of those of the stack
+#define TINY_BLOCKS     50000 // at the peak
+#define TINY_SIZE       32    // bytes on average
+#define TINY_SHARE      0.05  // of the bytes at the peak
+
+static void find_temporary(const struct examination *it, uint32_t stack, struct diagnoses *to) {
+    const struct summary_site *site = &it->file->summary.sites[stack];
+    uint64_t all = it->file->summary.total.allocated;
+    if (site->temporary < TEMPORARY_COUNT ||
+        (double)site->temporary < TEMPORARY_PART * (double)site->allocated ||
+        (double)site->temporary < TEMPORARY_SHARE * (double)all)
+        return;
+    char count[32], size[32];
+    struct text text = {0};
+    text_format(&text,
+                "%s of the %.0f %% of all allocations that this place makes are freed at once; "
+                "%s bytes each on average.",
+                number(count, site->temporary), 100 * (double)site->allocated / (double)all,
+                number(size, site->allocated_bytes / site->allocated));
+    diagnoses_add(to, (struct diagnosis){.kind = DIAGNOSIS_TEMPORARY,
+                                         .certainty = CERTAINTY_CERTAIN,
+                                         .stack = stack,
+                                         .bytes = site->allocated_bytes,
+                                         .evidence = text_take(&text)});
+}
+
+static void find_tiny(const struct examination *it, uint32_t stack, struct diagnoses *to) {
+    const struct summary_site *site = &it->file->summary.sites[stack];
+    if (site->peak < TINY_BLOCKS || site->peak_bytes > TINY_SIZE * site->peak ||
+        (double)site->peak_bytes < TINY_SHARE * (double)it->file->summary.total.peak_bytes)
+        return;
+    char count[32];
+    struct text text = {0};
+    text_format(
+        &text,
+        "%s blocks of %.0f bytes on average at the peak; what the allocator adds to them is "
+        "about as much again.",
+        number(count, site->peak), (double)site->peak_bytes / (double)site->peak);
+    diagnoses_add(to, (struct diagnosis){.kind = DIAGNOSIS_TINY,
+                                         .certainty = CERTAINTY_CERTAIN,
+                                         .stack = stack,
+                                         .bytes = 16 * site->peak,
+                                         .evidence = text_take(&text)});
+}
+
+#define CAPACITY_SHARE 0.10 // of what is alive in the end
+#define IDLE_BYTES     (256ull << 10)
+#define IDLE_SHARE     0.10
+
+static void find_capacity(const struct examination *it, uint32_t stack, struct diagnoses *to) {
+    const struct site *site = &it->sites[stack];
+    if (!site->kept_bytes || site->enlarged > it->end / 2 ||
+        (double)site->kept_bytes < CAPACITY_SHARE * (double)it->live_bytes)
+        return;
+    char bytes[32], blocks[32];
+    struct text text = {0};
+    text_format(&text,
+                "%s bytes in %s buffers that were enlarged step by step, the last time at %.1f s, "
+                "and have kept that size for the %.1f s since then.",
+                number(bytes, site->kept_bytes), number(blocks, site->kept_blocks),
+                seconds(site->enlarged), seconds(it->end - site->enlarged));
+    diagnoses_add(to, (struct diagnosis){.kind = DIAGNOSIS_CAPACITY,
+                                         .certainty = CERTAINTY_POSSIBLE,
+                                         .stack = stack,
+                                         .bytes = site->kept_bytes,
+                                         .evidence = text_take(&text)});
+}
+
+static void find_idle(const struct examination *it, uint32_t stack, struct diagnoses *to) {
+    const struct site *site = &it->sites[stack];
+    if (site->idle_bytes < IDLE_BYTES ||
+        (double)site->idle_bytes < IDLE_SHARE * (double)it->live_bytes)
+        return;
+    size_t threads = 0;
+    for (size_t i = 2; i < it->thread_count; i++)
+        threads += it->threads[i].bytes && it->threads[i].last < it->end / 2;
+    char bytes[32], blocks[32];
+    struct text text = {0};
+    text_format(&text,
+                "%s bytes in %s blocks were allocated by threads that have done nothing with the "
+                "heap in the second half of the run (%zu threads), and are still there.",
+                number(bytes, site->idle_bytes), number(blocks, site->idle_blocks), threads);
+    diagnoses_add(to, (struct diagnosis){.kind = DIAGNOSIS_THREADS,
+                                         .certainty = CERTAINTY_LIKELY,
+                                         .stack = stack,
+                                         .bytes = site->idle_bytes,
+                                         .evidence = text_take(&text)});
+}
+
+void diagnose_sites(const struct examination *it, struct diagnoses *to) {
+    for (size_t i = 1; i < it->site_count; i++) {
+        find_temporary(it, (uint32_t)i, to);
+        find_tiny(it, (uint32_t)i, to);
+        find_capacity(it, (uint32_t)i, to);
+        find_idle(it, (uint32_t)i, to);
+    }
+}
+
+// ---- growth ------------------------------------------------------------------------------------
+
+#define WARM_UP       (MOMENTS / 4)
+#define GROWTH_FIT    0.9  // the share of the changes that a straight line explains
+#define GROWTH_FACTOR 1.5  // from the end of the warm-up to the end
+#define GROWTH_PLACES 4    // more places that grow are a program that builds something
+#define SETTLED       0.25 // what the rest may change by
+#define BUSY_EVENTS   2000 // with the heap, after the warm-up: the program does work
+#define BUSY_FREES    0.3  // of them are releases
+
+struct line {
+    double slope, fit; // bytes a moment
+};
+
+static struct line line_through(const uint64_t *series) {
+    double count = LAST - WARM_UP + 1, x = 0, y = 0, xx = 0, xy = 0, yy = 0;
+    for (size_t i = WARM_UP; i <= LAST; i++) {
+        double at = (double)i, value = (double)series[i] - (double)series[WARM_UP];
+        x += at;
+        y += value;
+        xx += at * at;
+        xy += at * value;
+        yy += value * value;
+    }
+    double across = count * xx - x * x, down = count * yy - y * y, both = count * xy - x * y;
+    return (struct line){both / across, down > 0 ? both * both / (across * down) : 0};
+}
+
+static bool grows(const struct site *site) {
+    if (!site->series)
+        return false;
+    const uint64_t *series = site->series;
+    struct line line = line_through(series);
+    return line.slope > 0 && line.fit >= GROWTH_FIT &&
+           (double)series[LAST] >= GROWTH_FACTOR * (double)series[WARM_UP] &&
+           series[LAST] > series[MOMENTS * 3 / 4];
+}
+
+// Whether the program works on while what does not grow stays as it is.
+static bool is_settled(const struct examination *it) {
+    uint64_t least = UINT64_MAX, most = 0;
+    for (size_t moment = MOMENTS / 2; moment <= LAST; moment++) {
+        uint64_t rest = it->totals[moment];
+        for (size_t i = 0; i < it->site_count; i++)
+            if (grows(&it->sites[i]))
+                rest -= it->sites[i].series[moment] < rest ? it->sites[i].series[moment] : rest;
+        least = rest < least ? rest : least;
+        most = rest > most ? rest : most;
+    }
+    uint64_t events = it->events - it->event_counts[WARM_UP];
+    return events >= BUSY_EVENTS && (double)it->frees >= BUSY_FREES * (double)it->events / 2 &&
+           (double)(most - least) <= SETTLED * (double)most + (double)GROWTH_BYTES;
+}
+
+struct words_search {
+    bool found;
+};
+
+static void look_for_words(void *context, const struct heap_place *place,
+                           const struct symbol_frame *frame) {
+    static const char *const names[] = {"subscri",  "listener", "handler",        "callback",
+                                        "observer", "register", "signal_connect", "on_event"};
+    struct words_search *search = context;
+    char lower[256];
+    size_t i = 0;
+    for (; frame->name && frame->name[i] && i + 1 < sizeof lower; i++)
+        lower[i] = (char)tolower((unsigned char)frame->name[i]);
+    lower[i] = '\0';
+    for (size_t word = 0; word < sizeof names / sizeof *names; word++)
+        search->found |= strstr(lower, names[word]) != NULL;
+}
+
+static void report_growth(const struct examination *it, uint32_t stack, struct diagnoses *to) {
+    const struct site *site = &it->sites[stack];
+    struct line line = line_through(site->series);
+    double moment = seconds(it->end) / MOMENTS;
+    struct words_search search = {0};
+    rows_frames(it->file, stack, look_for_words, &search);
+    char first[32], last[32], slope[32];
+    struct text text = {0};
+    text_format(&text,
+                "+%s bytes a second, steadily, while the rest has settled: from %s bytes after the "
+                "warm-up (%.1f s) to %s shortly before the end (%.1f s).",
+                number(slope, moment > 0 ? (uint64_t)(line.slope / moment) : 0),
+                number(first, site->series[WARM_UP]), moment * WARM_UP,
+                number(last, site->series[LAST]), moment * LAST);
+    diagnoses_add(to,
+                  (struct diagnosis){.kind = search.found ? DIAGNOSIS_HANDLERS : DIAGNOSIS_GROWS,
+                                     .certainty = CERTAINTY_LIKELY,
+                                     .stack = stack,
+                                     .bytes = site->series[LAST],
+                                     .evidence = text_take(&text)});
+}
+
+void diagnose_growth(const struct examination *it, struct diagnoses *to) {
+    size_t places = 0;
+    for (size_t i = 1; i < it->site_count; i++)
+        places += grows(&it->sites[i]);
+    if (!places || places > GROWTH_PLACES || !is_settled(it))
+        return;
+    for (size_t i = 1; i < it->site_count; i++)
+        if (grows(&it->sites[i]))
+            report_growth(it, (uint32_t)i, to);
+}
+
+// ---- the whole ---------------------------------------------------------------------------------
+
+#define SPIKE_BYTES  (8ull << 20)
+#define SPIKE_FACTOR 2.0  // over what is alive most of the time
+#define SPIKE_TIME   0.25 // of the run above four fifths of the peak, at most
+#define SPIKE_SHARE  0.6  // of the peak, by so many places:
+#define SPIKE_PLACES 3
+
+static int by_number(const void *left, const void *right) {
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+static void find_spike(const struct examination *it, struct diagnoses *to) {
+    const struct summary *summary = &it->file->summary;
+    uint64_t peak = summary->total.peak_bytes, sorted[MOMENTS];
+    memcpy(sorted, it->totals, sizeof sorted);
+    qsort(sorted, MOMENTS, sizeof *sorted, by_number);
+    uint64_t usual = sorted[MOMENTS / 2];
+    size_t high = 0;
+    for (size_t i = 0; i < MOMENTS; i++)
+        high += it->totals[i] > peak / 5 * 4;
+    if (peak < usual + SPIKE_BYTES || (double)peak < SPIKE_FACTOR * (double)usual ||
+        (double)high > SPIKE_TIME * MOMENTS)
+        return;
+    uint32_t top[SPIKE_PLACES] = {0};
+    for (size_t i = 1; i < it->site_count; i++) {
+        uint32_t stack = (uint32_t)i;
+        for (size_t place = 0; place < SPIKE_PLACES; place++) {
+            uint64_t held = top[place] ? summary->sites[top[place]].peak_bytes : 0;
+            if (summary->sites[stack].peak_bytes > held) {
+                uint32_t moved = top[place];
+                top[place] = stack;
+                stack = moved;
+                if (!stack)
+                    break;
+            }
+        }
+    }
+    uint64_t sum = 0;
+    for (size_t place = 0; place < SPIKE_PLACES; place++)
+        sum += top[place] ? summary->sites[top[place]].peak_bytes : 0;
+    if ((double)sum < SPIKE_SHARE * (double)peak)
+        return;
+    char digits[3][32];
+    struct text text = {0};
+    text_format(&text,
+                "At %.2f s %s bytes are alive, most of the time %s; this place holds %s of them.",
+                seconds(summary->peak_time), number(digits[0], peak), number(digits[1], usual),
+                number(digits[2], summary->sites[top[0]].peak_bytes));
+    diagnoses_add(to, (struct diagnosis){.kind = DIAGNOSIS_SPIKE,
+                                         .certainty = CERTAINTY_CERTAIN,
+                                         .stack = top[0],
+                                         .bytes = peak - usual,
+                                         .evidence = text_take(&text)});
+}
+
+#define FRAGMENTATION_BYTES  (16ull << 20)
+#define FRAGMENTATION_FACTOR 3.0
+#define PINNING_BLOCKS       500
+
+// Memory in use is at the end far above what is alive, and was needed at the peak.
+static void find_fragmentation(const struct examination *it, struct diagnoses *to) {
+    const struct summary *summary = &it->file->summary;
+    uint64_t alive = it->live_bytes + summary->regions.live_bytes;
+    if (it->resident < alive + FRAGMENTATION_BYTES ||
+        (double)it->resident < FRAGMENTATION_FACTOR * (double)alive ||
+        summary->total.peak_bytes < alive + FRAGMENTATION_BYTES ||
+        it->resident < summary->total.peak_bytes / 2)
+        return;
+    uint32_t pinning = 0;
+    uint64_t blocks = 0;
+    for (size_t i = 1; i < it->site_count; i++) {
+        if (it->sites[i].old_blocks > blocks) {
+            blocks = it->sites[i].old_blocks;
+            pinning = (uint32_t)i;
+        }
+    }
+    if (blocks < PINNING_BLOCKS)
+        return;
+    char digits[4][32];
+    struct text text = {0};
+    text_format(
+        &text,
+        "%s bytes are in memory at the end, but only %s are alive; at the peak it was %s. %s "
+        "blocks from before the peak, most of them of this place, stay among what was "
+        "freed.",
+        number(digits[0], it->resident), number(digits[1], alive),
+        number(digits[2], summary->total.peak_bytes), number(digits[3], blocks));
+    diagnoses_add(to, (struct diagnosis){.kind = DIAGNOSIS_FRAGMENTATION,
+                                         .certainty = CERTAINTY_LIKELY,
+                                         .stack = pinning,
+                                         .bytes = it->resident - alive,
+                                         .evidence = text_take(&text)});
+}
+
+void diagnose_whole(const struct examination *it, struct diagnoses *to) {
+    find_spike(it, to);
+    find_fragmentation(it, to);
+}
