@@ -138,5 +138,20 @@ def verdicts_heap(rows):
                    "all" if not worse else "not " + ", ".join(worse), not worse)
 
 
-VERDICTS = {"none": verdicts_none, "memcheck": verdicts_memcheck, "leaks": verdicts_leaks,
+def verdicts_callgrind(rows):
+    """The same for exact counts, without and with simulated caches."""
+    real = [(w, r) for w, r in rows if w["group"] in ("CPU-bound", "interpreter", "branchy")]
+    means = {column: mean(ratio(w, r, column) for w, r in real)
+             for column in ("quern", "valgrind", "caches", "vg caches")}
+    yield judge("mean over CPU-bound, interpreter and branchy at most 4", means["quern"], 4)
+    yield judge("at least 8 times faster than Valgrind there",
+                quotient(means["valgrind"], means["quern"]), 8, least=True)
+    yield judge("with caches at least 4 times faster than Valgrind",
+                quotient(means["vg caches"], means["caches"]), 4, least=True)
+    yield judge("wall time of two threads over one at most 1.2 "
+                f"(native here: {show(wall_of_two(rows, 'native'), 1)})",
+                wall_of_two(rows, "quern"), 1.2)
+
+
+VERDICTS = {"none": verdicts_none, "callgrind": verdicts_callgrind, "memcheck": verdicts_memcheck, "leaks": verdicts_leaks,
             "heap": verdicts_heap}
