@@ -279,6 +279,7 @@ static void choose_counts(const struct tool *tool, const struct option_values *v
     request->counts = (struct counts_settings){
         .cachegrind = tool->topic == TOPIC_CACHEGRIND,
         .separate_threads = option_yes(values, "separate-threads"),
+        .combine = option_yes(values, "combine-dumps"),
         .file = option_text(values, tool->topic == TOPIC_CACHEGRIND ? "cachegrind-out-file"
                                                                     : "callgrind-out-file"),
         .lines = option_yes(values, "dump-line"),

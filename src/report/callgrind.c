@@ -235,10 +235,12 @@ static void write_totals(const struct writer *writer, const char *key) {
 static void write_header(const struct writer *writer) {
     const struct callgrind_options *options = writer->options;
     struct text *out = writer->out;
-    text_format(out,
-                "# callgrind format\nversion: 1\ncreator: %s\npid: %d\ncmd: ", options->creator,
-                options->pid);
-    add_name(out, options->command);
+    if (!options->continues) {
+        text_format(out,
+                    "# callgrind format\nversion: 1\ncreator: %s\npid: %d\ncmd: ", options->creator,
+                    options->pid);
+        add_name(out, options->command);
+    }
     text_format(out, "\npart: %u\n", options->part);
     if (options->thread)
         text_format(out, "thread: %d\n", options->thread);

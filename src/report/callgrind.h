@@ -14,6 +14,7 @@ struct callgrind_options {
     const char *command;
     int pid;
     unsigned part;         // from 1
+    bool continues;        // behind the part before in the same file
     int thread;            // from 1; 0: all
     const char *trigger;   // why this part was written
     const char *caches[3]; // I1, D1, LL; NULL: not simulated

@@ -14,9 +14,10 @@
 #include "supervisor/counts_graph.h"
 #include "supervisor/log.h"
 
-// Dumps have their number behind the name, but for the last one; threads have theirs after a dash.
+// Dumps have their number behind the name, but for the last one and those that are combined;
+// threads have theirs after a dash.
 static void write_out(const struct supervisor_request *request, const struct counts_source *source,
-                      unsigned part, const struct text *text) {
+                      unsigned part, bool appends, const struct text *text) {
     char *error = NULL;
     char *base = template_expand(request->counts.file, source->pid, 1, &error);
     if (!base) {
@@ -27,12 +28,12 @@ static void write_out(const struct supervisor_request *request, const struct cou
     struct text path = {0};
     text_string(&path, base);
     free(base);
-    if (part)
+    if (part && !request->counts.combine)
         text_format(&path, ".%u", part);
     if (source->thread >= 0)
         text_format(&path, "-%02d", source->thread + 1);
     char *name = text_take(&path);
-    int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int fd = open(name, O_WRONLY | O_CREAT | (appends ? O_APPEND : O_TRUNC) | O_CLOEXEC, 0600);
     int failure = fd < 0 ? errno : fd_write_all(fd, text->bytes, text->size);
     if (fd >= 0 && close(fd) != 0 && !failure)
         failure = errno;
@@ -71,14 +72,18 @@ static void write_report(const struct supervisor_request *request, const struct 
                          const char *trigger) {
     struct text out = {0};
     char *caches[3];
+    bool appends = request->counts.combine && process->dumps;
     struct callgrind_options options = {.lines = request->counts.lines,
                                         .instructions = request->counts.instructions,
-                                        .compress_strings = request->counts.compress_strings,
+                                        // Numbers of names would mean others in each part.
+                                        .compress_strings =
+                                            request->counts.compress_strings && !appends,
                                         .compress_positions = request->counts.compress_positions,
                                         .creator = "quern-" QUERN_VERSION,
                                         .command = process->command ? process->command : "",
                                         .pid = process->pid,
                                         .part = process->dumps + 1,
+                                        .continues = appends,
                                         .thread = source->thread + 1,
                                         .trigger = trigger ? trigger : "Program termination"};
     for (unsigned i = 0; i < 3; i++)
@@ -87,7 +92,7 @@ static void write_report(const struct supervisor_request *request, const struct 
         cachegrind_write(&result->graph, &options, &out);
     else
         callgrind_write(&result->graph, &options, &out);
-    write_out(request, source, trigger ? process->dumps + 1 : 0, &out);
+    write_out(request, source, trigger ? process->dumps + 1 : 0, appends, &out);
     for (unsigned i = 0; i < 3; i++)
         free(caches[i]);
     text_free(&out);

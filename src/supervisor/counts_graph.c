@@ -18,7 +18,7 @@
 
 #define UNKNOWN "???"
 
-enum { LEVELS = 2, OWN_AREA = 4 };
+enum { OWN_AREA = 4 };
 
 // What the supervisor knows of an address; looked up once.
 struct place {
@@ -123,8 +123,9 @@ static bool is_below_main(const char *name) {
 static uint32_t function_of(struct report *report, uint32_t function, uint32_t level) {
     if (function >= report->function_count)
         function = 0;
-    level = level == LEVELS ? LEVELS : 1;
-    uint32_t *known = &report->functions[function * LEVELS + level - 1];
+    if (level < 1 || level > COUNTS_LEVELS)
+        level = 1;
+    uint32_t *known = &report->functions[function * COUNTS_LEVELS + level - 1];
     if (*known)
         return *known - 1;
     struct place place = place_of(report, function ? report->function_pcs[function] : 0);
@@ -137,8 +138,8 @@ static uint32_t function_of(struct report *report, uint32_t function, uint32_t l
         text_format(&name, "0x%016" PRIx64, place.address ? place.address : place.pc);
     else
         text_string(&name, UNKNOWN);
-    if (level == LEVELS)
-        text_format(&name, "'%d", LEVELS);
+    if (level > 1)
+        text_format(&name, "'%u", level);
     struct call_graph *graph = report->graph;
     graph->functions =
         base_reallocate(graph->functions, (graph->function_count + 1) * sizeof *graph->functions);
@@ -420,7 +421,7 @@ static bool read_file(struct report *report) {
     report->length_count = at_most(report->header->lengths, COUNTS_LENGTHS);
     report->function_count = at_most(report->header->functions, COUNTS_FUNCTIONS);
     report->thread_count = at_most(report->header->threads, COUNTS_THREADS);
-    size_t size = (report->function_count + 1) * LEVELS * sizeof *report->functions;
+    size_t size = (report->function_count + 1ul) * COUNTS_LEVELS * sizeof *report->functions;
     report->functions = base_allocate(size);
     memset(report->functions, 0, size);
     for (uint32_t i = 0; i < report->thread_count; i++) {

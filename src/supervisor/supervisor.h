@@ -73,6 +73,7 @@ struct counts_settings {
     bool compress_strings, compress_positions;
     bool cachegrind; // that tool's file and order of events
     bool separate_threads;
+    bool combine; // dumps in one file
 };
 
 struct dhat_settings {

@@ -12,12 +12,12 @@
 //   it
 //             was begun, and so its instructions and accesses; all other events have ids
 //   function  a piece of code with a symbol, or, without one, code that was called: its first pc
-//   context   a function and the level of its recursion (1, or 2 for all deeper ones): whose costs
-//             are being counted
+//   context   a function and the level of its recursion (1, or 2 for all deeper ones, unless more
+//             are wanted): whose costs are being counted
 //   area      counters of one thread, by id. Area 0 has all contexts of level 1 that run their own
 //             function's code, area 1 those of level 2. A context that runs other code (a jump into
-//             the middle of another function) has an area for itself, from 4 on. What is not to be
-//             collected goes to COUNTS_OFF_AREA, which nobody reads
+//             the middle of another function), or is deeper, has an area for itself, from 4 on.
+//             What is not to be collected goes to COUNTS_OFF_AREA, which nobody reads
 //   recurses  a function that has been in a context of level 2. Until then what it spends may be in
 //             area 0 or 1, so that the area need not change whenever levels do; what area 1 had
 //             when it began to recurse is kept in COUNTS_MOVED_AREA and belongs to level 1
@@ -41,6 +41,7 @@ enum {
     COUNTS_FUNCTIONS = 1 << 18,
     COUNTS_THREADS = 1 << 9,
     COUNTS_AREAS = 128, // of a thread
+    COUNTS_LEVELS = 16, // of recursion
     COUNTS_SKIPPED = 2, // from an area to its skipped one
     COUNTS_MOVED_AREA = 120,
     COUNTS_OFF_AREA = 124,

@@ -107,7 +107,10 @@ void counts_choose(void) {
                 mark_functions("zero-before", FUNCTION_ZEROES_BEFORE);
     events_on = !is_no("instr-atstart") && !is_no("instr-at-start");
     collects_at_start = !toggles && !is_no("collect-atstart");
-    events_are_plain = !counts_many_events && tool_can_set_counters_quickly();
+    const char *levels = tool_option("separate-recs");
+    if (levels && atoi(levels) >= 1 && atoi(levels) <= COUNTS_LEVELS)
+        events_levels = atoi(levels);
+    events_are_plain = events_levels == 2 && !counts_many_events && tool_can_set_counters_quickly();
     if (!events_on || !collects_at_start || acts)
         counts_may_pause();
 }

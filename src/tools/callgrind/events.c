@@ -9,8 +9,9 @@ struct counts_id *counts_ids;
 bool counts_many_events;
 bool events_are_plain, events_may_pause, events_on = true;
 uint8_t *events_of_function;
+uint32_t events_levels = 2;
 
-enum { FIRST_OWN_AREA = 4, TOP_LEVEL = 2 };
+enum { FIRST_OWN_AREA = 4, USUAL_LEVELS = 2 }; // levels that have areas for all functions
 
 // ---- context -----------------------------------------------------------------------------------
 
@@ -99,8 +100,8 @@ static uint32_t level_of(const struct thread *thread) {
                                          : thread->counts->area[thread->area].level;
 }
 
-// The area of a context that runs other functions' code. When there are none left, such code counts
-// for the functions that it belongs to.
+// The area of a context that runs other functions' code, or is deeper than USUAL_LEVELS. When there
+// are none left, such code counts for the functions that it belongs to.
 static uint32_t own_area(struct thread *thread, uint32_t function, uint32_t level) {
     struct counts_thread *counts = thread->counts;
     for (uint32_t i = FIRST_OWN_AREA; i < counts->areas; i++)
@@ -109,12 +110,18 @@ static uint32_t own_area(struct thread *thread, uint32_t function, uint32_t leve
     uint32_t area = counts->areas < FIRST_OWN_AREA ? FIRST_OWN_AREA : counts->areas;
     if (area & COUNTS_SKIPPED)
         area += COUNTS_SKIPPED;
-    if (area + COUNTS_SKIPPED >= COUNTS_MOVED_AREA)
-        return level - 1;
+    if (area + COUNTS_SKIPPED >= COUNTS_MOVED_AREA) {
+        counts_incomplete();
+        return level < USUAL_LEVELS ? 0 : USUAL_LEVELS - 1;
+    }
     counts->area[area].function = function;
     counts->area[area].level = level;
     counts->areas = area + 1;
     return area;
+}
+
+static uint32_t area_of_level(struct thread *thread, uint32_t function, uint32_t level) {
+    return level <= USUAL_LEVELS ? level - 1 : own_area(thread, function, level);
 }
 
 static void begin_context(struct thread *thread, uint32_t function) {
@@ -220,7 +227,7 @@ static void push(struct thread *thread, uint32_t site, uint32_t function, uint64
         return;
     }
     uint32_t depth = thread->depth[function] + 1;
-    uint32_t level = depth < TOP_LEVEL ? 1 : TOP_LEVEL;
+    uint32_t level = depth < events_levels ? depth : events_levels;
     frame->sp = sp;
     frame->entered = total_of(thread);
     frame->edge = find_edge(thread, site, function, level);
@@ -233,9 +240,9 @@ static void push(struct thread *thread, uint32_t site, uint32_t function, uint64
     thread->edges[frame->edge].calls += events_on;
     thread->top = frame + 1;
     thread->depth[function] = depth;
-    if (depth == TOP_LEVEL && !thread->recurses[function])
+    if (level == USUAL_LEVELS && !thread->recurses[function])
         begins_to_recurse(thread, function);
-    set_context(thread, function, level - 1);
+    set_context(thread, function, area_of_level(thread, function, level));
     if (events_may_pause)
         toggle_by(thread, function);
 }
@@ -345,7 +352,7 @@ void event_cross(uint32_t function, uint64_t rsp, void *state) {
         return;
     uint32_t level = level_of(thread);
     set_context(thread, thread->function,
-                thread->function == function ? level - 1
+                thread->function == function ? area_of_level(thread, function, level)
                                              : own_area(thread, thread->function, level));
 }
 
@@ -383,7 +390,7 @@ static inline bool enter_quickly(struct thread *thread, uint32_t function, uint6
         return false;
     }
     uint32_t at = thread->last_edge[site], area = thread->area;
-    uint32_t level = thread->depth[function] ? TOP_LEVEL : 1;
+    uint32_t level = thread->depth[function] ? USUAL_LEVELS : 1;
     struct counts_edge *edge = &thread->edges[at];
     if (edge->function != function || edge->area != area || edge->level != level) {
         at = *recent_edge(thread, site, function);

@@ -72,6 +72,7 @@ extern struct counts_id *counts_ids;
 extern bool counts_many_events; // there are others than instructions
 
 extern bool events_are_plain;       // quick calls may be made
+extern uint32_t events_levels;      // of recursion that are told apart, at most COUNTS_LEVELS
 extern bool events_may_pause;       // there may be times when nothing is collected
 extern bool events_on;              // instrumentation, for all threads
 extern uint8_t *events_of_function; // FUNCTION_*, if collection may be off
