@@ -46,7 +46,7 @@ enum {
     COUNTS_MOVED_AREA = 120,
     COUNTS_OFF_AREA = 124,
     COUNTS_EDGES = 1 << 20,
-    COUNTS_FRAMES = (1 << 22) - 1,
+    COUNTS_FRAMES = (1 << 22) - 2,
 };
 
 enum counts_event {
@@ -141,7 +141,7 @@ struct counts_header {
 // Within a thread.
 #define COUNTS_AT_RECURSES     0x40000ul // uint8_t, by function: 1 if it recurses
 #define COUNTS_AT_EDGES        0x100000ul
-#define COUNTS_AT_FRAMES       0x8000000ul // the first stands below all others and is no call
+#define COUNTS_AT_FRAMES       0x8000000ul // the first and the last are no calls but bounds
 #define COUNTS_AT_COUNTERS     0x20000000ul
 #define COUNTS_AT_EDGE_EVENTS  0xa0000000ul // uint64_t [COUNTS_EVENTS] for each edge
 #define COUNTS_AT_FRAME_EVENTS 0xa8000000ul // the same for each frame: totals on entry
@@ -156,7 +156,7 @@ _Static_assert(COUNTS_AT_FUNCTIONS + 8ul * COUNTS_FUNCTIONS <= COUNTS_AT_THREADS
 _Static_assert(sizeof(struct counts_thread) <= COUNTS_AT_RECURSES, "");
 _Static_assert(COUNTS_AT_RECURSES + COUNTS_FUNCTIONS <= COUNTS_AT_EDGES, "");
 _Static_assert(COUNTS_AT_EDGES + COUNTS_EDGES * sizeof(struct counts_edge) <= COUNTS_AT_FRAMES, "");
-_Static_assert(COUNTS_AT_FRAMES + (COUNTS_FRAMES + 1ul) * sizeof(struct counts_frame) <=
+_Static_assert(COUNTS_AT_FRAMES + (COUNTS_FRAMES + 2ul) * sizeof(struct counts_frame) <=
                    COUNTS_AT_COUNTERS,
                "");
 _Static_assert(COUNTS_AT_COUNTERS + COUNTS_AREAS * COUNTS_AREA_SIZE <= COUNTS_AT_EDGE_EVENTS, "");

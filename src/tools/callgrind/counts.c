@@ -142,6 +142,7 @@ static void point_into(struct thread *thread, uint8_t *part) {
     thread->edges = (struct counts_edge *)(part + COUNTS_AT_EDGES);
     thread->frames = thread->top = (struct counts_frame *)(part + COUNTS_AT_FRAMES) + 1;
     thread->frames[-1].sp = UINT64_MAX;
+    thread->frames[COUNTS_FRAMES].sp = UINT64_MAX;
     thread->counters = (uint64_t *)(part + COUNTS_AT_COUNTERS);
     thread->edge_events = (void *)(part + COUNTS_AT_EDGE_EVENTS);
     thread->frame_events = (void *)(part + COUNTS_AT_FRAME_EVENTS);
