@@ -153,5 +153,15 @@ def verdicts_callgrind(rows):
                 wall_of_two(rows, "quern"), 1.2)
 
 
+def verdicts_dhat(rows):
+    both = [(w, r) for w, r in rows if w["group"] != "start-up" and ratio(w, r, "quern")
+            and ratio(w, r, "valgrind")]
+    faster = mean(ratio(w, r, "valgrind") / ratio(w, r, "quern") for w, r in both)
+    yield judge("at least 6 times faster than Valgrind", faster, 6, least=True)
+    two, native = (wall_of_two(rows, c) for c in ("quern", "native"))
+    yield judge("throughput of two threads over one at least 1.8 "
+                f"(native here: {show(quotient(2, native), 1)})", quotient(2, two), 1.8, least=True)
+
+
 VERDICTS = {"none": verdicts_none, "callgrind": verdicts_callgrind, "memcheck": verdicts_memcheck, "leaks": verdicts_leaks,
-            "heap": verdicts_heap}
+            "heap": verdicts_heap, "dhat": verdicts_dhat}

@@ -1,4 +1,4 @@
-// quern print FILE: shows a massif.out, or a recording from one of several sides.
+// quern print FILE: shows a massif.out or a dhat.out, or a recording from one of several sides.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #include "cli/print_json.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
+#include "report/dhat_print.h"
 #include "report/heap_text.h"
 #include "report/heap_views.h"
 #include "report/massif_print.h"
@@ -94,7 +95,8 @@ static int take_view(struct request *request, const char *value) {
 
 static int usage(FILE *out, int status) {
     fputs("usage: quern print [options] FILE\n\n"
-          "FILE is a massif.out, of Quern or of Valgrind, or a recording of --tool=heap.\n\n"
+          "FILE is a massif.out or a dhat.out, of Quern or of Valgrind, or a recording of\n"
+          "--tool=heap.\n\n"
           "  --threshold=PERCENT  leave out what holds less in a massif.out or a tree [1.0]\n"
           "  --x=COLUMNS          width of the graph, 4 to 1000 [72]\n"
           "  --y=ROWS             height of the graph, 4 to 1000 [20]\n"
@@ -109,6 +111,9 @@ static int usage(FILE *out, int status) {
     fputs("\n  --by=WEIGHT, for trees and sums [peak]:\n", out);
     for (size_t i = 0; i < heap_weight_count; i++)
         fprintf(out, "    %-11s %s\n", heap_weights[i].name, heap_weights[i].help);
+    fputs("\n  Of a dhat.out, --view=points or tree [points], and --by=METRIC [bytes]:\n", out);
+    for (size_t i = 0; i < dhat_metric_count; i++)
+        fprintf(out, "    %-11s %s\n", dhat_metrics[i].name, dhat_metrics[i].help);
     fprintf(out, "\n  Of a recording, a part:\n%s", words_filter_help);
     return status;
 }
@@ -128,6 +133,53 @@ static int print_massif(struct request *request, int fd) {
         massif_file_free(&file);
         fclose(in);
     }
+    free(problem);
+    return status;
+}
+
+// ---- dhat.out ----
+
+static void list_dhat_views(struct text *text) {
+    text_string(text, "points|tree");
+}
+
+static void list_dhat_metrics(struct text *text) {
+    for (size_t i = 0; i < dhat_metric_count; i++)
+        text_format(text, "%s%s", i ? "|" : "", dhat_metrics[i].name);
+}
+
+// False after a message.
+static bool choose_dhat(const struct request *request, struct dhat_print_options *options) {
+    const char *view = request->view_name, *by = request->by;
+    for (size_t i = 0; by && i < dhat_metric_count; i++)
+        if (strcmp(dhat_metrics[i].name, by) == 0)
+            options->by = &dhat_metrics[i];
+    if (by && strcmp(options->by->name, by) != 0)
+        return words_refuse("metric", by, list_dhat_metrics) == WORDS_DONE;
+    options->as_tree = view && strcmp(view, "tree") == 0;
+    if (view && !options->as_tree && strcmp(view, "points") != 0)
+        return words_refuse("view", view, list_dhat_views) == WORDS_DONE;
+    return true;
+}
+
+static int print_dhat(const struct request *request, int fd) {
+    struct dhat_print_options options = {.by = &dhat_metrics[0],
+                                         .threshold = request->views.threshold,
+                                         .top = request->views.top,
+                                         .callers = request->views.callers};
+    if (!choose_dhat(request, &options)) {
+        close(fd);
+        return WORDS_FAILED;
+    }
+    FILE *in = fdopen(fd, "r");
+    struct dhat_file file = {0};
+    char *problem = in ? dhat_file_read(in, &file) : base_copy(strerror(errno));
+    int status = problem ? fail(request->path, problem) : 0;
+    if (!problem)
+        dhat_print(stdout, &file, &options);
+    dhat_file_free(&file);
+    if (in)
+        fclose(in);
     free(problem);
     return status;
 }
@@ -271,22 +323,24 @@ int verb_print(char **words) {
                                                        .threshold = request.views.threshold,
                                                        .top = request.views.top,
                                                        .filter = &request.filter});
-    if (request.view_name && take_view(&request, request.view_name))
-        return 1;
-    if (request.by && words_weight(request.by, &request.views.weight))
-        return 1;
     request.massif.arguments = arguments.bytes;
     int fd = open(request.path, O_RDONLY | O_CLOEXEC);
     char start[8] = {0};
     ssize_t size = fd < 0 ? -1 : pread(fd, start, sizeof start, 0);
-    if (size < 0)
+    bool is_dhat = size > 0 && dhat_file_is_one(start, (size_t)size);
+    if (!is_dhat && ((request.view_name && take_view(&request, request.view_name)) ||
+                     (request.by && words_weight(request.by, &request.views.weight))))
+        status = WORDS_FAILED;
+    else if (size < 0)
         status = fail(request.path, strerror(errno));
+    else if (is_dhat)
+        status = print_dhat(&request, fd);
     else if (massif_file_is_one(start, (size_t)size))
         status = print_massif(&request, fd);
     else if (heap_file_is_one(start, (size_t)size))
         status = print_recording(&request, fd);
     else
-        status = fail(request.path, "it is neither a massif.out nor a recording");
+        status = fail(request.path, "it is neither a massif.out nor a dhat.out nor a recording");
     text_free(&arguments);
     return status;
 }

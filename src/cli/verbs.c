@@ -3,7 +3,7 @@
 #include <string.h>
 
 const struct verb verb_table[] = {
-    {"print", "[options] FILE", "show a massif.out as ms_print does, or sum a recording up",
+    {"print", "[options] FILE", "show a massif.out or a dhat.out, or sum a recording up",
      verb_print},
     {"annotate", "[options] FILE...",
      "show costs of functions and lines, from callgrind.out and cachegrind.out", verb_annotate},

@@ -57,4 +57,10 @@ void dhat_file_free(struct dhat_file *);
 // Writes it as Valgrind does.
 void dhat_out(FILE *out, const struct dhat_file *);
 
+// Whether a file that begins like this may be one.
+bool dhat_file_is_one(const char *start, size_t size);
+// Reads one, of any program that writes version 2. A message to be freed, or NULL; the file is to
+// be freed in both cases.
+char *dhat_file_read(FILE *in, struct dhat_file *);
+
 #endif
