@@ -65,6 +65,15 @@ static void on_unmapped(uint64_t start, uint64_t end) {
     }
 }
 
+bool heap_is_loader(uint64_t pc) {
+    for (const struct module *module = modules; module; module = module->next) {
+        const char *slash = module->path ? strrchr(module->path, '/') : NULL;
+        if (pc >= module->start && pc < module->end)
+            return slash && strncmp(slash + 1, "ld-linux", strlen("ld-linux")) == 0;
+    }
+    return false;
+}
+
 static void tell_modules(void) {
     for (const struct module *module = modules; module; module = module->next) {
         struct wire_module_map map = {module->start, module->end, module->offset, 5, 0};

@@ -50,6 +50,11 @@ static inline struct heap_thread *heap_thread(void) {
     return tool_thread_state();
 }
 
+// ---- heap.c ----
+
+// Whether an address lies in the dynamic linker.
+bool heap_is_loader(uint64_t pc);
+
 // ---- tell.c ----
 
 // Makes the area, once and again in a forked child.

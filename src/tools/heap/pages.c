@@ -32,8 +32,8 @@ void pages_before_system_call(long number, const uint64_t arguments[6]) {
 
 static void mapped(const uint64_t arguments[6], uint64_t start) {
     uint64_t flags = arguments[3];
-    // Stacks of threads are the C library's, not the program's.
-    if (!heap_choices.pages && flags & MAP_STACK)
+    // Stacks of threads are the C library's, and libraries the dynamic linker's.
+    if (!heap_choices.pages && (flags & MAP_STACK || heap_is_loader(tool_pc())))
         return;
     tell_mapped(start, page_up(arguments[1]),
                 flags & MAP_ANONYMOUS ? WIRE_HEAP_ANONYMOUS : WIRE_HEAP_FILE, tell_stack(0));

@@ -45,6 +45,7 @@ int main(void) {
     quern_arena_reset(&texts);
     for (i = 0; i < 9; i++)
         memset(quern_arena_take(&texts, 3000), 0, 3000);
+    quern_pool_give(&nodes, other); /* its slot is used again */
     lose();
     node = other = NULL;
     text = NULL;
