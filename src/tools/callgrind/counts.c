@@ -129,6 +129,8 @@ void counts_caches(const struct counts_cache shapes[3]) {
 void counts_count_event(enum counts_event event) {
     header->events |= 1u << event;
     counts_many_events = true;
+    if (counts_events_end <= event)
+        counts_events_end = event + 1;
 }
 
 void counts_incomplete(void) {

@@ -7,6 +7,7 @@
 
 struct counts_id *counts_ids;
 bool counts_many_events;
+unsigned counts_events_end = 1;
 bool events_are_plain, events_may_pause, events_on = true;
 uint8_t *events_of_function;
 uint32_t events_levels = 2;
@@ -195,7 +196,7 @@ static void gather_totals(struct thread *thread) {
 static void note_totals(struct thread *thread, const struct counts_frame *frame) {
     uint64_t *entered = thread->frame_events[frame - thread->frames];
     gather_totals(thread);
-    for (unsigned i = 1; i < COUNTS_EVENTS; i++)
+    for (unsigned i = 1; i < counts_events_end; i++)
         entered[i] = thread->totals[i];
 }
 
@@ -203,7 +204,7 @@ static void add_event_costs(struct thread *thread, const struct counts_frame *fr
     const uint64_t *entered = thread->frame_events[frame - thread->frames];
     uint64_t *costs = thread->edge_events[frame->edge];
     gather_totals(thread);
-    for (unsigned i = 1; i < COUNTS_EVENTS; i++)
+    for (unsigned i = 1; i < counts_events_end; i++)
         costs[i] += thread->totals[i] - entered[i];
 }
 
@@ -212,7 +213,7 @@ static void take_out_events(struct thread *thread, const struct counts_frame *ma
     const uint64_t *entered = thread->frame_events[marker - thread->frames];
     gather_totals(thread);
     for (const struct counts_frame *at = thread->frames; at < thread->top; at++)
-        for (unsigned i = 1; i < COUNTS_EVENTS; i++)
+        for (unsigned i = 1; i < counts_events_end; i++)
             thread->frame_events[at - thread->frames][i] += thread->totals[i] - entered[i];
 }
 

@@ -69,7 +69,8 @@ struct thread {
 };
 
 extern struct counts_id *counts_ids;
-extern bool counts_many_events; // there are others than instructions
+extern bool counts_many_events;    // there are others than instructions
+extern unsigned counts_events_end; // behind the last of them
 
 extern bool events_are_plain;       // quick calls may be made
 extern uint32_t events_levels;      // of recursion that are told apart, at most COUNTS_LEVELS
