@@ -16,6 +16,7 @@
 #include "tools/memcheck/origins.h"
 #include "tools/memcheck/track.h"
 #include "tools/memcheck/errors.h"
+#include "tools/memcheck/heap.h"
 #include "tools/memcheck/registers.h"
 #include "tools/memcheck/shadow.h"
 #include "tools/memcheck/syscalls.h"
@@ -71,6 +72,12 @@ void shadow_make_defined_if_addressable(uint64_t start, size_t size) {
 }
 
 bool track_origins;
+
+bool shadow_has_holes;
+
+bool heap_find(uint64_t address, struct heap_block *block) {
+    return false;
+}
 
 uint32_t shadow_origin(uint64_t address) {
     return 0;

@@ -472,6 +472,9 @@ static bool answer_others(const uint64_t w[6], uint64_t *result) {
 }
 
 bool requests_answer(const uint64_t words[6], uint64_t *result) {
-    return answer_blocks(words, result) || answer_memory(words, result) ||
-           answer_others(words, result);
+    if (answer_blocks(words, result) || answer_memory(words, result)) {
+        shadow_has_holes = true;
+        return true;
+    }
+    return answer_others(words, result);
 }

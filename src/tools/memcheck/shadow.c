@@ -70,6 +70,7 @@ static bool remember_lookalike(uint64_t address) {
 // ---- ranges ------------------------------------------------------------------------------------
 
 bool shadow_undefined_values = true;
+bool shadow_has_holes;
 const struct shadow_watch *shadow_watch;
 
 struct range {

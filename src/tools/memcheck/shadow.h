@@ -31,6 +31,9 @@ static inline uint8_t *shadow_of(uint64_t address) {
 // --undef-value-errors=no: nothing is ever called undefined.
 extern bool shadow_undefined_values;
 
+// The target has made requests that concern memory: parts of a live block may not be addressable.
+extern bool shadow_has_holes;
+
 // Told of undefined memory that is made or copied, for who keeps origins; NULL: nobody does.
 struct shadow_watch {
     void (*made_undefined)(uint64_t start, size_t size);
