@@ -34,9 +34,10 @@ static void choose_sites(struct heap_details *details, const struct summary *sum
 // ---- over time ----
 
 static void note_steps(struct heap_details *details, uint64_t time) {
-    while (details->step < HEAP_DETAILS_STEPS &&
-           time >= details->end / HEAP_DETAILS_STEPS * (details->step + 1))
+    while (time >= details->step_end && details->step < HEAP_DETAILS_STEPS) {
         memcpy(details->steps[details->step++], details->held, sizeof details->held);
+        details->step_end = details->end / HEAP_DETAILS_STEPS * (details->step + 1);
+    }
 }
 
 static uint64_t *held_by(struct heap_details *details, const struct heap_block *block) {
@@ -103,8 +104,10 @@ struct heap_details *heap_details_read(const char *path, const struct heap_file 
     if (fd < 0)
         return NULL;
     struct heap_details *details = base_allocate(sizeof *details);
-    *details =
-        (struct heap_details){.end = first->summary.time, .from = window->from, .to = window->to};
+    *details = (struct heap_details){.end = first->summary.time,
+                                     .step_end = first->summary.time / HEAP_DETAILS_STEPS,
+                                     .from = window->from,
+                                     .to = window->to};
     choose_sites(details, &first->summary);
     bool is_part = window->from || window->to != UINT64_MAX;
     bool fine = !is_part || read_threads(details, fd, window);

@@ -20,6 +20,7 @@ struct heap_details {
     uint64_t held[HEAP_DETAILS_SITES + 1];                      // now
     uint64_t steps[HEAP_DETAILS_STEPS][HEAP_DETAILS_SITES + 1]; // at the end of each step
     size_t step;                                                // the next one
+    uint64_t step_end;                                          // of that one, nanoseconds
     uint8_t *site_of;                                           // by stack: its place
     size_t stack_count;
     // By powers of two: [n] counts 2^(n-1) .. 2^n - 1, [0] nothing.

@@ -22,6 +22,9 @@ static void halve(struct view_timeline *timeline) {
 
 // The step of a moment; steps in which nothing happened are as those before.
 static struct view_timeline_step *step_at(struct view_timeline *timeline, uint64_t time) {
+    // Nearly all events are in the same step as the one before.
+    if (time >= timeline->now_from && time < timeline->now_to)
+        return &timeline->steps[timeline->now];
     if (!timeline->length)
         timeline->length = FIRST_LENGTH;
     while (time / timeline->length >= VIEW_TIMELINE_STEPS)
@@ -30,6 +33,9 @@ static struct view_timeline_step *step_at(struct view_timeline *timeline, uint64
     for (; timeline->count <= at; timeline->count++)
         timeline->steps[timeline->count] =
             (struct view_timeline_step){.most = timeline->held, .last = timeline->held};
+    timeline->now = at;
+    timeline->now_from = at * timeline->length;
+    timeline->now_to = timeline->now_from + timeline->length;
     return &timeline->steps[at];
 }
 

@@ -18,6 +18,8 @@ struct view_timeline {
         uint64_t resident;   // bytes; 0: no sample
     } steps[VIEW_TIMELINE_STEPS];
     uint64_t held;
+    size_t now; // the step in hand, and where it begins and ends
+    uint64_t now_from, now_to;
     uint64_t end;
 };
 
