@@ -24,8 +24,8 @@ struct request {
 static int usage(FILE *out, int status) {
     fputs("usage: quern view [options] FILE...\n\n"
           "Shows files in a browser: recordings of --tool=heap, massif.out, callgrind.out,\n"
-          "cachegrind.out, memcheck's XML, collapsed stacks; Quern's or Valgrind's. The page is\n"
-          "served on loopback only, at an address that nobody can guess, until Ctrl+C.\n\n"
+          "cachegrind.out, memcheck's XML, dhat.out, collapsed stacks; Quern's or Valgrind's. The\n"
+          "page is served on loopback only, at an address that nobody can guess, until Ctrl+C.\n\n"
           "  --port=NUMBER  listen there [any free port]\n"
           "  --no-browser   only print the address\n",
           out);

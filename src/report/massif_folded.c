@@ -28,7 +28,7 @@ static char *place_in(char *label) {
 }
 
 // The module in "0x1234: FUNC (in MODULE)", else ""; to be freed.
-static char *module_of(const char *text) {
+char *massif_folded_module(const char *text) {
     const char *place = strstr(text, " (in ");
     char *module = base_copy(place ? heap_file_base(place + 5) : "");
     size_t size = strlen(module);
@@ -38,7 +38,7 @@ static char *module_of(const char *text) {
 }
 
 // "0x1234: FUNC (FILE:LINE)" as "FUNC"; to be freed.
-static char *label_of(const char *text) {
+char *massif_folded_label(const char *text) {
     text += strspn(text, " ");
     if (strncmp(text, "in ", 3) == 0)
         return base_copy("[below threshold]");
@@ -96,8 +96,8 @@ static uint64_t add_node(struct writer *writer, bool is_root) {
     const struct massif_file_node *node = &writer->file->nodes[writer->at++];
     uint64_t own = node->bytes;
     if (!is_root) {
-        writer->groups[writer->depth] = writer->tree ? module_of(node->text) : NULL;
-        writer->labels[writer->depth++] = label_of(node->text);
+        writer->groups[writer->depth] = writer->tree ? massif_folded_module(node->text) : NULL;
+        writer->labels[writer->depth++] = massif_folded_label(node->text);
     }
     for (size_t i = 0; i < node->children; i++) {
         uint64_t bytes = add_node(writer, false);

@@ -12,5 +12,9 @@ bool massif_folded(FILE *out, const struct massif_file *file);
 // The same as a tree of calls, of a snapshot that has one; functions are grouped by module.
 struct calltree *massif_folded_tree(const struct massif_file *file,
                                     const struct massif_file_snapshot *snapshot, size_t nodes);
+// The parts of a frame "0x1234: FUNC (FILE:LINE)" or "0x1234: FUNC (in MODULE)", which dhat.out
+// files have, too. To be freed.
+char *massif_folded_label(const char *text);
+char *massif_folded_module(const char *text); // "" where it is not told
 
 #endif

@@ -14,7 +14,7 @@ static const struct {
     {"sites", answer_sites},         {"histograms", answer_histograms},
     {"findings", answer_findings},   {"costs", answer_costs},
     {"calls", answer_calls},         {"source", answer_source},
-    {"query", answer_query},
+    {"query", answer_query},         {"points", answer_points},
 };
 
 const char *ask_value(const struct ask *ask, const char *name) {

@@ -11,8 +11,8 @@
 
 // In this order: a cachegrind.out may begin as a massif.out does, and collapsed stacks as anything.
 static const struct document_format *const formats[] = {
-    &document_recording, &document_callgrind, &document_cachegrind,
-    &document_massif,    &document_findings,  &document_folded,
+    &document_recording, &document_callgrind, &document_cachegrind, &document_massif,
+    &document_findings,  &document_dhat,      &document_folded,
 };
 #define FORMATS (sizeof formats / sizeof *formats)
 

@@ -77,6 +77,7 @@ struct document {
     uint64_t *inclusive; // of costs, by function and event
     struct calltree *folded;
     struct findings_file *findings;
+    struct dhat_file *dhat;
 };
 
 // Opens and reads; never NULL. `opened` is called with the descriptor before it is read, so that
@@ -99,7 +100,7 @@ struct heap_details *document_details(struct document *document);
 
 // The formats, one file each.
 extern const struct document_format document_recording, document_massif, document_callgrind,
-    document_cachegrind, document_folded, document_findings;
+    document_cachegrind, document_folded, document_findings, document_dhat;
 
 void document_fact(struct json *json, const char *label, uint64_t value, const char *unit);
 void document_fact_text(struct json *json, const char *label, const char *value);

@@ -1,5 +1,6 @@
 """The files that the suite shows: ours and the peers', of one small program with a hostile name."""
 import os
+import random
 import shutil
 import subprocess
 
@@ -34,6 +35,10 @@ def make(folder, quern):
     run('callgrind.ours', [quern, '--tool=callgrind'], '--callgrind-out-file')
     run('callgrind.peer', [*valgrind, '--tool=callgrind'], '--callgrind-out-file')
     run('cachegrind.peer', [*valgrind, '--tool=cachegrind'], '--cachegrind-out-file')
+    run('dhat.ours', [quern, '--tool=dhat'], '--dhat-out-file')
+    run('dhat.peer', [*valgrind, '--tool=dhat'], '--dhat-out-file')
+    with open(files['dhat.peer'], 'rb') as whole:
+        damage(files, folder, 'dhat.damaged', whole.read()[:-300])
     checked = ['--leak-check=full', '--xml=yes']
     run('memcheck.ours', [quern, *checked], '--xml-file', 'errors')
     run('memcheck.peer', [*valgrind, *checked, '--gen-suppressions=all'], '--xml-file', 'errors')
@@ -58,3 +63,27 @@ def damage(files, folder, name, content):
     files[name] = os.path.join(folder, name)
     with open(files[name], 'wb') as file:
         file.write(content)
+
+
+def large(path, count=200000):
+    """A callgrind.out with so many functions. Costs flow from callees to their callers, exactly."""
+    chance = random.Random(7)
+    inclusive = [chance.randint(1, 1000) for _ in range(count)]
+    own = inclusive[:]
+    calls = [[] for _ in range(count)]
+    for callee in range(count - 1, 0, -1):
+        callers = {chance.randint(callee // 9, callee // 4) for _ in range(2)} if callee > 8 else {0}
+        for caller in callers:
+            part = inclusive[callee] // len(callers)
+            calls[caller].append((callee, part))
+            inclusive[caller] += part
+    with open(path, 'w') as out:
+        out.write('# callgrind format\nversion: 1\npositions: line\nevents: Ir\n\n')
+        for i in range(count):
+            out.write(f'ob=({i % 40 + 1}) lib{i % 40}.so\nfl=({i % 500 + 1}) file{i % 500}.c\n'
+                      f'fn=({i + 1}) a_function_with_number_{i}(int, char const*)\n{i % 1000 + 1} {own[i]}\n')
+            for callee, part in calls[i]:
+                out.write(f'cob=({callee % 40 + 1}) lib{callee % 40}.so\n'
+                          f'cfi=({callee % 500 + 1}) file{callee % 500}.c\n'
+                          f'cfn=({callee + 1}) a_function_with_number_{callee}(int, char const*)\n'
+                          f'calls=1 1\n{i % 1000 + 1} {part}\n')

@@ -23,6 +23,7 @@ class Tester {
   constructor(browser) {
     this.browser = browser;
     this.settings = settings;
+    this.origin = settings.address;
     this.problems = [];
   }
 
@@ -42,7 +43,7 @@ class Tester {
       dialog.dismiss();
     });
     this.page.on('request', (request) => {
-      if (!request.url().startsWith(settings.address) && !/^(data|blob|file):/.test(request.url()))
+      if (!request.url().startsWith(this.origin) && !/^(data|blob|file):/.test(request.url()))
         this.problems.push(`request to ${request.url()}`);
     });
     return this.page;
@@ -54,9 +55,18 @@ class Tester {
     if (file < 0) fail(`there is no ${name}`);
     const page = this.page || (await this.open(options));
     const words = new URLSearchParams({ file: String(file), view, ...more });
-    await page.goto('about:blank');
-    await page.goto(`${settings.address}#${words}`);
-    await page.waitForSelector('main h2, main section, main .table-outer, main .problem', { timeout: 15000 });
+    const here = await page.$eval('main', (one) => one.className).catch(() => '');
+    if (here && here !== `view-${view}` && page.url().startsWith(settings.address)) {
+      // Another view: as if somebody had followed a link.
+      await page.evaluate((hash) => (location.hash = hash), words.toString());
+    } else {
+      await page.goto('about:blank');
+      await page.goto(`${settings.address}#${words}`);
+    }
+    await page.waitForFunction(
+      ([file, view]) => document.querySelector('select[aria-label=File]')?.value === file &&
+        document.querySelector(`main.view-${view}, main.damaged`)?.querySelector('h2, section, .table-outer, .problem'),
+      [String(file), view], { timeout: 20000 });
     await this.settled();
     return page;
   }

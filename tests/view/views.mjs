@@ -44,7 +44,7 @@ export const tests = {
   },
 
   async page_overview_numbers(t) {
-    for (const name of ['heap.quern', 'massif.ours', 'massif.peer', 'callgrind.ours', 'callgrind.peer', 'cachegrind.peer', 'collapsed', 'memcheck.ours', 'memcheck.peer']) {
+    for (const name of ['heap.quern', 'massif.ours', 'massif.peer', 'callgrind.ours', 'callgrind.peer', 'cachegrind.peer', 'collapsed', 'memcheck.ours', 'memcheck.peer', 'dhat.ours', 'dhat.peer']) {
       const page = await t.show(name, 'overview');
       const shown = await page.$$eval('[data-fact]', (all) => all.map((one) => [one.dataset.fact, one.dataset.value]));
       const wanted = t.print(name).facts.map((fact) => [fact.label, String(fact.value)]);
@@ -212,6 +212,48 @@ export const tests = {
     }
   },
 
+  async page_points(t) {
+    await everyView(t, 'dhat.peer', ['points', 'flame']);
+    await t.open();
+    for (const name of ['dhat.ours', 'dhat.peer']) {
+      const page = await t.show(name, 'points', { sort: 'tb' });
+      const wanted = t.print(name, '--view=points', '--top=3000').rows.sort((a, b) => b.tb - a.tb || a.point - b.point);
+      const shown = await titles(page, '.table-scroll tbody tr td:nth-child(2)');
+      assert.deepEqual(shown.slice(0, 10), wanted.slice(0, 10).map((row) => exact(row.tb, 'bytes')), name);
+      const place = wanted.findIndex((row) => row.accesses);
+      await page.goto(page.url() + `&select=${wanted[place].point}`);
+      await page.waitForSelector('.accesses td');
+      assert.deepEqual((await texts(page, '.accesses td')).map(Number), wanted[place].accesses.slice(0, 4096));
+      assert.deepEqual(await texts(page, '[data-testid=point] .stack li'), wanted[place].frames);
+    }
+  },
+
+  // Zooming into 200,000 functions: how long the page does not answer at a stretch.
+  async page_large_graph(t) {
+    t.origin = t.settings.large;
+    const page = await t.open();
+    await page.addInitScript(() => {
+      window.longTasks = [];
+      new PerformanceObserver((list) => list.getEntries().forEach((one) => window.longTasks.push(one.duration)))
+        .observe({ type: 'longtask', buffered: true });
+    });
+    await page.goto(`${t.settings.large}#view=flame&icicle=1`);
+    await page.waitForSelector('.flame', { timeout: 60000 });
+    const worst = [];
+    for (let i = 0; i < 5; i++) {
+      await page.evaluate(() => (window.longTasks.length = 0));
+      await page.focus('.flame');
+      await page.keyboard.press('ArrowDown');
+      await page.keyboard.press('Enter');
+      await page.waitForFunction((count) => document.querySelectorAll('.crumbs button').length === count, i + 2, { timeout: 30000 });
+      await t.settled();
+      worst.push(Math.max(0, ...(await page.evaluate(() => window.longTasks))));
+    }
+    console.log(`# zooming in a graph of 200,000 functions: longest tasks ${worst.map((one) => one.toFixed(0)).join(', ')} ms`);
+    worst.sort((a, b) => a - b);
+    assert.ok(worst[2] < 200, `the page does not answer for ${worst[2]} ms`);
+  },
+
   async page_map(t) {
     const page = await t.show('heap.quern', 'map');
     const box = await page.locator('.map').boundingBox();
@@ -273,7 +315,7 @@ export const tests = {
 
   // One file, opened from disk, with the network switched off.
   async page_html_file(t) {
-    for (const name of ['heap.quern', 'callgrind.peer', 'massif.ours', 'memcheck.ours']) {
+    for (const name of ['heap.quern', 'callgrind.peer', 'massif.ours', 'memcheck.ours', 'dhat.peer']) {
       const path = join(t.settings.folder, `${name}.html`);
       execFileSync(t.settings.quern, ['export', t.settings.files[name], '--as=html', '-o', path]);
       await t.open({ offline: true });

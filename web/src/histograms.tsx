@@ -25,7 +25,8 @@ export function Histograms({ shown }: { shown: Shown }) {
   );
 }
 
-export function Histogram({ title, unit, bins }: { title: string; unit: string; bins: Bin[] }) {
+export function Histogram({ title, unit, bins: all }: { title: string; unit: string; bins: Bin[] }) {
+  const bins = all.slice(Math.max(0, all.findIndex((bin) => bin.blocks > 0)));
   const total = bins.reduce((sum, bin) => sum + bin.blocks, 0);
   const most = Math.max(1, ...bins.map((bin) => bin.blocks));
   const columns: Column<Bin>[] = [

@@ -13,6 +13,7 @@ import { Histograms } from './histograms';
 import { CallMap } from './map';
 import { Overview, viewNames } from './overview';
 import { Problem, Waiting } from './parts';
+import { Points } from './points';
 import { Query } from './query';
 import type { Shown } from './shown';
 import { useAddress } from './state';
@@ -146,7 +147,8 @@ function File(props: Pick<Shown, 'state' | 'go' | 'dark' | 'files'>) {
   const views = ['overview', ...overview.views.filter((name) => !offline || !['source', 'query'].includes(name)),
     ...(props.files.length > 1 && overview.views.includes('flame') ? ['diff'] : [])];
   // What the file is about comes first.
-  if (views.includes('findings')) views.splice(1, 0, ...views.splice(views.indexOf('findings'), 1));
+  for (const name of ['findings', 'points'])
+    if (views.includes(name)) views.splice(1, 0, ...views.splice(views.indexOf(name), 1));
   const view = views.includes(state.view) ? state.view : 'overview';
   document.title = `${overview.name} · ${viewNames[view]} · Quern`;
   return (
@@ -159,7 +161,7 @@ function File(props: Pick<Shown, 'state' | 'go' | 'dark' | 'files'>) {
         ))}
       </nav>
       <div class="bar-line">
-        {overview.metrics.length > 0 && !['findings', 'query', 'timeline', 'histograms'].includes(view) && (
+        {overview.metrics.length > 0 && !['findings', 'points', 'query', 'timeline', 'histograms'].includes(view) && (
           <label class="field">
             Metric
             <select value={metric.name} onChange={(event) => go({ metric: (event.target as HTMLSelectElement).value, node: '' })}>
@@ -206,6 +208,7 @@ function View({ view, shown }: { view: string; shown: Shown }) {
     case 'calls': return <Calls shown={shown} />;
     case 'source': return <SourceView shown={shown} />;
     case 'diff': return <Compare shown={shown} />;
+    case 'points': return <Points shown={shown} />;
     case 'query': return <Query shown={shown} />;
     case 'tree': return <CallTable shown={shown} />;
     case 'functions': return <Sums key="functions" shown={shown} question="functions" />;

@@ -88,7 +88,10 @@ export function Table<Row>(props: {
   name: string; // of the file to download
   tall?: boolean;
 }) {
-  const { columns, source } = props;
+  const { source } = props;
+  // On a phone names come first: numbers are what may be scrolled to.
+  const columns = window.innerWidth < 640
+    ? [...props.columns.filter((one) => one.wide), ...props.columns.filter((one) => !one.wide)] : props.columns;
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   const [seen, setSeen] = useState(600);
@@ -101,7 +104,7 @@ export function Table<Row>(props: {
   const last = Math.min(source.count, Math.ceil((top + seen) / ROW) + 5);
   const rows: [number, Row | undefined][] = [];
   for (let i = first; i < last; i++) rows.push([i, source.row(i)]);
-  const cells = (all: Row[]) => all.map((row) => columns.map((column) => column.text(row)));
+  const cells = (all: Row[]) => all.map((row) => props.columns.map((column) => column.text(row)));
   return (
     <div class="table-outer">
       <div class="table-scroll" ref={box} tabIndex={0} role="region" aria-label={props.label}
@@ -150,7 +153,7 @@ export function Table<Row>(props: {
         <span class="quiet">{source.count.toLocaleString('en')} rows</span>
         <button type="button" onClick={async () => {
           const all = await source.all();
-          download(`${props.name}.csv`, csv(columns.map((column) => column.key), cells(all)));
+          download(`${props.name}.csv`, csv(props.columns.map((column) => column.key), cells(all)));
         }}>Download CSV</button>
         <CopyButton text={() => {
           const here: Row[] = [];
@@ -158,7 +161,7 @@ export function Table<Row>(props: {
             const row = source.row(i);
             if (row) here.push(row);
           }
-          return [columns.map((column) => column.label), ...cells(here)].map((row) => row.join('\t')).join('\n');
+          return [props.columns.map((column) => column.label), ...cells(here)].map((row) => row.join('\t')).join('\n');
         }}>Copy as text</CopyButton>
       </div>
     </div>

@@ -112,11 +112,23 @@ function Plain({ timeline, shown }: { timeline: Timeline; shown: Shown }) {
   );
 }
 
+// A stack in one line; recursion is counted.
+function short(frames: string[]): string {
+  const parts: string[] = [];
+  for (let i = 0; i < frames.length; ) {
+    let next = i;
+    while (next < frames.length && frames[next] === frames[i]) next++;
+    parts.push(next - i > 1 ? `${frames[i]} ×${next - i}` : frames[i]);
+    i = next;
+  }
+  return parts.join(' ← ');
+}
+
 function Stacked({ sites, timeline, shown }: { sites: Sites; timeline: Timeline; shown: Shown }) {
   const times = sites.steps.map((_, i) => (sites.end / sites.steps.length) * (i + 1));
   const bands = sites.sites
     .map((site, i): Band => ({
-      label: site.frames[0] + (site.frames[1] ? ` ← ${site.frames[1]}` : ''), className: `band-${i}`,
+      label: short(site.frames), className: `band-${i}`,
       values: sites.steps.map((step) => step[i]),
     }))
     .concat([{ label: 'everything else', className: 'band-rest', values: sites.steps.map((step) => step[sites.sites.length]) }]);
