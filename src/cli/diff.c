@@ -7,6 +7,8 @@
 #include "cli/words.h"
 #include "report/heap_diff.h"
 
+enum { STATUS_GROWN = 3 };
+
 struct request {
     const char *paths[2];
     size_t path_count;
@@ -14,6 +16,7 @@ struct request {
     struct heap_filter before, after; // `to` is the moment
     bool has_moments;
     const char *event; // of costs
+    double fail_above; // percent; less than 0: never
 };
 
 static int usage(FILE *out, int status) {
@@ -29,6 +32,7 @@ static int usage(FILE *out, int status) {
     for (size_t i = 0; i < heap_weight_count; i++)
         fprintf(out, "    %-11s  %s\n", heap_weights[i].name, heap_weights[i].help);
     fputs("  --by=EVENT     the event that decides, of costs [the first]\n", out);
+    fputs("  --fail-above=PERCENT  status 3 if the whole has grown by more\n", out);
     fputs("\nStatus 2: one of them is cut off or damaged, and what they hold was compared.\n", out);
     return status;
 }
@@ -55,6 +59,23 @@ static int take_moments(struct request *request, const char *value) {
     return WORDS_DONE;
 }
 
+static int take_limit(struct request *request, const char *value) {
+    char *end = NULL;
+    request->fail_above = value ? strtod(value, &end) : -1;
+    if (!value || end == value || (*end && strcmp(end, "%") != 0) || !(request->fail_above >= 0))
+        return words_fail("--fail-above is a share in percent: 5%%");
+    return WORDS_DONE;
+}
+
+// The status of a comparison of which the whole has changed like this.
+static int judge(const struct request *request, uint64_t before, uint64_t after) {
+    if (request->fail_above < 0 ||
+        (double)after <= (double)before * (1 + request->fail_above / 100))
+        return WORDS_DONE;
+    fprintf(stderr, "quern: grown by more than %g %%\n", request->fail_above);
+    return STATUS_GROWN;
+}
+
 static int take_word(struct request *request, const char *word) {
     if (word[0] == '-')
         return words_fail("unknown option '%s'; quern diff --help lists them", word);
@@ -77,6 +98,8 @@ static int take_words(struct request *request, char **words) {
             status = take_by(request, value);
         else if (words_value(&word, "--top", &value))
             status = take_top(request, value);
+        else if (words_value(&word, "--fail-above", &value))
+            status = take_limit(request, value);
         else if (words_value(&word, "--between", &value))
             status = take_moments(request, value);
         else
@@ -97,6 +120,9 @@ static int compare(const struct request *request) {
         heap_diff(stdout, &before, &after, &request->options);
         if (!words_close(stdout, NULL))
             second = WORDS_FAILED;
+        if (!second)
+            second = judge(request, heap_weight_of(request->options.weight, &before.summary.total),
+                           heap_weight_of(request->options.weight, &after.summary.total));
         heap_file_free(&after);
     }
     heap_file_free(&before);
@@ -120,8 +146,11 @@ static int compare_costs(const struct request *request) {
         status = words_fail("the two have no event in common");
     if (!status) {
         annotate_diff(stdout, before, after, &options, request->options.top);
-        if (!words_close(stdout, NULL))
-            status = WORDS_FAILED;
+        unsigned event = options.show[0];
+        int other = costs_event(after, before->events[event]);
+        status = words_close(stdout, NULL)
+                     ? judge(request, before->totals[event], after->totals[other])
+                     : WORDS_FAILED;
     }
     costs_free(before);
     costs_free(after);
@@ -130,7 +159,7 @@ static int compare_costs(const struct request *request) {
 
 int verb_diff(char **words) {
     struct request request = {
-        .options.top = 10, .before = HEAP_FILTER_ALL, .after = HEAP_FILTER_ALL};
+        .options.top = 10, .fail_above = -1, .before = HEAP_FILTER_ALL, .after = HEAP_FILTER_ALL};
     for (char **word = words; *word; word++)
         if (strcmp(*word, "-h") == 0 || strcmp(*word, "--help") == 0)
             return usage(stdout, WORDS_DONE);

@@ -362,7 +362,8 @@ static const char *why_no_effect(const struct option *option, const struct tool 
     if (option->state == OPTION_NO_EFFECT)
         return option->why;
     bool is_default = option->initial && strcmp(value, option->initial) == 0;
-    return option->topic == TOPIC_ERRORS && tool->topic != TOPIC_MEMCHECK && !is_default
+    bool takes = option->also && strstr(option->also, tool->name);
+    return option->topic == TOPIC_ERRORS && tool->topic != TOPIC_MEMCHECK && !is_default && !takes
                ? "this tool finds no errors"
                : NULL;
 }

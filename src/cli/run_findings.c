@@ -150,9 +150,10 @@ static char *choose_outputs(const struct option_values *values, struct output_se
 char *run_findings(const struct tool *tool, const struct option_values *values,
                    const char *default_file, struct supervisor_request *request) {
     struct findings_settings *findings = &request->findings;
-    if (tool->topic != TOPIC_MEMCHECK)
-        return NULL;
-    char *error = choose_xml(values, &request->xml);
+    char *error = choose_outputs(values, &request->outputs);
+    if (error || tool->topic != TOPIC_MEMCHECK)
+        return error;
+    error = choose_xml(values, &request->xml);
     if (error)
         return error;
     if (option_yes(values, "track-origins") && !option_yes(values, "undef-value-errors"))
@@ -168,9 +169,6 @@ char *run_findings(const struct tool *tool, const struct option_values *values,
     };
     choose_lists(values, findings);
     choose_leaks(values, findings, request->xml.wanted);
-    error = choose_outputs(values, &request->outputs);
-    if (error)
-        return error;
     error = choose_markers(values, findings);
     return error ? error : read_suppressions(values, default_file, findings->suppressions);
 }

@@ -158,6 +158,15 @@ char *diagnose(int fd, const struct heap_file *file, struct diagnoses *diagnoses
     return problem;
 }
 
+char *diagnose_slope(int fd, const struct heap_file *file, double *slope) {
+    struct examination it;
+    char *problem = look(fd, file, &it);
+    if (!problem)
+        *slope = diagnose_rise(&it);
+    free_examination(&it);
+    return problem;
+}
+
 void diagnoses_free(struct diagnoses *diagnoses) {
     for (size_t i = 0; i < diagnoses->count; i++)
         free(diagnoses->items[i].evidence);

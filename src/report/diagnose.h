@@ -41,6 +41,8 @@ struct diagnoses {
 // Reads the recording once more; `file` is of the first reading of the same descriptor. NULL, or
 // what is wrong, to be freed.
 char *diagnose(int fd, const struct heap_file *file, struct diagnoses *diagnoses);
+// How the heap as a whole grows after the warm-up, in bytes a second.
+char *diagnose_slope(int fd, const struct heap_file *file, double *slope);
 void diagnoses_free(struct diagnoses *diagnoses);
 
 // Prints them, `callers` frames of each stack.

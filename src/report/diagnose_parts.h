@@ -44,6 +44,7 @@ void diagnoses_add(struct diagnoses *, struct diagnosis);
 // diagnose_rules.c
 void diagnose_sites(const struct examination *, struct diagnoses *);
 void diagnose_growth(const struct examination *, struct diagnoses *);
+double diagnose_rise(const struct examination *); // of everything, in bytes a second
 void diagnose_whole(const struct examination *, struct diagnoses *);
 
 #endif

@@ -214,6 +214,11 @@ static void report_growth(const struct examination *it, uint32_t stack, struct d
                                      .evidence = text_take(&text)});
 }
 
+double diagnose_rise(const struct examination *it) {
+    double moment = seconds(it->end) / MOMENTS;
+    return moment > 0 ? line_through(it->totals).slope / moment : 0;
+}
+
 void diagnose_growth(const struct examination *it, struct diagnoses *to) {
     size_t places = 0;
     for (size_t i = 1; i < it->site_count; i++)

@@ -76,10 +76,8 @@ static size_t plain_length(const char *function) {
 static uint64_t fingerprint(const struct result *result) {
     uint64_t hash = 0xcbf29ce484222325;
     mix(&hash, result->rule, strlen(result->rule));
-    if (!result->stack_count) {
-        mix(&hash, result->message, strlen(result->message));
+    if (!result->stack_count)
         return hash;
-    }
     const struct result_stack *stack = &result->stacks[0];
     const char *last = "";
     size_t last_size = 0;

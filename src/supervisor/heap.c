@@ -16,6 +16,7 @@
 #include "report/dhat_native.h"
 #include "report/heap_text.h"
 #include "report/massif_out.h"
+#include "supervisor/budgets.h"
 #include "supervisor/heap_parts.h"
 #include "supervisor/log.h"
 #include "supervisor/present.h"
@@ -303,6 +304,7 @@ static void report_recording(struct heap_process *process) {
         if (error)
             log_complain("cannot write '%s': %s", process->path, strerror(error));
     }
+    budgets_check(&heap_settings()->budgets, process->pid, &process->summary, process->path);
     if (!log_shows(0))
         return;
     heap_text(&process->summary, process->names,

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "supervisor/budgets.h"
 #include "supervisor/collect.h"
 #include "supervisor/findings.h"
 #include "supervisor/flame.h"
@@ -21,6 +22,8 @@
 static int own_status(const struct supervisor_request *request, int status) {
     if (request->findings.error_status && findings_main_failed())
         return request->findings.error_status;
+    if (budgets_failed())
+        return request->heap.budgets.status;
     if (!WIFSIGNALED(status))
         return WEXITSTATUS(status);
     // Stopped as asked is a success, not a failure.

@@ -42,6 +42,18 @@ struct heap_leak_settings {
 };
 
 // A target whose heap is recorded: natively, with the recorder, or translated.
+// Limits of a run (budgets.h).
+struct budget {
+    bool is_set;
+    uint64_t most;
+};
+
+struct budget_settings {
+    struct budget peak, leaked, allocations;
+    struct budget growth; // bytes a minute
+    int status;           // to exit with when one is exceeded
+};
+
 struct heap_settings {
     enum heap_tool tool;
     const char *recorder;    // path of quern-recorder.so; NULL: the engine records
@@ -52,6 +64,7 @@ struct heap_settings {
     struct heap_names_options names;
     struct heap_leak_settings leaks;
     uint64_t max_size; // bytes of a recording; 0: any number
+    struct budget_settings budgets;
     size_t top;       // stacks in each list of a summary
     const char *note; // shown at the start; may be NULL
 };
