@@ -112,7 +112,7 @@ const struct option option_table[] = {
      .help = "fetch missing debug information from the servers of $DEBUGINFOD_URLS"},
     {IN, BOOL("keep-debuginfo", "no"), LOCAL, .help = "keep the symbols of unloaded code"},
     {IN, BOOL("sym-offsets", "no"), LOCAL, DYNAMIC, .help = "show offsets within functions"},
-    {IN, BOOL("read-var-info", "no"), NOT_YET, .fine = "no",
+    {IN, BOOL("read-var-info", "no"), LOCAL,
      .help = "name variables in descriptions of addresses"},
     {IN, STRING("debuginfo-server", "IP:PORT", NULL), NOT_YET,
      .help = "ask a valgrind-di-server for debug information"},

@@ -163,6 +163,7 @@ static void choose_names(const struct option_values *values, struct supervisor_r
         .callers = (unsigned)option_number(values, "num-callers"),
         .show_below_main = option_yes(values, "show-below-main"),
         .symbol_offsets = option_yes(values, "sym-offsets"),
+        .variables = option_yes(values, "read-var-info"),
         .fullpath_after = (const char *const *)cut->items,
         .fullpath_after_count = cut->count,
     };

@@ -290,10 +290,12 @@ struct tool_thread {
 // The calling thread first; the others must be stopped.
 void tool_each_thread(void (*)(const struct tool_thread *, void *), void *argument);
 // The thread whose stack contains the address and, of the calling thread, the number of the frame
-// (0: innermost) and its pc; frame -1: not known. False: no stack.
+// (0: innermost) and its pc; frame -1: not known, or in the red zone below the innermost one, whose pc
+// and end are told then. False: no stack.
 struct tool_frame {
     int thread, frame;
     uint64_t pc;
+    uint64_t end;  // of the frame: the stack pointer of its caller
     int64_t below; // bytes below the thread's stack pointer, 0: not below, or not known
 };
 bool tool_frame_of(uint64_t address, struct tool_frame *);

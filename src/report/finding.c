@@ -32,8 +32,24 @@ static struct named_stack name_function(const struct naming *naming, uint64_t pc
     return name_stack(naming, &pc, 1);
 }
 
+// Callers are in the middle of a call.
+static void name_variable(const struct naming *naming, struct finding *finding) {
+    const struct wire_finding *facts = finding->facts;
+    if (facts->place != PLACE_STACK)
+        finding->has_variable =
+            symbols_global(naming->symbols, naming->pid, facts->address, &finding->variable);
+    else if (facts->frame_pc)
+        finding->has_variable =
+            symbols_local(naming->symbols, naming->pid, facts->frame_pc - (facts->frame > 0),
+                          facts->end, facts->address, &finding->variable);
+}
+
 static void name_place(const struct naming *naming, struct finding *finding) {
     const struct wire_finding *facts = finding->facts;
+    if (naming->options->variables &&
+        (facts->place == PLACE_STACK || facts->place == PLACE_UNKNOWN ||
+         facts->place == PLACE_ANONYMOUS || facts->place == PLACE_FILE))
+        name_variable(naming, finding);
     switch (facts->place) {
     case PLACE_STACK:
         if (facts->frame >= 0 && facts->frame_pc)

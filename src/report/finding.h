@@ -27,6 +27,8 @@ struct finding {
     const char *section, *object;
     struct named_stack code;   // the one frame of an address in code
     struct symbol_frame frame; // of PLACE_STACK
+    bool has_variable;
+    struct symbol_variable variable; // what the address is in, of locals or globals
 };
 
 struct loss {

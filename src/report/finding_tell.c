@@ -171,6 +171,28 @@ static void tell_on_stack(const struct finding *finding, struct text *line,
     }
 }
 
+static void tell_variable(const struct finding *finding, const struct teller *teller) {
+    const struct wire_finding *facts = finding->facts;
+    const struct symbol_variable *variable = &finding->variable;
+    bool is_local = facts->place == PLACE_STACK;
+    struct text line = {0};
+    text_format(&line, "Location 0x%" PRIx64 " is %" PRIu64 " byte%s inside ", facts->address,
+                variable->offset, variable->offset == 1 ? "" : "s");
+    if (variable->is_whole)
+        text_format(&line, "%s var \"%s\"", is_local ? "local" : "global", variable->path);
+    else
+        text_format(&line, "%s,", variable->path);
+    remark(teller, &line);
+    if (!is_local && !variable->is_whole)
+        text_string(&line, "a global variable ");
+    text_format(&line, "declared at %s:%" PRIu32, variable->file ? variable->file : "???",
+                variable->line);
+    if (is_local)
+        text_format(&line, ", in frame #%d of thread %d", facts->frame > 0 ? facts->frame : 0,
+                    facts->place_thread);
+    remark(teller, &line);
+}
+
 static void add_mapping(const struct finding *finding, struct text *line) {
     const struct wire_finding *facts = finding->facts;
     text_format(line, "is in a %c%c%c ", facts->prot & PROT_READ ? 'r' : '-',
@@ -187,6 +209,10 @@ static void tell_address(const struct finding *finding, const struct stack_text_
                          const struct teller *teller) {
     const struct wire_finding *facts = finding->facts;
     struct text line = {0};
+    if (finding->has_variable) {
+        tell_variable(finding, teller);
+        return;
+    }
     text_format(&line, "Address 0x%" PRIx64 " ", facts->address);
     if (facts->place == PLACE_BLOCK || facts->place == PLACE_FREED ||
         facts->place == PLACE_CLIENT) {

@@ -32,6 +32,7 @@ struct stack_text_options {
     unsigned callers;     /* addresses shown at most (--num-callers); 0 stands for the default */
     bool show_below_main; /* do not stop at main */
     bool symbol_offsets;  /* name+offset (--sym-offsets) */
+    bool variables;       /* addresses are described by variables (--read-var-info) */
     /* Show directories, cut behind the first of these that is found in it; empty: none is cut. */
     const char *const *fullpath_after;
     size_t fullpath_after_count; /* 0: no directories */

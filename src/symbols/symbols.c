@@ -5,6 +5,7 @@
 #include "symbols/names.h"
 #include "symbols/processes.h"
 #include "symbols/units.h"
+#include "symbols/variables.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -265,6 +266,59 @@ bool symbols_resolve_data(struct symbols *symbols, pid_t pid, uint64_t address,
                                 .address = address,
                                 .data = data};
     return files_use(symbols->files, mapping->file, resolve_data, &question) && question.found;
+}
+
+struct variable_question {
+    struct question place; /* of a local variable: the code */
+    bool is_local;
+    uint64_t frame_end, address;
+    struct symbol_variable *variable;
+    bool found;
+};
+
+static void find_variable(struct image *image, void *context) {
+    struct variable_question *question = context;
+    struct names *names = question->place.symbols->names;
+    Dwarf_Addr bias;
+    Dwarf *dwarf = dwfl_module_getdwarf(image->module, &bias);
+    if (!dwarf || !process_bias(question->place.process, question->place.mapping, image))
+        return;
+    uint64_t vaddr = question->place.address - question->place.mapping->bias;
+    struct variable found;
+    if (question->is_local ? !variables_find_local(dwarf, bias, vaddr, question->frame_end,
+                                                   question->address, &found)
+                           : !variables_find_global(dwarf, bias, vaddr, &found))
+        return;
+    *question->variable =
+        (struct symbol_variable){.path = names_keep(names, found.path),
+                                 .file = found.file ? names_keep(names, found.file) : NULL,
+                                 .line = (uint32_t)found.line,
+                                 .offset = found.offset,
+                                 .is_whole = found.is_whole};
+    question->found = true;
+}
+
+static bool ask_variable(struct symbols *symbols, pid_t pid, uint64_t place,
+                         struct variable_question *question) {
+    struct process *process = processes_find(symbols->processes, pid);
+    struct mapping *mapping = process ? data_mapping(process, place) : NULL;
+    question->place = (struct question){
+        .symbols = symbols, .process = process, .mapping = mapping, .address = place};
+    return mapping && files_use(symbols->files, mapping->file, find_variable, question) &&
+           question->found;
+}
+
+bool symbols_global(struct symbols *symbols, pid_t pid, uint64_t address,
+                    struct symbol_variable *variable) {
+    struct variable_question question = {.variable = variable};
+    return ask_variable(symbols, pid, address, &question);
+}
+
+bool symbols_local(struct symbols *symbols, pid_t pid, uint64_t pc, uint64_t frame_end,
+                   uint64_t address, struct symbol_variable *variable) {
+    struct variable_question question = {
+        .is_local = true, .frame_end = frame_end, .address = address, .variable = variable};
+    return ask_variable(symbols, pid, pc, &question);
 }
 
 static void find_section(struct image *image, void *context) {

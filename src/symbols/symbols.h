@@ -119,6 +119,22 @@ size_t symbols_resolve(struct symbols *symbols, pid_t pid, uint64_t address, boo
 bool symbols_resolve_data(struct symbols *symbols, pid_t pid, uint64_t address,
                           struct symbol_data *data);
 
+/* A variable of the program's source, or the part of it at an address. */
+struct symbol_variable {
+    const char *path; /* name, or name[3].member */
+    const char *file; /* where it is declared, NULL if not known */
+    uint32_t line;
+    uint64_t offset; /* of the address in it */
+    bool is_whole;   /* the path is the name alone */
+};
+
+/* The global variable at address. */
+bool symbols_global(struct symbols *symbols, pid_t pid, uint64_t address,
+                    struct symbol_variable *variable);
+/* The local variable at address, in a frame that ends at frame_end, of the function at pc. */
+bool symbols_local(struct symbols *symbols, pid_t pid, uint64_t pc, uint64_t frame_end,
+                   uint64_t address, struct symbol_variable *variable);
+
 /*
  * What the section at address holds: Text, Data, BSS, GOT, GOTPLT or PLT, and of which object. NULL
  * if it is in none of these.

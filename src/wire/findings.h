@@ -76,7 +76,7 @@ struct wire_finding {
     uint64_t address;
     uint64_t size;
     int64_t value;               // FINDING_FISHY: the argument; FINDING_OVERLAP: the source
-    uint64_t start, end;         // of the block, brk area or mapping
+    uint64_t start, end;         // of the block, brk area or mapping; of PLACE_STACK the frame's end
     int32_t place_thread, frame; // PLACE_STACK; frame -1: not known
     uint64_t frame_pc;
     int64_t below; // bytes below the stack pointer; 0: not below

@@ -9,7 +9,7 @@
 #include "engine/sys/sys.h"
 #include "engine/task.h"
 
-enum { FRAMES = 500 };
+enum { RED_ZONE = 128, FRAMES = 500 };
 
 // ---- memory ------------------------------------------------------------------------------------
 
@@ -100,6 +100,7 @@ static void find_frame(uint64_t address, struct tool_frame *frame) {
         if (address < ends[i]) {
             frame->frame = i;
             frame->pc = pcs[i];
+            frame->end = ends[i];
             return;
         }
     }
@@ -111,8 +112,10 @@ bool tool_frame_of(uint64_t address, struct tool_frame *frame) {
         frame->thread = self->number;
         if (address < self->gpr[RSP])
             frame->below = self->gpr[RSP] - address;
-        else
+        if (frame->below <= RED_ZONE)
             find_frame(address, frame);
+        if (frame->below)
+            frame->frame = -1;
         return true;
     }
     frame->thread = task_with_stack(address);

@@ -44,6 +44,7 @@ static bool in_stack(struct description *d) {
     d->finding.place_thread = frame.thread;
     d->finding.frame = frame.frame;
     d->finding.frame_pc = frame.pc;
+    d->finding.end = frame.end;
     // Leaf functions may use the red zone.
     d->finding.below = frame.below > RED_ZONE ? frame.below : 0;
     return true;
