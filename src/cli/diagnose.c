@@ -10,12 +10,21 @@
 
 static const char usage[] = "usage: quern diagnose FILE...\n"
                             "Says what is wrong with a program's memory, and what to do. FILE is a "
-                            "recording of --tool=heap.\n"
+                            "recording of --tool=heap, or a dhat.out.\n"
                             "A run of a second or more under its usual load tells most.\n";
 
 enum { STATUS_FAILED = 1, STATUS_USAGE = 2 };
 
-static char *diagnose_file(int fd) {
+static char *diagnose_usage_of(FILE *in) {
+    struct dhat_file file;
+    char *problem = dhat_file_read(in, &file);
+    if (!problem)
+        diagnose_dhat(stdout, &file);
+    dhat_file_free(&file);
+    return problem;
+}
+
+static char *diagnose_recording(int fd) {
     struct heap_file file;
     struct diagnoses diagnoses = {0};
     char *problem = heap_file_read(fd, &file, NULL, 0);
@@ -30,6 +39,23 @@ static char *diagnose_file(int fd) {
     }
     diagnoses_free(&diagnoses);
     heap_file_free(&file);
+    return problem;
+}
+
+// Takes the descriptor.
+static char *diagnose_file(int fd) {
+    char start[64];
+    ssize_t size = pread(fd, start, sizeof start, 0);
+    char *problem;
+    if (size > 0 && dhat_file_is_one(start, (size_t)size)) {
+        FILE *in = fdopen(fd, "r");
+        problem = in ? diagnose_usage_of(in) : base_copy(strerror(errno));
+        if (in)
+            fclose(in);
+        return problem;
+    }
+    problem = diagnose_recording(fd);
+    close(fd);
     return problem;
 }
 
@@ -55,8 +81,6 @@ int verb_diagnose(char **words) {
             status = STATUS_FAILED;
         }
         free(problem);
-        if (fd >= 0)
-            close(fd);
     }
     return status;
 }

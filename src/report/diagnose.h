@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/text.h"
+#include "report/dhat_file.h"
 #include "report/heap_file.h"
 
 enum diagnosis_kind {
@@ -51,5 +52,8 @@ void diagnoses_print(FILE *out, const struct diagnoses *diagnoses, const struct 
 #define DIAGNOSIS_CALLERS 8 // usually
 // A word for programs: growing-memory, and so on.
 const char *diagnosis_word(enum diagnosis_kind kind);
+
+// The same of a dhat.out file: what is allocated and never used.
+void diagnose_dhat(FILE *out, const struct dhat_file *file);
 
 #endif
