@@ -19,6 +19,7 @@ static const struct {
     {"sites", "sites", "0", "the same by the stacks that hold most, of a recording"},
     {"histograms", "histograms", "0", "sizes and lifetimes of blocks, of a recording"},
     {"findings", "findings", "0", "errors and leaks with their stacks, of memcheck's XML"},
+    {"diagnosis", "diagnosis", "0", "what is wrong, of a recording, as quern diagnose says it"},
     {"points", "points", "0", "program points, of a dhat.out"},
     {"costs", "costs", "0", "functions with calls, of a callgrind.out"},
 };

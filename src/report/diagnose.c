@@ -230,15 +230,27 @@ static void print_wrapped(FILE *out, const char *text) {
     fputc('\n', out);
 }
 
+const char *diagnosis_title(enum diagnosis_kind kind) {
+    return words[kind].title;
+}
+
+const char *diagnosis_advice(enum diagnosis_kind kind) {
+    return words[kind].advice;
+}
+
+const char *diagnosis_certainty(enum certainty certainty) {
+    static const char *const certainties[] = {"possible", "likely", "certain"};
+    return certainties[certainty];
+}
+
 void diagnoses_print(FILE *out, const struct diagnoses *diagnoses, const struct heap_file *file,
                      size_t callers) {
-    static const char *const certainties[] = {"possible", "likely", "certain"};
     if (!diagnoses->count)
         fputs("Nothing stands out.\n", out);
     for (size_t i = 0; i < diagnoses->count; i++) {
         const struct diagnosis *diagnosis = &diagnoses->items[i];
         fprintf(out, "%s%zu. %s (%s)\n  ", i ? "\n" : "", i + 1, words[diagnosis->kind].title,
-                certainties[diagnosis->certainty]);
+                diagnosis_certainty(diagnosis->certainty));
         print_wrapped(out, diagnosis->evidence);
         if (diagnosis->stack)
             rows_stack(out, file, diagnosis->stack, callers);

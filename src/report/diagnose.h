@@ -52,6 +52,10 @@ void diagnoses_print(FILE *out, const struct diagnoses *diagnoses, const struct 
 #define DIAGNOSIS_CALLERS 8 // usually
 // A word for programs: growing-memory, and so on.
 const char *diagnosis_word(enum diagnosis_kind kind);
+// What people read.
+const char *diagnosis_title(enum diagnosis_kind kind);
+const char *diagnosis_advice(enum diagnosis_kind kind);
+const char *diagnosis_certainty(enum certainty certainty);
 
 // The same of a dhat.out file: what is allocated and never used.
 void diagnose_dhat(FILE *out, const struct dhat_file *file);

@@ -15,6 +15,7 @@ static const struct {
     {"findings", answer_findings},   {"costs", answer_costs},
     {"calls", answer_calls},         {"source", answer_source},
     {"query", answer_query},         {"points", answer_points},
+    {"diagnosis", answer_diagnosis},
 };
 
 const char *ask_value(const struct ask *ask, const char *name) {

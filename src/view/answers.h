@@ -62,6 +62,8 @@ char *answer_calls(struct document *document, const struct ask *ask, struct json
 size_t answer_heaviest(struct document *document, const char *metric, uint32_t *functions,
                        size_t most);
 char *answer_source(struct document *document, const struct ask *ask, struct json *json);
+// answers_diagnosis.c
+char *answer_diagnosis(struct document *document, const struct ask *ask, struct json *json);
 // answers_points.c
 char *answer_points(struct document *document, const struct ask *ask, struct json *json);
 // answers_query.c

@@ -81,7 +81,8 @@ static void add_facts(struct document *document, struct json *json) {
     document_fact_text(json, "process", pid);
 }
 
-static const char *const views[] = {"timeline", "threads", "histograms", "query", NULL};
+static const char *const views[] = {"timeline",   "diagnosis", "threads",
+                                    "histograms", "query",     NULL};
 
 const struct document_format document_recording = {
     .name = "recording",

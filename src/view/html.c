@@ -96,8 +96,8 @@ static void add_costs(struct document *document, const char *metric, struct json
 }
 
 static void add_answers(struct document *document, struct json *json) {
-    static const char *const plain[] = {"overview", "timeline", "sites", "histograms",
-                                        "threads",  "findings", "points"};
+    static const char *const plain[] = {"overview", "timeline", "sites",     "histograms",
+                                        "threads",  "findings", "diagnosis", "points"};
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         add(document, plain[i], plain[i], &(struct parameters){.count = 0}, json);
     for (unsigned i = 0; i < document->metric_count; i++) {

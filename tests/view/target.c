@@ -26,7 +26,7 @@ __attribute__((noinline)) static void grow(int first) {
 }
 
 __attribute__((noinline)) static void churn(void) {
-    for (int i = 0; i < 500; i++) {
+    for (int i = 0; i < 25000; i++) {
         void *volatile block = malloc(32);
         free(block);
     }

@@ -40,7 +40,7 @@ const exact = (value, unit) => `${value.toLocaleString('en')}${unit ? ' ' + unit
 export const tests = {
   async page_heap_views(t) {
     await everyView(t, 'heap.quern',
-      ['overview', 'flame', 'tree', 'functions', 'libraries', 'threads', 'timeline', 'histograms']);
+      ['overview', 'flame', 'tree', 'functions', 'libraries', 'threads', 'timeline', 'histograms', 'diagnosis']);
   },
 
   async page_overview_numbers(t) {

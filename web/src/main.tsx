@@ -5,6 +5,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { ask, offline, useAnswer, type FileState, type Overview as Facts } from './ask';
 import { Calls, SourceView } from './calls';
 import { CallTable } from './calltable';
+import { DiagnosisView } from './diagnosis';
 import { Compare } from './diff';
 import { Findings } from './findings';
 import { Flame } from './flame';
@@ -161,7 +162,7 @@ function File(props: Pick<Shown, 'state' | 'go' | 'dark' | 'files'>) {
         ))}
       </nav>
       <div class="bar-line">
-        {overview.metrics.length > 0 && !['findings', 'points', 'query', 'timeline', 'histograms'].includes(view) && (
+        {overview.metrics.length > 0 && !['findings', 'points', 'query', 'timeline', 'histograms', 'diagnosis'].includes(view) && (
           <label class="field">
             Metric
             <select value={metric.name} onChange={(event) => go({ metric: (event.target as HTMLSelectElement).value, node: '' })}>
@@ -208,6 +209,7 @@ function View({ view, shown }: { view: string; shown: Shown }) {
     case 'calls': return <Calls shown={shown} />;
     case 'source': return <SourceView shown={shown} />;
     case 'diff': return <Compare shown={shown} />;
+    case 'diagnosis': return <DiagnosisView shown={shown} />;
     case 'points': return <Points shown={shown} />;
     case 'query': return <Query shown={shown} />;
     case 'tree': return <CallTable shown={shown} />;

@@ -79,6 +79,7 @@ export const viewNames: Record<string, string> = {
   calls: 'Callers and callees',
   source: 'Source',
   points: 'Program points',
+  diagnosis: 'Diagnosis',
   query: 'SQL',
   diff: 'Compare',
 };
