@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -16,10 +17,10 @@
 #define RECORD_MAX  (RECORDING_STRING_MAX + 256) // the largest record: a stack, or a string
 #define COLUMN_ROOM (CHUNK_SIZE + LOOK_EVERY * EVENT_MAX + 2 * RECORD_MAX)
 // How hard to pack: the first chunks, which are all there is of a short run, well; later ones fast.
-#define FIRST_LEVEL 7
+#define FIRST_LEVEL 12
 #define FIRST_SIZE  (2u << 20)
 #define LEVEL       3
-#define TIME_STEP   10 // time units: events closer together share a time
+#define TIME_STEP   20 // time units: events closer together share a time
 #define WAIT        1000000000
 
 // ---- numbers ----
@@ -79,15 +80,17 @@ static void end_turn(struct recording_writer *writer) {
     writer->turn = 0;
 }
 
-// Puts the columns one behind the other and empties them; how many bytes that are.
-static size_t join_columns(struct recording_writer *writer) {
+// Puts the columns one behind the other and, unless they are to be written again, empties them; how
+// many bytes that are.
+static size_t join_columns(struct recording_writer *writer, bool again) {
     size_t size = 0;
     for (int i = 0; i < COLUMN_COUNT; i++) {
         struct column *column = &writer->columns[i];
         size += write_number(writer->plain + size, column->used);
         memcpy(writer->plain + size, column->bytes, column->used);
         size += column->used;
-        column->used = 0;
+        if (!again)
+            column->used = 0;
     }
     return size;
 }
@@ -100,14 +103,32 @@ static size_t used(const struct recording_writer *writer) {
 }
 
 static bool is_empty(const struct recording_writer *writer) {
-    return !writer->turn && !writer->columns[COLUMN_TURNS].used;
+    return !writer->turn && (writer->is_first_kept || !writer->columns[COLUMN_TURNS].used);
+}
+
+// The first chunk tells of the process, so that the file makes sense from the beginning. The next
+// one takes its place and tells that too: it costs as much as a short recording. Only where the file
+// can be written anew.
+static void go_back(struct recording_writer *writer) {
+    writer->is_first_kept = false;
+    off_t start = sizeof(struct recording_header);
+    if (lseek(writer->fd, start, SEEK_SET) == start && ftruncate(writer->fd, start) == 0)
+        writer->size = (uint64_t)start;
+    else
+        writer->error = errno;
 }
 
 static void flush(struct recording_writer *writer) {
     if (is_empty(writer))
         return;
+    bool is_first = writer->size == sizeof(struct recording_header) && !writer->told;
+    struct stat file;
+    bool again = is_first && fstat(writer->fd, &file) == 0 && S_ISREG(file.st_mode);
+    if (writer->is_first_kept)
+        go_back(writer);
     end_turn(writer);
-    size_t plain = join_columns(writer);
+    size_t plain = join_columns(writer, again);
+    writer->is_first_kept = again;
     struct recording_chunk chunk = {.magic = RECORDING_CHUNK_MAGIC, .plain = (uint32_t)plain};
     ZSTD_CCtx_setParameter(writer->packer, ZSTD_c_compressionLevel,
                            writer->told < FIRST_SIZE ? FIRST_LEVEL : LEVEL);

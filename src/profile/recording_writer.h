@@ -41,6 +41,7 @@ struct recording_writer {
     uint64_t last_pcs[HEAP_FRAMES_MAX]; // of the stack told before
     size_t last_count;
     struct heap_sample last_sample;
+    bool is_first_kept;     // the first chunk is written, and will be once more
     size_t chunk_size; // bytes of columns after which a chunk is written
     uint32_t stacks;   // the highest number mentioned
     // As a reader will count them: events, and what is alive after each.

@@ -48,6 +48,11 @@ struct recorder_thread {
     bool resizing;
     pthread_t handle;
     uint64_t pcs[WIRE_HEAP_FRAMES];
+    // The stack of the last event, and its number; 0: none.
+    uint32_t last_stack;
+    bool last_truncated;
+    size_t last_count;
+    uint64_t last_pcs[WIRE_HEAP_FRAMES];
     struct unwind_thread unwind;
 };
 

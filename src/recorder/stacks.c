@@ -1,6 +1,7 @@
 #include "recorder/recorder.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -39,6 +40,23 @@ static uint32_t intern(struct recorder_thread *thread, const uint64_t *pcs, size
     return id;
 }
 
+// Loops allocate with one stack time and again. Two stacks that differ do so near the inner end.
+static uint32_t known_or_intern(struct recorder_thread *thread, const uint64_t *pcs, size_t count,
+                                bool truncated) {
+    if (count == thread->last_count && truncated == thread->last_truncated && thread->last_stack) {
+        size_t i = 0;
+        while (i < count && pcs[i] == thread->last_pcs[i])
+            i++;
+        if (i == count)
+            return thread->last_stack;
+    }
+    thread->last_stack = intern(thread, pcs, count, truncated);
+    thread->last_count = count;
+    thread->last_truncated = truncated;
+    memcpy(thread->last_pcs, pcs, count * sizeof *pcs);
+    return thread->last_stack;
+}
+
 uint32_t stacks_here(struct recorder_thread *thread) {
     struct unwind_registers registers;
     unwind_registers_here(&registers);
@@ -66,5 +84,5 @@ uint32_t stacks_here(struct recorder_thread *thread) {
         own++;
     bool truncated = unwind_end_is_truncated(end) &&
                      !(end == UNWIND_END_NO_RULE && modules_is_start(thread->pcs[count - 1]));
-    return intern(thread, thread->pcs + own, count - own, truncated);
+    return known_or_intern(thread, thread->pcs + own, count - own, truncated);
 }

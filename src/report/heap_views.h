@@ -47,7 +47,7 @@ void heap_view_growth(FILE *out, struct heap_growth *growth,
                       const struct heap_view_options *options);
 
 // How long blocks live. `lifetimes` is of all of the file.
-#define HEAP_VIEW_BRIEF 1000000 // nanoseconds: as exact as recordings are
+#define HEAP_VIEW_BRIEF 2000000 // nanoseconds: as exact as recordings are
 void heap_view_lifetimes(FILE *out, const struct heap_file *file,
                          const struct lifetimes *lifetimes,
                          const struct heap_view_options *options);

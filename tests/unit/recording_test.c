@@ -204,13 +204,13 @@ static void count_life(void *context, const struct heap_event *event) {
     lives += hash;
 }
 
-// Few stacks and sizes, several threads, times of whole milliseconds, blocks that go in any order.
+// Few stacks and sizes, several threads, times of every other millisecond, blocks that go in any order.
 static void live_and_die(struct heap_sink *sinks, size_t events) {
     static struct heap_block live[2000];
     size_t count = 0;
     uint64_t number = 0, time = 0;
     for (size_t i = 0; i < events; i++) {
-        struct heap_event event = {.time = time += any(30) ? 0 : 1000000 * any(40),
+        struct heap_event event = {.time = time += any(30) ? 0 : 2000000 * any(40),
                                    .thread = 1 + (uint32_t)any(11)};
         size_t at = count ? (any(3) ? any(count) : count - 1) : 0;
         uint64_t size = any(4) ? 16 * any(5) : any(300);
