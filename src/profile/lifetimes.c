@@ -113,7 +113,10 @@ static void on_event(void *context, const struct heap_event *event) {
     case HEAP_SKIPPED:
         break;
     }
-    if (!event->is_merged && lifetimes->total.live_bytes > lifetimes->total.peak_bytes) {
+    // Of moments with as much, dhat takes the last one.
+    bool is_more = lifetimes->is_dhat ? lifetimes->total.live_bytes >= lifetimes->total.peak_bytes
+                                      : lifetimes->total.live_bytes > lifetimes->total.peak_bytes;
+    if (!event->is_merged && is_more) {
         lifetimes->total.peak_bytes = lifetimes->total.live_bytes;
         lifetimes->total.peak = lifetimes->total.live;
         lifetimes->peak_time = event->time;
