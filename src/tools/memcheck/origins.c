@@ -42,6 +42,11 @@ static unsigned index_of(uint64_t address) {
     return address % ORIGIN_PAGE / GRANULE;
 }
 
+static uint64_t end_of_page(uint64_t address, uint64_t end) {
+    uint64_t next = (address / ORIGIN_PAGE + 1) * ORIGIN_PAGE;
+    return next < end ? next : end;
+}
+
 // Bits of the lines that a part of a page touches.
 static uint64_t lines_of(uint64_t start, uint64_t end) {
     unsigned first = start % ORIGIN_PAGE / ORIGIN_LINE,
@@ -58,14 +63,19 @@ static uint32_t tag_at(uint64_t address, uint32_t *mark) {
     return page->tags[index_of(address)];
 }
 
+static void use_lines(struct origin_page *page, uint64_t lines) {
+    if (lines & ~page->used)
+        __atomic_fetch_or(&page->used, lines, __ATOMIC_RELAXED);
+}
+
 static void set_tag(uint64_t address, uint32_t tag, uint32_t mark) {
     struct origin_page *page = page_find(address);
     if (!page && !(tag && (page = page_make(address))))
         return;
     page->tags[index_of(address)] = tag;
     page->marks[index_of(address)] = mark;
-    if (tag && !(page->used & lines_of(address, address + 1)))
-        __atomic_fetch_or(&page->used, lines_of(address, address + 1), __ATOMIC_RELAXED);
+    if (tag)
+        use_lines(page, lines_of(address, address + 1));
 }
 
 static uint32_t mark_at(uint64_t address) {
@@ -75,8 +85,19 @@ static uint32_t mark_at(uint64_t address) {
 
 void shadow_set_origin(uint64_t address, size_t size, uint32_t origin) {
     uint32_t mark = mark_at(address);
-    for (uint64_t at = address & ~(GRANULE - 1ul); at < address + size; at += GRANULE)
-        set_tag(at, origin, mark);
+    uint64_t end = address + size;
+    for (uint64_t at = address, next; at < end; at = next) {
+        next = end_of_page(at, end);
+        struct origin_page *page = page_find(at);
+        if (!page && !(origin && (page = page_make(at))))
+            continue;
+        for (unsigned i = index_of(at); i <= index_of(next - 1); i++) {
+            page->tags[i] = origin;
+            page->marks[i] = mark;
+        }
+        if (origin)
+            use_lines(page, lines_of(at, next));
+    }
 }
 
 // The range is newly allocated. Of stack, marks tell.
@@ -85,13 +106,16 @@ static void forget(uint64_t start, size_t size) {
     if (tool_own_stack(&first, &last) && start - first < last - first)
         return;
     for (uint64_t at = start, next; at < end; at = next) {
-        next = (at / ORIGIN_PAGE + 1) * ORIGIN_PAGE;
-        if (next > end)
-            next = end;
+        next = end_of_page(at, end);
         struct origin_page *page = page_find(at);
-        if (page && page->used & lines_of(at, next))
-            for (unsigned i = index_of(at); i <= index_of(next - 1); i++)
-                page->tags[i] = 0;
+        if (!page || !(page->used & lines_of(at, next)))
+            continue;
+        for (unsigned i = index_of(at); i <= index_of(next - 1); i++)
+            page->tags[i] = 0;
+        uint64_t first_whole = (at + ORIGIN_LINE - 1) / ORIGIN_LINE * ORIGIN_LINE,
+                 end_whole = next / ORIGIN_LINE * ORIGIN_LINE;
+        if (first_whole < end_whole)
+            __atomic_fetch_and(&page->used, ~lines_of(first_whole, end_whole), __ATOMIC_RELAXED);
     }
 }
 
