@@ -1,6 +1,7 @@
 // The tools heap and massif on the engine; heap.h tells how.
 #include "tools/heap/heap.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,17 +43,22 @@ static struct module {
     struct module *next;
 } * modules;
 
+static pthread_mutex_t modules_lock = PTHREAD_MUTEX_INITIALIZER;
+
 static void on_module(uint64_t start, uint64_t end, uint64_t offset, const char *path) {
     struct module *module = malloc(sizeof *module);
     if (!modules)
         tell_open();
     if (!module)
         return;
+    pthread_mutex_lock(&modules_lock);
     *module = (struct module){start, end, offset, strdup(path), modules};
     modules = module;
+    pthread_mutex_unlock(&modules_lock);
 }
 
 static void on_unmapped(uint64_t start, uint64_t end) {
+    pthread_mutex_lock(&modules_lock);
     for (struct module **at = &modules; *at;) {
         struct module *module = *at;
         if (module->start >= end || module->end <= start) {
@@ -63,15 +69,19 @@ static void on_unmapped(uint64_t start, uint64_t end) {
         free(module->path);
         free(module);
     }
+    pthread_mutex_unlock(&modules_lock);
 }
 
 bool heap_is_loader(uint64_t pc) {
+    bool is_loader = false;
+    pthread_mutex_lock(&modules_lock);
     for (const struct module *module = modules; module; module = module->next) {
         const char *slash = module->path ? strrchr(module->path, '/') : NULL;
         if (pc >= module->start && pc < module->end)
-            return slash && strncmp(slash + 1, "ld-linux", strlen("ld-linux")) == 0;
+            is_loader = slash && strncmp(slash + 1, "ld-linux", strlen("ld-linux")) == 0;
     }
-    return false;
+    pthread_mutex_unlock(&modules_lock);
+    return is_loader;
 }
 
 static void tell_modules(void) {
@@ -98,6 +108,7 @@ static void on_thread_ended(void) {
 }
 
 static void on_forking(void) {
+    pthread_mutex_lock(&modules_lock);
     room_lock();
     ticks_forking();
     tell_forking();
@@ -107,12 +118,14 @@ static void on_fork_made(void) {
     tell_fork_made();
     ticks_fork_made();
     room_unlock();
+    pthread_mutex_unlock(&modules_lock);
 }
 
 static void on_forked(void) {
     tell_forked();
     ticks_forked();
     room_unlock();
+    pthread_mutex_unlock(&modules_lock);
     if (!heap_choices.follow_children)
         return;
     tell_open();
