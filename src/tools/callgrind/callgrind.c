@@ -34,8 +34,9 @@ static void on_block(struct tool_block *block, uint64_t pc) {
     if (place.plt)
         return;
     if (place.function == pc)
-        tool_insert_quick_call(block, TOOL_ALWAYS, event_enter_quick, event_enter,
-                               counts_function(pc));
+        tool_insert_quick_call(block, TOOL_ALWAYS,
+                               counts_many_events ? event_enter_quick_events : event_enter_quick,
+                               event_enter, counts_function(pc));
     else if (!place.function)
         tool_insert_quick_call(block, TOOL_IF_WORD, event_maybe_enter_quick, event_maybe_enter,
                                counts_function(pc));
@@ -122,7 +123,9 @@ static void on_instruction(struct tool_block *block, const struct tool_insn *ins
         show_jump(block, insn);
         break;
     case TOOL_RETURN:
-        tool_insert_quick_call(block, TOOL_ALWAYS, event_leave_quick, event_leave, popped_by(insn));
+        tool_insert_quick_call(block, TOOL_ALWAYS,
+                               counts_many_events ? event_leave_quick_events : event_leave_quick,
+                               event_leave, popped_by(insn));
         break;
     default:
         break;

@@ -110,7 +110,7 @@ void counts_choose(void) {
     const char *levels = tool_option("separate-recs");
     if (levels && atoi(levels) >= 1 && atoi(levels) <= COUNTS_LEVELS)
         events_levels = atoi(levels);
-    events_are_plain = events_levels == 2 && !counts_many_events && tool_can_set_counters_quickly();
+    events_are_plain = events_levels == 2 && tool_can_set_counters_quickly();
     if (!events_on || !collects_at_start || acts)
         counts_may_pause();
 }

@@ -44,7 +44,7 @@ static void begins_to_recurse(struct thread *thread, uint32_t function) {
 }
 
 // Of the words, without what was not collected.
-static uint64_t collected(const struct thread *thread, unsigned word) {
+static inline uint64_t collected(const struct thread *thread, unsigned word) {
     static const uint8_t places[] = {[WORD_TOTAL] = 0, [WORD_READS] = 1, [WORD_WRITES] = 2};
     if (thread->paused)
         return thread->at_pause[places[word]];
@@ -188,19 +188,19 @@ static uint32_t find_edge(struct thread *thread, uint32_t site, uint32_t functio
 
 // ---- events other than instructions -------------------------------------------------------------
 
-static void gather_totals(struct thread *thread) {
+static inline void gather_totals(struct thread *thread) {
     thread->totals[COUNTS_DR] = collected(thread, WORD_READS);
     thread->totals[COUNTS_DW] = collected(thread, WORD_WRITES);
 }
 
-static void note_totals(struct thread *thread, const struct counts_frame *frame) {
+static inline void note_totals(struct thread *thread, const struct counts_frame *frame) {
     uint64_t *entered = thread->frame_events[frame - thread->frames];
     gather_totals(thread);
     for (unsigned i = 1; i < counts_events_end; i++)
         entered[i] = thread->totals[i];
 }
 
-static void add_event_costs(struct thread *thread, const struct counts_frame *frame) {
+static inline void add_event_costs(struct thread *thread, const struct counts_frame *frame) {
     const uint64_t *entered = thread->frame_events[frame - thread->frames];
     uint64_t *costs = thread->edge_events[frame->edge];
     gather_totals(thread);
@@ -383,7 +383,8 @@ static inline void set_context_quickly(struct thread *thread, uint64_t context) 
 }
 
 // A call or jump that was made before, with nothing to unwind.
-static inline bool enter_quickly(struct thread *thread, uint32_t function, uint64_t rsp) {
+static inline bool enter_quickly(struct thread *thread, uint32_t function, uint64_t rsp,
+                                 bool many_events) {
     struct counts_frame *frame = thread->top;
     uint32_t site = thread_site(thread)[SITE_LAST], jump = thread_site(thread)[SITE_JUMP];
     if (!events_are_plain || frame[-1].sp < rsp || frame->sp)
@@ -418,6 +419,8 @@ static inline bool enter_quickly(struct thread *thread, uint32_t function, uint6
     *pair_at(&frame->edge) = pair(at, function);
     *pair_at(&frame->function) = *pair_at(&thread->function);
     *pair_at(&frame->marker) = 0;
+    if (many_events)
+        note_totals(thread, frame);
     thread->top = frame + 1;
     thread->depth[function]++;
     set_context_quickly(thread, to - (1ul << 32));
@@ -425,30 +428,34 @@ static inline bool enter_quickly(struct thread *thread, uint32_t function, uint6
 }
 
 bool event_enter_quick(uint32_t function, uint64_t rsp, void *state) {
-    return enter_quickly(state, function, rsp);
+    return enter_quickly(state, function, rsp, false);
+}
+
+bool event_enter_quick_events(uint32_t function, uint64_t rsp, void *state) {
+    return enter_quickly(state, function, rsp, true);
 }
 
 bool event_enter_from_call_quick(uint32_t function, uint64_t rsp, void *state) {
-    return enter_quickly(state, function, rsp - 8);
+    return !counts_many_events && enter_quickly(state, function, rsp - 8, false);
 }
 
 bool event_maybe_enter_quick(uint32_t function, uint64_t rsp, void *state) {
     if (thread_was_called(state))
-        return enter_quickly(state, function, rsp);
+        return !counts_many_events && enter_quickly(state, function, rsp, false);
     ((struct thread *)state)->words[WORD_SITE] = 0;
     return true;
 }
 
-bool event_leave_quick(uint32_t popped, uint64_t rsp, void *state) {
-    struct thread *thread = state;
+static inline bool leave_quickly(struct thread *thread, uint64_t rsp, bool many_events) {
     struct counts_frame *frame = thread->top - 1;
-    rsp += popped;
     if (!events_are_plain || frame->marker)
         return false;
     if (frame->sp >= rsp)
         return true;
     do {
         thread->edges[frame->edge].cost += thread->words[WORD_TOTAL] - frame->entered;
+        if (many_events)
+            add_event_costs(thread, frame);
         thread->depth[frame->callee]--;
         frame->sp = 0;
         frame--;
@@ -456,6 +463,14 @@ bool event_leave_quick(uint32_t popped, uint64_t rsp, void *state) {
     thread->top = frame + 1;
     set_context_quickly(thread, *pair_at(&frame[1].function));
     return true;
+}
+
+bool event_leave_quick(uint32_t popped, uint64_t rsp, void *state) {
+    return leave_quickly(state, rsp + popped, false);
+}
+
+bool event_leave_quick_events(uint32_t popped, uint64_t rsp, void *state) {
+    return leave_quickly(state, rsp + popped, true);
 }
 
 // ---- threads -----------------------------------------------------------------------------------

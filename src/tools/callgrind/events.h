@@ -113,6 +113,10 @@ TOOL_QUICK bool event_enter_from_call_quick(uint32_t function, uint64_t rsp, voi
 TOOL_QUICK bool event_maybe_enter_quick(uint32_t function, uint64_t rsp, void *thread);
 TOOL_QUICK bool event_leave_quick(uint32_t popped, uint64_t rsp, void *thread);
 
+// With more events than instructions.
+TOOL_QUICK bool event_enter_quick_events(uint32_t function, uint64_t rsp, void *thread);
+TOOL_QUICK bool event_leave_quick_events(uint32_t popped, uint64_t rsp, void *thread);
+
 void thread_interrupted(struct thread *, uint64_t rsp); // a signal handler begins
 void thread_continued(struct thread *);                 // it has returned
 void thread_finish(struct thread *);                    // nothing is active any more
