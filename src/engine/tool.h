@@ -171,10 +171,14 @@ void tool_insert_target_call(struct tool_block *, tool_line_function *, uint32_t
 #define TOOL_HEAP_LARGE_MAP (TOOL_HEAP_NOTES + TOOL_HEAP_LARGE / 4096 * 4)
 #define TOOL_HEAP_COUNTERS  0x4a0000000000ul // uint16_t, one for each byte of the heap
 
+// Additions to one place in memory wait for each other, so that there are several to add to; which one
+// an access uses depends on where it is in the code.
+enum { TOOL_HEAP_LANES = 4 };
+
 struct tool_heap_note {
     uint64_t start, size;
-    uint64_t reads, writes; // bytes, of accesses that begin in the block
-    uint64_t counted;       // the counters of so many bytes are kept
+    uint64_t counted; // the counters of so many bytes are kept
+    uint64_t reads[TOOL_HEAP_LANES], writes[TOOL_HEAP_LANES]; // bytes, of accesses that begin in it
 };
 // Counts an access that reads so many times and then writes so many times, each at most 2. An access
 // that reaches beyond what is counted of a block calls the function for its counters, if any are

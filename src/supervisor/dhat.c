@@ -60,13 +60,15 @@ static void settle(struct report *report) {
 }
 
 static void fold_live_blocks(struct report *report) {
-    for (uint64_t at = 8; at + 8 <= report->header.note_units; at += 8) {
+    for (uint64_t at = DHAT_NOTE; at + DHAT_NOTE <= report->header.note_units; at += DHAT_NOTE) {
         const struct dhat_note *note = (const struct dhat_note *)(report->memory + 8 * at);
         if (!note->size || !note->point || note->point >= report->header.points)
             continue;
         struct dhat_point_counts *point = &report->points[note->point];
-        point->reads += note->reads;
-        point->writes += note->writes;
+        for (unsigned i = 0; i < DHAT_LANES; i++) {
+            point->reads += note->reads[i];
+            point->writes += note->writes[i];
+        }
         if (report->header.time > note->born)
             point->lifetimes += report->header.time - note->born;
     }

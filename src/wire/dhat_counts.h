@@ -23,17 +23,20 @@ enum {
 
 enum dhat_mode { DHAT_HEAP, DHAT_COPY, DHAT_AD_HOC };
 
-// 64 bytes; the first five fields are what inserted code uses.
+enum { DHAT_LANES = 4 }; // places to add to, see tool.h
+
+// 128 bytes; the first fields are what inserted code uses.
 struct dhat_note {
     uint64_t start;
-    uint64_t size;          // 0: no block is here
-    uint64_t reads, writes; // bytes
-    uint64_t counted;       // so many bytes have their accesses counted one by one
-    uint64_t born;          // time
+    uint64_t size;    // 0: no block is here
+    uint64_t counted; // so many bytes have their accesses counted one by one
+    uint64_t reads[DHAT_LANES], writes[DHAT_LANES]; // bytes
+    uint64_t born;                                  // time
     uint32_t point;
-    uint32_t next;     // of a free slot: the next one, 0: none
-    uint32_t class;    // of its slot
+    uint32_t next;  // of a free slot: the next one, 0: none
+    uint32_t class; // of its slot
     uint32_t pages; // of a mapping of its own
+    uint64_t reserved[2];
 };
 
 struct dhat_point_counts {
@@ -75,7 +78,9 @@ struct dhat_header {
 
 #define DHAT_NOTE_UNITS 0x100000000ul // a note's number counts units of 8 bytes
 
-_Static_assert(sizeof(struct dhat_note) == 64, "");
+enum { DHAT_NOTE = sizeof(struct dhat_note) / 8 }; // units of a note
+
+_Static_assert(DHAT_NOTE == 16, "");
 _Static_assert(DHAT_NOTE_UNITS * 8 <= DHAT_AT_LARGE, "");
 _Static_assert(DHAT_AT_POINTS + DHAT_POINTS * sizeof(struct dhat_point_counts) <= DHAT_AT_STACKS,
                "");

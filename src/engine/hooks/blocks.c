@@ -146,7 +146,8 @@ static void emit_add_note(struct emitter *e, size_t field, uint32_t amount) {
 
 static void write_detour(struct builder *b, const struct heap_detour *detour) {
     struct emitter *e = &b->e;
-    unsigned size = detour->access.size;
+    static unsigned accesses;
+    unsigned size = detour->access.size, lane = accesses++ % TOOL_HEAP_LANES;
     uint8_t *others = NULL;
     if (!detour->has_address) {
         emit_unspill(e, RCX);
@@ -159,8 +160,8 @@ static void write_detour(struct builder *b, const struct heap_detour *detour) {
     emit_note(e, 0x4c, 0x2b, 0, offsetof(struct tool_heap_note, start)); // sub r8, start
     emit_note(e, 0x4c, 0x3b, 0, offsetof(struct tool_heap_note, size));  // cmp r8, size
     uint8_t *outside = emit_jump_ahead(e, NOT_BELOW);
-    emit_add_note(e, offsetof(struct tool_heap_note, reads), detour->reads * size);
-    emit_add_note(e, offsetof(struct tool_heap_note, writes), detour->writes * size);
+    emit_add_note(e, offsetof(struct tool_heap_note, reads[lane]), detour->reads * size);
+    emit_add_note(e, offsetof(struct tool_heap_note, writes[lane]), detour->writes * size);
     emit_bytes(e, (uint8_t[]){0x49, 0x81, 0xc0}, 3); // add r8, access size
     emit32(e, size);
     emit_note(e, 0x4c, 0x3b, 0, offsetof(struct tool_heap_note, counted)); // cmp r8, counted

@@ -9,14 +9,21 @@
 
 enum dhat_mode dhat_mode;
 
-enum { SYMBOLS = 256, WORD_TIME = 0 };
+_Static_assert((int)DHAT_LANES == (int)TOOL_HEAP_LANES &&
+                   offsetof(struct dhat_note, counted) ==
+                       offsetof(struct tool_heap_note, counted) &&
+                   offsetof(struct dhat_note, reads) == offsetof(struct tool_heap_note, reads) &&
+                   offsetof(struct dhat_note, writes) == offsetof(struct tool_heap_note, writes),
+               "");
+
+enum { SYMBOLS = 256 };
 static struct tool_symbol symbols[SYMBOLS]; // all that is replaced
 
 // ---- code --------------------------------------------------------------------------------------
 
 static struct {
     bool is_open;
-    unsigned count;
+    unsigned count, word;
     struct tool_count inserted;
 } run; // of instructions, under construction
 
@@ -30,7 +37,8 @@ static void on_instruction(struct tool_block *block, const struct tool_insn *ins
     if (!run.is_open) {
         run.is_open = true;
         run.count = 0;
-        tool_insert_word_count(block, &run.inserted, WORD_TIME);
+        // Additions to the same word would wait for each other.
+        tool_insert_word_count(block, &run.inserted, run.word++ % TOOL_WORDS);
     }
     run.count++;
     if (dhat_mode == DHAT_HEAP)
@@ -44,7 +52,8 @@ static void on_instruction(struct tool_block *block, const struct tool_insn *ins
 static void on_thread_started(void) {
     struct dhat_thread *thread = tool_thread_state();
     thread->words = tool_thread_words();
-    thread->words[WORD_TIME] = thread->told = 0;
+    memset(thread->words, 0, TOOL_WORDS * sizeof *thread->words);
+    thread->told = 0;
     tool_set_counters((void *)TOOL_HEAP_NOTES);
 }
 

@@ -33,6 +33,10 @@ static inline struct dhat_note *note_at(uint32_t number) {
     return (struct dhat_note *)(TOOL_HEAP_NOTES + 8ul * number);
 }
 
+static inline uint64_t note_sum(const uint64_t lanes[DHAT_LANES]) {
+    return lanes[0] + lanes[1] + lanes[2] + lanes[3];
+}
+
 static inline struct dhat_point_counts *point_at(uint32_t number) {
     return (struct dhat_point_counts *)(TOOL_HEAP_NOTES + DHAT_AT_POINTS) + number;
 }
@@ -101,7 +105,7 @@ void replaced_return(uint64_t value);
 void replaced_cost(uint64_t instructions);
 
 struct dhat_thread {
-    uint64_t *words; // the first counts instructions
+    uint64_t *words; // together, instructions
     uint64_t told;   // so many of them have been added to the time
 };
 

@@ -48,7 +48,7 @@ void file_start(void) {
     map_private(TOOL_HEAP_COUNTERS, 2 * heap);
     map_file(make_file(), MAP_FIXED_NOREPLACE);
     // Number 0 of everything stands for none.
-    dhat_header->note_units = 8;
+    dhat_header->note_units = DHAT_NOTE;
     dhat_header->points = 1;
     dhat_header->stack_words = dhat_header->access_words = 1;
     dhat_header->mode = dhat_mode;

@@ -97,7 +97,9 @@ uint32_t point_here(void) {
 
 void points_tick(void) {
     struct dhat_thread *thread = tool_thread_state();
-    uint64_t now = thread->words[0];
+    uint64_t now = 0;
+    for (unsigned i = 0; i < TOOL_WORDS; i++)
+        now += thread->words[i];
     dhat_header->time += now - thread->told;
     thread->told = now;
 }
@@ -162,8 +164,8 @@ void block_resized(struct dhat_note *note, uint64_t size) {
     point_add(note->point, size);
     dhat_header->bytes += size - note->size;
     point->bytes += size - note->size;
-    note->reads += copied;
-    note->writes += copied;
+    note->reads[0] += copied;
+    note->writes[0] += copied;
     note->size = size;
     look_for_maximum(point);
 }
@@ -203,8 +205,8 @@ static void fold_counters(struct dhat_point_counts *point, const struct dhat_not
 static void fold(struct dhat_note *note) {
     struct dhat_point_counts *point = point_at(note->point);
     point->lifetimes += dhat_header->time - note->born;
-    point->reads += note->reads;
-    point->writes += note->writes;
+    point->reads += note_sum(note->reads);
+    point->writes += note_sum(note->writes);
     fold_counters(point, note);
 }
 
@@ -229,7 +231,7 @@ void points_end(void) {
         look_for_peak();
         for (uint32_t i = 1; i < h->points; i++)
             settle(point_at(i));
-        for (uint64_t at = 8; at < h->note_units; at += 8)
+        for (uint64_t at = DHAT_NOTE; at < h->note_units; at += DHAT_NOTE)
             if (note_at(at)->size && note_at(at)->point)
                 fold(note_at(at));
     }

@@ -104,9 +104,9 @@ static bool extend(struct area *area, uint64_t size) {
 
 static uint32_t new_note(unsigned class) {
     uint64_t number = dhat_header->note_units;
-    if (number + 8 > DHAT_NOTE_UNITS)
+    if (number + DHAT_NOTE > DHAT_NOTE_UNITS)
         return 0;
-    dhat_header->note_units = number + 8;
+    dhat_header->note_units = number + DHAT_NOTE;
     note_at(number)->class = class;
     return number;
 }
@@ -243,7 +243,9 @@ uint64_t slots_allocate(size_t size, size_t alignment, bool zeroed) {
     note->start = block;
     note->size = size;
     note->point = point;
-    note->reads = note->writes = note->counted = 0;
+    note->counted = 0;
+    for (unsigned i = 0; i < DHAT_LANES; i++)
+        note->reads[i] = note->writes[i] = 0;
     if (point) {
         points_tick();
         block_made(note);
@@ -332,8 +334,10 @@ uint64_t slots_resize(uint64_t address, size_t size) {
         to->start = block;
         to->point = note->point;
         to->born = note->born;
-        to->reads = note->reads;
-        to->writes = note->writes;
+        for (unsigned i = 0; i < DHAT_LANES; i++) {
+            to->reads[i] = note->reads[i];
+            to->writes[i] = note->writes[i];
+        }
         to->counted = 0;
         to->size = size;
     }

@@ -39,7 +39,7 @@ static size_t touch(uint64_t address, size_t size, bool writes) {
     if (!number || offset >= note->size)
         return 0;
     size = least(size, note->size - offset);
-    *(writes ? &note->writes : &note->reads) += size;
+    *(writes ? note->writes : note->reads) += size;
     if (offset < note->counted)
         count_bytes(address, least(size, note->counted - offset), 1);
     return size;
