@@ -85,7 +85,7 @@ TEST(bad_words_are_refused) {
         {"-qq", "unknown option"},
         {"-", "unknown option"},
         {"word", "unknown option"},
-        {"--mode=heap", "option of tool 'dhat', which is not supported yet"},
+        {"--mode=heap", "option of tool 'dhat'"},
         {"--leak-check=full", "option of tool 'memcheck'"},
         {"--track-fds=yes", "not supported yet"},
     };
