@@ -12,37 +12,9 @@
 #include "cli/program.h"
 #include "cli/run_findings.h"
 #include "cli/verbs.h"
+#include "cli/words.h"
 #include "config.h"
 #include "supervisor/supervisor.h"
-
-// Engine, recorder and suppressions lie beside quern in a build folder, or in libexec below the
-// same prefix.
-static char *find_part(const char *name, int mode) {
-    char self[PATH_MAX];
-    ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (size <= 0)
-        return NULL;
-    self[size] = 0;
-    *strrchr(self, '/') = 0;
-    struct text path = {0};
-    static const char *const places[] = {".", QUERN_LIBEXEC_FROM_BIN};
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        text_clear(&path);
-        text_format(&path, "%s/%s/%s", self, places[i], name);
-        char *real = realpath(path.bytes, NULL);
-        if (real && access(real, mode) == 0) {
-            text_free(&path);
-            return real;
-        }
-        free(real);
-    }
-    text_clear(&path);
-    text_format(&path, "%s/%s", QUERN_LIBEXEC, name);
-    if (access(path.bytes, mode) == 0)
-        return text_take(&path);
-    text_free(&path);
-    return NULL;
-}
 
 static enum heap_tool heap_tool_of(const struct tool *tool, const struct option_values *values) {
     if (strcmp(tool->name, "massif") == 0)
@@ -390,7 +362,7 @@ int verb_run(const struct tool *tool, struct option_values *values, char *const 
     }
     bool preloads = heap_tool && !translated;
     const char *part = preloads ? "quern-recorder.so" : "quern-engine";
-    char *path = flame ? NULL : find_part(part, X_OK);
+    char *path = flame ? NULL : words_part(part, X_OK);
     if (!path && !flame) {
         fprintf(stderr, "quern: %s is missing; reinstall or rebuild Quern\n", part);
         free(program);
@@ -435,7 +407,7 @@ int verb_run(const struct tool *tool, struct option_values *values, char *const 
     request.own_words = own_words(words);
     struct run_options changes = {tool, values, &request};
     request.changer = (struct option_changer){run_change_option, &changes};
-    char *supp = find_part("default.supp", R_OK);
+    char *supp = words_part("default.supp", R_OK);
     char *error = choose_scenario(values, &request.scenario);
     if (!error)
         error = run_findings(tool, values, supp, &request);

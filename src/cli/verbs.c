@@ -10,6 +10,8 @@ const struct verb verb_table[] = {
     {"export", "FILE --as FORMAT", "write a recording in the format of another program",
      verb_export},
     {"ctl", "PID status|stop|dump|zero|snapshot|leaks", "ask a run that goes on for something", verb_ctl},
+    {"bench", "[PATTERN...]", "what allocators, and Quern's recorder, cost in patterns of allocation",
+     verb_bench},
     {"diagnose", "FILE...", "say what is wrong with a program's memory, from its recording",
      verb_diagnose},
     {"diff", "BEFORE AFTER", "compare two recordings: which stacks hold more", verb_diff},

@@ -30,6 +30,8 @@ int verb_export(char **words);
 int verb_annotate(char **words);
 // Asks a run that goes on for something.
 int verb_ctl(char **words);
+// Measures allocators.
+int verb_bench(char **words);
 // Says what is wrong with memory.
 int verb_diagnose(char **words);
 // Compares two recordings.

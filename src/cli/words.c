@@ -1,5 +1,7 @@
 #include "cli/words.h"
+#include "config.h"
 
+#include <limits.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -196,4 +198,33 @@ bool words_close(FILE *out, const char *path) {
         words_fail("cannot write %s%s%s: %s", is_stdout ? "the output" : "'", is_stdout ? "" : path,
                    is_stdout ? "" : "'", strerror(error));
     return !failed;
+}
+
+// Engine, recorder and suppressions lie beside quern in a build folder, or in libexec below the
+// same prefix.
+char *words_part(const char *name, int mode) {
+    char self[PATH_MAX];
+    ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (size <= 0)
+        return NULL;
+    self[size] = 0;
+    *strrchr(self, '/') = 0;
+    struct text path = {0};
+    static const char *const places[] = {".", QUERN_LIBEXEC_FROM_BIN};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        text_clear(&path);
+        text_format(&path, "%s/%s/%s", self, places[i], name);
+        char *real = realpath(path.bytes, NULL);
+        if (real && access(real, mode) == 0) {
+            text_free(&path);
+            return real;
+        }
+        free(real);
+    }
+    text_clear(&path);
+    text_format(&path, "%s/%s", QUERN_LIBEXEC, name);
+    if (access(path.bytes, mode) == 0)
+        return text_take(&path);
+    text_free(&path);
+    return NULL;
 }

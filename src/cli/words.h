@@ -42,4 +42,7 @@ FILE *words_output(const char *path, const char *input);
 // Closes it. False after a message if not everything could be written.
 bool words_close(FILE *out, const char *path);
 
+// A part of Quern that lies beside the program or in libexec; NULL: it is missing. To be freed.
+char *words_part(const char *name, int mode);
+
 #endif

@@ -1,0 +1,272 @@
+// quern bench: patterns of allocation (src/patterns) over the allocators of this machine.
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/glob.h"
+#include "base/text.h"
+#include "cli/verbs.h"
+#include "cli/words.h"
+
+enum { PATTERNS_MOST = 32, ALLOCATORS_MOST = 8, STATUS_USAGE = 2 };
+
+struct pattern {
+    char name[32], help[96];
+    bool wanted;
+};
+
+struct allocator {
+    const char *name, *library; // library NULL: the C library's
+    bool recorded;
+};
+
+static struct pattern patterns[PATTERNS_MOST];
+static size_t pattern_count;
+static struct allocator allocators[ALLOCATORS_MOST];
+static size_t allocator_count;
+static double times[PATTERNS_MOST][ALLOCATORS_MOST]; // seconds of CPU time; negative: failed
+
+static int usage(FILE *out, int status) {
+    fputs("usage: quern bench [options] [PATTERN...]\n\n"
+          "Runs patterns of allocation with each allocator that is installed (glibc, jemalloc,\n"
+          "mimalloc, tcmalloc), and with glibc's under Quern's recorder, and shows CPU time.\n"
+          "PATTERN is a name or a glob of names.\n\n"
+          "  --list          names of the patterns, and what they do\n"
+          "  --runs=NUMBER   of each the best of so many runs is shown [3]\n"
+          "  --svg=FILE      draw it, too\n",
+          out);
+    return status;
+}
+
+// ---- what there is -----------------------------------------------------------------------------
+
+static bool read_patterns(const char *program) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return false;
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(ends[1], 1);
+        execl(program, program, "--list", (char *)NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    FILE *in = fdopen(ends[0], "r");
+    char line[160];
+    while (in && pattern_count < PATTERNS_MOST && fgets(line, sizeof line, in)) {
+        struct pattern *pattern = &patterns[pattern_count];
+        if (sscanf(line, "%31s %95[^\n]", pattern->name, pattern->help) == 2)
+            pattern_count++;
+    }
+    if (in)
+        fclose(in);
+    int status;
+    return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0 && pattern_count;
+}
+
+static void find_allocators(void) {
+    static const struct {
+        const char *name, *files[3];
+    } known[] = {
+        {"jemalloc", {"libjemalloc.so.2", NULL}},
+        {"mimalloc", {"libmimalloc.so.2", "libmimalloc.so.3", NULL}},
+        {"tcmalloc", {"libtcmalloc_minimal.so.4", "libtcmalloc.so.4", NULL}},
+    };
+    static const char *const folders[] = {"/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib",
+                                          "/usr/local/lib"};
+    allocators[allocator_count++] = (struct allocator){.name = "glibc"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        char *found = NULL;
+        for (size_t folder = 0; !found && folder < sizeof folders / sizeof *folders; folder++) {
+            for (size_t file = 0; !found && known[i].files[file]; file++) {
+                struct text path = {0};
+                text_format(&path, "%s/%s", folders[folder], known[i].files[file]);
+                if (access(path.bytes, R_OK) == 0)
+                    found = text_take(&path);
+                text_free(&path);
+            }
+        }
+        if (found)
+            allocators[allocator_count++] =
+                (struct allocator){.name = known[i].name, .library = found};
+    }
+    allocators[allocator_count++] = (struct allocator){.name = "recorded", .recorded = true};
+}
+
+// ---- measuring ---------------------------------------------------------------------------------
+
+static void run(const struct allocator *allocator, const char *program, const char *pattern) {
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    dup2(null, 1);
+    if (allocator->library)
+        setenv("LD_PRELOAD", allocator->library, 1);
+    if (allocator->recorded)
+        execl("/proc/self/exe", "quern", "-q", "--command-line-only=yes", "--tool=heap",
+              "--heap-out-file=/dev/null", program, pattern, (char *)NULL);
+    else
+        execl(program, program, pattern, (char *)NULL);
+    _exit(127);
+}
+
+static double measure(const struct allocator *allocator, const char *program, const char *pattern) {
+    int status;
+    struct rusage use;
+    pid_t pid = fork();
+    if (pid == 0)
+        run(allocator, program, pattern);
+    if (pid < 0 || wait4(pid, &status, 0, &use) != pid || status)
+        return -1;
+    return (double)use.ru_utime.tv_sec + (double)use.ru_stime.tv_sec +
+           (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
+}
+
+static void measure_all(const char *program, unsigned runs) {
+    bool progress = isatty(2);
+    for (size_t i = 0; i < pattern_count; i++) {
+        for (size_t j = 0; patterns[i].wanted && j < allocator_count; j++) {
+            if (progress)
+                fprintf(stderr, "\r%-12s %-12s", patterns[i].name, allocators[j].name);
+            double best = -1;
+            for (unsigned k = 0; k < runs; k++) {
+                double time = measure(&allocators[j], program, patterns[i].name);
+                if (time >= 0 && (best < 0 || time < best))
+                    best = time;
+            }
+            times[i][j] = best;
+        }
+    }
+    if (progress)
+        fprintf(stderr, "\r%-26s\r", "");
+}
+
+// ---- showing -----------------------------------------------------------------------------------
+
+static void print_table(void) {
+    printf("%-12s", "");
+    for (size_t j = 0; j < allocator_count; j++)
+        printf(" %16s", allocators[j].name);
+    puts("");
+    for (size_t i = 0; i < pattern_count; i++) {
+        if (!patterns[i].wanted)
+            continue;
+        printf("%-12s", patterns[i].name);
+        for (size_t j = 0; j < allocator_count; j++) {
+            if (times[i][j] < 0)
+                printf(" %16s", "failed");
+            else if (j == 0 || times[i][0] <= 0)
+                printf(" %13.0f ms", 1000 * times[i][j]);
+            else
+                printf(" %6.0f ms %5.2fx", 1000 * times[i][j], times[i][j] / times[i][0]);
+        }
+        puts("");
+    }
+    puts("\nCPU time, best of the runs; x: to glibc's. recorded: glibc under --tool=heap.");
+}
+
+static bool write_svg(const char *path) {
+    enum { LEFT = 110, WIDTH = 600, BAR = 14, GAP = 16 };
+    static const char *const colours[ALLOCATORS_MOST] = {
+        "#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#bbbbbb", "#000000"};
+    double most = 0;
+    size_t rows = 0;
+    for (size_t i = 0; i < pattern_count; i++) {
+        rows += patterns[i].wanted;
+        for (size_t j = 0; patterns[i].wanted && j < allocator_count; j++)
+            most = times[i][j] > most ? times[i][j] : most;
+    }
+    FILE *out = fopen(path, "we");
+    if (!out)
+        return false;
+    size_t group = allocator_count * BAR + GAP, y = 40;
+    fprintf(out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%zu\" "
+            "font-family=\"sans-serif\" font-size=\"11\">\n"
+            "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
+            LEFT + WIDTH + 90, 50 + rows * group);
+    for (size_t j = 0; j < allocator_count; j++)
+        fprintf(out,
+                "<rect x=\"%zu\" y=\"12\" width=\"10\" height=\"10\" fill=\"%s\"/>"
+                "<text x=\"%zu\" y=\"21\">%s</text>\n",
+                LEFT + 100 * j, colours[j], LEFT + 15 + 100 * j, allocators[j].name);
+    for (size_t i = 0; i < pattern_count; i++) {
+        if (!patterns[i].wanted)
+            continue;
+        fprintf(out, "<text x=\"%d\" y=\"%zu\" text-anchor=\"end\">%s</text>\n", LEFT - 8,
+                y + group / 2, patterns[i].name);
+        for (size_t j = 0; j < allocator_count; j++, y += BAR) {
+            double time = times[i][j] < 0 ? 0 : times[i][j];
+            double width = most > 0 ? WIDTH * time / most : 0;
+            fprintf(out,
+                    "<rect x=\"%d\" y=\"%zu\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>"
+                    "<text x=\"%.1f\" y=\"%zu\">%.0f ms</text>\n",
+                    LEFT, y, width, BAR - 2, colours[j], LEFT + width + 4, y + BAR - 4,
+                    1000 * time);
+        }
+        y += GAP;
+    }
+    fputs("</svg>\n", out);
+    bool fine = !ferror(out);
+    return fclose(out) == 0 && fine;
+}
+
+// ---- the verb ----------------------------------------------------------------------------------
+
+static int choose(const char *word) {
+    bool any = false;
+    for (size_t i = 0; i < pattern_count; i++) {
+        bool matches = glob_match(word, patterns[i].name);
+        patterns[i].wanted |= matches;
+        any |= matches;
+    }
+    return any ? WORDS_DONE
+               : words_fail("there is no pattern '%s'; quern bench --list names them", word);
+}
+
+int verb_bench(char **words) {
+    unsigned long runs = 3;
+    const char *svg = NULL, *value;
+    bool chosen = false, list = false;
+    char *program = words_part("quern-patterns", X_OK);
+    if (!program || !read_patterns(program))
+        return words_fail("quern-patterns is missing; reinstall or rebuild Quern");
+    for (char **word = words; *word; word++) {
+        char *end = NULL;
+        if (strcmp(*word, "-h") == 0 || strcmp(*word, "--help") == 0)
+            return usage(stdout, 0);
+        if (strcmp(*word, "--list") == 0) {
+            list = true;
+        } else if (words_value(&word, "--runs", &value)) {
+            runs = value ? strtoul(value, &end, 10) : 0;
+            if (!value || *end || runs < 1 || runs > 100)
+                return words_fail("--runs is a number from 1 to 100");
+        } else if (words_value(&word, "--svg", &svg)) {
+            if (!svg)
+                return words_fail("--svg is a file name");
+        } else if ((*word)[0] == '-') {
+            return usage(stderr, STATUS_USAGE);
+        } else if (choose(*word)) {
+            return WORDS_FAILED;
+        } else {
+            chosen = true;
+        }
+    }
+    for (size_t i = 0; list && i < pattern_count; i++)
+        printf("%-12s %s\n", patterns[i].name, patterns[i].help);
+    if (list)
+        return 0;
+    for (size_t i = 0; !chosen && i < pattern_count; i++)
+        patterns[i].wanted = true;
+    find_allocators();
+    measure_all(program, (unsigned)runs);
+    print_table();
+    free(program);
+    if (svg && !write_svg(svg))
+        return words_fail("cannot write '%s': %s", svg, strerror(errno));
+    return 0;
+}
