@@ -14,6 +14,8 @@
 //   library). At that time the call has not been made yet.
 // - Indirect jumps. Anything may be there (the code in node does hand flags over): all are wanted.
 //   `jmp [rip + x]` is a call in disguise.
+//
+// What popf puts back is wanted until it is overwritten.
 #include "engine/translate/builder.h"
 
 #include "engine/memory/target.h"
@@ -165,6 +167,29 @@ static uint32_t wanted_after(const struct builder *b, const struct insn *insn) {
     return 0;
 }
 
+enum { OPCODE_POPF = 0x9d, OPCODE_SAHF = 0x9e };
+
+static bool restores_flags(const ZydisDecodedInstruction *z) {
+    return z->mnemonic == ZYDIS_MNEMONIC_POPF || z->mnemonic == ZYDIS_MNEMONIC_POPFQ ||
+           z->mnemonic == ZYDIS_MNEMONIC_SAHF;
+}
+
+// Who puts flags back wants them, wherever the code goes then: a call that a signal handler has put
+// between two instructions (Go's preemption) saves all there is, and returns.
+static void keep_restored(struct builder *b) {
+    // popf may end a block: then the next one begins behind it.
+    uint8_t before;
+    uint32_t restored = 0;
+    if (target_read(&before, b->start - 1, 1) == 0 &&
+        (before == OPCODE_POPF || before == OPCODE_SAHF))
+        restored = status_flags;
+    for (unsigned i = 0; i < b->all_count; i++) {
+        const ZydisDecodedInstruction *z = &b->all[i].z;
+        b->wanted_flags[i] |= restored;
+        restored = restores_flags(z) ? status_flags : restored & ~overwritten(z);
+    }
+}
+
 static void find_wanted(struct builder *b) {
     struct look look = {.left = LOOK_AT, .mapping = b->mapping};
     const struct insn *last = &b->all[b->all_count - 1];
@@ -182,6 +207,7 @@ static void find_wanted(struct builder *b) {
         wanted = (wanted & ~overwritten(&insn->z)) | (insn->z.cpu_flags->tested & status_flags);
         b->wanted_flags[i] = wanted;
     }
+    keep_restored(b);
     b->has_wanted_flags = true;
 }
 
