@@ -17,6 +17,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 struct unit_test {
     const char *name;
@@ -78,26 +80,48 @@ static bool unit_is_wanted(const char *name, int argc, char **argv) {
     return argc == 1;
 }
 
-static int unit_main(int argc, char **argv) {
-    volatile int failed = 0;
-    for (struct unit_test *volatile test = unit_first; test; test = test->next) {
-        if (!unit_is_wanted(test->name, argc, argv))
-            continue;
-        if (setjmp(unit_exit) == 0) {
-            test->run();
-            printf("ok %s\n", test->name);
-        } else {
-            printf("not ok %s - %s\n", test->name, unit_reason);
-            failed++;
-        }
-        fflush(stdout);
+static bool unit_run(const struct unit_test *test) {
+    bool fine = setjmp(unit_exit) == 0;
+    if (fine) {
+        test->run();
+        printf("ok %s\n", test->name);
+    } else {
+        printf("not ok %s - %s\n", test->name, unit_reason);
     }
+    fflush(stdout);
+    return fine;
+}
+
+static bool unit_run_apart(const struct unit_test *test) {
+    int status;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(unit_run(test) ? 0 : 1);
+    if (pid < 0 || waitpid(pid, &status, 0) != pid || WIFSIGNALED(status)) {
+        printf("not ok %s - its process was ended\n", test->name);
+        fflush(stdout);
+        return false;
+    }
+    return status == 0;
+}
+
+static int unit_main(int argc, char **argv, bool apart) {
+    int failed = 0;
+    for (const struct unit_test *test = unit_first; test; test = test->next)
+        if (unit_is_wanted(test->name, argc, argv))
+            failed += !(apart ? unit_run_apart(test) : unit_run(test));
     return failed ? 1 : 0;
 }
 
 #define UNIT_MAIN()                                                                                \
     int main(int argc, char **argv) {                                                              \
-        return unit_main(argc, argv);                                                              \
+        return unit_main(argc, argv, false);                                                       \
+    }
+
+// The same, each test in a process of its own: for modules whose state cannot be put back.
+#define UNIT_MAIN_APART()                                                                          \
+    int main(int argc, char **argv) {                                                              \
+        return unit_main(argc, argv, true);                                                        \
     }
 
 #endif
