@@ -63,7 +63,8 @@ static char *read_lines(FILE *in, const char *path, struct baseline *baseline) {
     char *line = NULL, *error = NULL;
     size_t room = 0;
     ssize_t length;
-    for (unsigned number = 1; !error && (length = getline(&line, &room, in)) >= 0; number++) {
+    unsigned number = 1;
+    for (; !error && (length = getline(&line, &room, in)) >= 0; number++) {
         line[strcspn(line, "\n")] = '\0';
         if (number == 1 && strcmp(line, first_line) != 0)
             error = refuse(path, "it does not begin as a baseline of quern", 0);
@@ -78,6 +79,8 @@ static char *read_lines(FILE *in, const char *path, struct baseline *baseline) {
     }
     if (!error && ferror(in))
         error = refuse(path, strerror(errno), 0);
+    if (!error && number == 1)
+        error = refuse(path, "it is empty; quern baseline update makes one", 0);
     free(line);
     return error;
 }

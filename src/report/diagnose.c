@@ -80,9 +80,6 @@ static void on_left(void *context, const struct heap_block *block, uint64_t time
         site->old_blocks++;
     struct thread_use *thread = thread_at(it, block->thread);
     thread->bytes += block->size;
-    thread->blocks++;
-    if (block->size > thread->largest)
-        thread->largest = block->size;
     if (block->thread > 1 && thread->last < it->end / 2) {
         site->idle_bytes += block->size;
         site->idle_blocks++;

@@ -23,7 +23,7 @@ struct site {
 
 struct thread_use {
     uint64_t last;                   // when it last did something with the heap
-    uint64_t bytes, blocks, largest; // of its blocks, at the end
+    uint64_t bytes; // of its blocks, at the end
 };
 
 struct examination {

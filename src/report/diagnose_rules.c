@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/trend.h"
 #include "report/diagnose_parts.h"
 #include "report/heap_rows.h"
 #include "report/heap_text.h"
@@ -37,10 +38,11 @@ static void find_temporary(const struct examination *it, uint32_t stack, struct 
     char count[32], size[32];
     struct text text = {0};
     text_format(&text,
-                "%s of the %.0f %% of all allocations that this place makes are freed at once; "
-                "%s bytes each on average.",
-                number(count, site->temporary), 100 * (double)site->allocated / (double)all,
-                number(size, site->allocated_bytes / site->allocated));
+                "%s blocks of %s bytes on average, %.0f %% of all that the program allocates, are "
+                "freed before their thread does anything else with the heap.",
+                number(count, site->temporary),
+                number(size, site->allocated_bytes / site->allocated),
+                100 * (double)site->temporary / (double)all);
     diagnoses_add(to, (struct diagnosis){.kind = DIAGNOSIS_TEMPORARY,
                                          .certainty = CERTAINTY_CERTAIN,
                                          .stack = stack,
@@ -128,31 +130,17 @@ void diagnose_sites(const struct examination *it, struct diagnoses *to) {
 #define GROWTH_PLACES 4    // more places that grow are a program that builds something
 #define SETTLED       0.25 // what the rest may change by
 #define BUSY_EVENTS   2000 // with the heap, after the warm-up: the program does work
-#define BUSY_FREES    0.3  // of them are releases
+#define BUSY_FREES    0.15 // of all events are releases
 
-struct line {
-    double slope, fit; // bytes a moment
-};
-
-static struct line line_through(const uint64_t *series) {
-    double count = LAST - WARM_UP + 1, x = 0, y = 0, xx = 0, xy = 0, yy = 0;
-    for (size_t i = WARM_UP; i <= LAST; i++) {
-        double at = (double)i, value = (double)series[i] - (double)series[WARM_UP];
-        x += at;
-        y += value;
-        xx += at * at;
-        xy += at * value;
-        yy += value * value;
-    }
-    double across = count * xx - x * x, down = count * yy - y * y, both = count * xy - x * y;
-    return (struct line){both / across, down > 0 ? both * both / (across * down) : 0};
+static struct trend trend_after_warm_up(const uint64_t *series) {
+    return trend_of(series, WARM_UP, LAST + 1);
 }
 
 static bool grows(const struct site *site) {
     if (!site->series)
         return false;
     const uint64_t *series = site->series;
-    struct line line = line_through(series);
+    struct trend line = trend_after_warm_up(series);
     return line.slope > 0 && line.fit >= GROWTH_FIT &&
            (double)series[LAST] >= GROWTH_FACTOR * (double)series[WARM_UP] &&
            series[LAST] > series[MOMENTS * 3 / 4];
@@ -170,7 +158,7 @@ static bool is_settled(const struct examination *it) {
         most = rest > most ? rest : most;
     }
     uint64_t events = it->events - it->event_counts[WARM_UP];
-    return events >= BUSY_EVENTS && (double)it->frees >= BUSY_FREES * (double)it->events / 2 &&
+    return events >= BUSY_EVENTS && (double)it->frees >= BUSY_FREES * (double)it->events &&
            (double)(most - least) <= SETTLED * (double)most + (double)GROWTH_BYTES;
 }
 
@@ -194,7 +182,7 @@ static void look_for_words(void *context, const struct heap_place *place,
 
 static void report_growth(const struct examination *it, uint32_t stack, struct diagnoses *to) {
     const struct site *site = &it->sites[stack];
-    struct line line = line_through(site->series);
+    struct trend line = trend_after_warm_up(site->series);
     double moment = seconds(it->end) / MOMENTS;
     struct words_search search = {0};
     rows_frames(it->file, stack, look_for_words, &search);
@@ -216,7 +204,7 @@ static void report_growth(const struct examination *it, uint32_t stack, struct d
 
 double diagnose_rise(const struct examination *it) {
     double moment = seconds(it->end) / MOMENTS;
-    return moment > 0 ? line_through(it->totals).slope / moment : 0;
+    return moment > 0 ? trend_after_warm_up(it->totals).slope / moment : 0;
 }
 
 void diagnose_growth(const struct examination *it, struct diagnoses *to) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "profile/trend.h"
 #include "report/heap_rows.h"
 #include "report/heap_text.h"
 #include "report/heap_views.h"
@@ -90,21 +91,12 @@ void heap_growth_sink(struct heap_growth *growth, struct heap_sink *sink) {
 // The line through the moments after the warm-up, by least squares.
 static struct line line_of(const struct heap_growth *growth, uint32_t stack) {
     const uint64_t *moments = growth->moments[growth->tracked[stack] - 1];
-    double count = MOMENTS - WARM_UP, x = 0, y = 0, xx = 0, xy = 0, yy = 0;
-    for (size_t i = WARM_UP; i < MOMENTS; i++) {
-        double at = (double)i, value = (double)moments[i] - (double)moments[WARM_UP];
-        x += at;
-        y += value;
-        xx += at * at;
-        xy += at * value;
-        yy += value * value;
-    }
-    double across = count * xx - x * x, down = count * yy - y * y, both = count * xy - x * y;
+    struct trend trend = trend_of(moments, WARM_UP, MOMENTS);
     double step = (double)growth->end / MOMENTS / 1e9;
     return (struct line){
         .stack = stack,
-        .slope = step > 0 ? both / across / step : 0,
-        .fit = down > 0 ? both * both / (across * down) : 0,
+        .slope = step > 0 ? trend.slope / step : 0,
+        .fit = trend.fit,
         .first = moments[WARM_UP],
         .last = moments[MOMENTS - 1],
     };

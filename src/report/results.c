@@ -147,19 +147,14 @@ static void add_stack(struct result *result, const struct named_stack *stack, ch
     }
 }
 
-struct making {
-    struct result *result;
-    bool has_message;
-};
-
 static void tell_headline(void *context, const char *text) {
-    struct making *making = context;
-    free(making->result->message);
-    making->result->message = base_copy(text);
+    struct result *result = context;
+    free(result->message);
+    result->message = base_copy(text);
 }
 
 static void tell_remark(void *context, const char *text) {
-    struct result *result = ((struct making *)context)->result;
+    struct result *result = context;
     text += strspn(text, " ");
     result->remarks =
         base_reallocate(result->remarks, (result->remark_count + 1) * sizeof *result->remarks);
@@ -168,7 +163,7 @@ static void tell_remark(void *context, const char *text) {
 
 // A stack but the first belongs to the remark before it.
 static void tell_stack(void *context, const struct named_stack *stack) {
-    struct result *result = ((struct making *)context)->result;
+    struct result *result = context;
     const char *title = result->stack_count && result->remark_count
                             ? result->remarks[result->remark_count - 1]
                             : NULL;
@@ -178,9 +173,8 @@ static void tell_stack(void *context, const struct named_stack *stack) {
 struct result *results_add_finding(struct results *results, const struct finding *finding,
                                    const struct stack_text_options *options, int pid) {
     struct result *result = results_add(results, finding_xml_kind(finding), RESULT_ERROR, "", pid);
-    struct making making = {result, false};
     finding_tell(finding, options,
-                 &(struct teller){tell_headline, tell_stack, tell_remark, &making});
+                 &(struct teller){tell_headline, tell_stack, tell_remark, result});
     struct text suppression = {0};
     finding_suppression(finding, &suppression);
     result->suppression = text_take(&suppression);
@@ -203,10 +197,9 @@ struct result *results_add_loss(struct results *results, const struct loss *loss
                                 size_t count, const struct stack_text_options *options, int pid,
                                 bool fails) {
     struct result *result = results_add(results, loss_xml_kind(loss), loss_level(loss), "", pid);
-    struct making making = {result, false};
     result->fails = fails;
     loss_tell(loss, index, count, false, options,
-              &(struct teller){tell_headline, tell_stack, tell_remark, &making});
+              &(struct teller){tell_headline, tell_stack, tell_remark, result});
     // Its number among all losses says nothing outside the log.
     char *record = strstr(result->message, " in loss record ");
     if (record)

@@ -1,4 +1,4 @@
-// Four mistakes, the last of them only with MORE; FAR moves everything down.
+// Four mistakes, the last of them only with MORE, one twice with TWICE; FAR moves everything down.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +37,9 @@ static void overrun(void) {
 
 static void lose(void) {
     memset(make(10), 0, 40);
+#ifdef TWICE
+    memset(make(20), 0, 80);
+#endif
 }
 
 static void decide(void) {
