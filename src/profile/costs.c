@@ -12,9 +12,9 @@ struct table {
 };
 
 struct cost_index {
-    struct table strings, functions, lines, calls;
+    struct table strings, functions, lines, calls, instructions;
     char **texts;
-    size_t function_room, line_room, call_room, value_room, text_room;
+    size_t function_room, line_room, call_room, instruction_room, value_room, text_room;
 };
 
 struct cost_profile *costs_new(void) {
@@ -34,10 +34,12 @@ void costs_free(struct cost_profile *profile) {
     free(index->functions.slots);
     free(index->lines.slots);
     free(index->calls.slots);
+    free(index->instructions.slots);
     free(index);
     free(profile->functions);
     free(profile->lines);
     free(profile->calls);
+    free(profile->instructions);
     free(profile->values);
     free(profile);
 }
@@ -74,6 +76,10 @@ static uint64_t hash_of_call(const struct cost_call *call) {
     return mix(mix(hash_of_line(call->caller, call->file, call->line), call->callee), 3);
 }
 
+static uint64_t hash_of_instruction(uint32_t function, uint64_t address) {
+    return mix(mix(4, function), address);
+}
+
 static uint64_t hash_at(const struct cost_profile *profile, const struct table *table, size_t at) {
     const struct cost_index *index = profile->index;
     if (table == &index->strings)
@@ -85,6 +91,9 @@ static uint64_t hash_at(const struct cost_profile *profile, const struct table *
     if (table == &index->lines)
         return hash_of_line(profile->lines[at].function, profile->lines[at].file,
                             profile->lines[at].line);
+    if (table == &index->instructions)
+        return hash_of_instruction(profile->instructions[at].function,
+                                   profile->instructions[at].address);
     return hash_of_call(&profile->calls[at]);
 }
 
@@ -213,4 +222,39 @@ void costs_add_call(struct cost_profile *profile, const struct cost_call *call,
     index->calls.slots[at] = ++profile->call_count;
     index->calls.count = profile->call_count;
     add_to(profile, inclusive, values);
+}
+
+static struct cost_instruction *instruction_at(struct cost_profile *profile,
+                                               const struct cost_instruction *wanted) {
+    struct cost_index *index = profile->index;
+    grow_table(profile, &index->instructions);
+    size_t mask = index->instructions.room - 1;
+    size_t at = (hash_of_instruction(wanted->function, wanted->address) >> 20) & mask;
+    for (; index->instructions.slots[at]; at = (at + 1) & mask) {
+        struct cost_instruction *known = &profile->instructions[index->instructions.slots[at] - 1];
+        if (known->function == wanted->function && known->address == wanted->address)
+            return known;
+    }
+    profile->instructions = grow(profile->instructions, profile->instruction_count,
+                                 &index->instruction_room, sizeof *profile->instructions);
+    struct cost_instruction *added = &profile->instructions[profile->instruction_count];
+    *added = *wanted;
+    added->count = 0;
+    added->own = add_values(profile);
+    added->inclusive = add_values(profile);
+    index->instructions.slots[at] = ++profile->instruction_count;
+    index->instructions.count = profile->instruction_count;
+    return added;
+}
+
+void costs_add_instruction(struct cost_profile *profile, const struct cost_instruction *added,
+                           const uint64_t *values) {
+    struct cost_instruction *known = instruction_at(profile, added);
+    if (added->callee == UINT32_MAX) {
+        add_to(profile, known->own, values);
+        return;
+    }
+    known->callee = added->callee;
+    known->count += added->count;
+    add_to(profile, known->inclusive, values);
 }

@@ -39,6 +39,17 @@ struct cost_call {
     size_t inclusive;
 };
 
+// Of files that tell addresses (--dump-instr=yes): one instruction of a function.
+struct cost_instruction {
+    uint32_t function;
+    uint64_t address; // as the object's own tables count
+    const char *file; // of its line
+    uint32_t line;
+    uint32_t callee; // the last that was called here; UINT32_MAX: none
+    uint64_t count;  // of calls
+    size_t own, inclusive;
+};
+
 struct cost_profile {
     const char *events[COST_EVENTS];
     unsigned event_count;
@@ -48,7 +59,8 @@ struct cost_profile {
     struct cost_function *functions;
     struct cost_line *lines;
     struct cost_call *calls;
-    size_t function_count, line_count, call_count;
+    struct cost_instruction *instructions;
+    size_t function_count, line_count, call_count, instruction_count;
     uint64_t *values;
     size_t value_count;
     struct cost_index *index; // what is where; costs.c
@@ -74,5 +86,8 @@ uint32_t costs_function(struct cost_profile *, const char *object, const char *f
 void costs_add_line(struct cost_profile *, uint32_t function, const char *file, uint32_t line,
                     const uint64_t *values);
 void costs_add_call(struct cost_profile *, const struct cost_call *, const uint64_t *values);
+// Costs at an address, beside those of its line or, with a callee, of its call.
+void costs_add_instruction(struct cost_profile *, const struct cost_instruction *,
+                           const uint64_t *values);
 
 #endif

@@ -22,6 +22,7 @@ struct reader {
     const char *object, *own_file, *file, *name;
     const char *callee_object, *callee_file, *callee_name;
     unsigned positions, line_position; // how many, and which of them is the line
+    int address_position;              // -1: the file tells no addresses
     uint64_t before[POSITIONS];
     unsigned columns[COST_EVENTS], column_count; // the profile's, in the file's order
     bool calls;                                  // the next costs are of a call
@@ -157,8 +158,17 @@ static void read_costs(struct reader *reader, const char *at) {
         return;
     uint32_t line = reader->positions ? (uint32_t)reader->before[reader->line_position] : 0;
     uint32_t function = current_function(reader);
+    struct cost_instruction instruction = {.function = function,
+                                           .file = reader->file,
+                                           .line = line,
+                                           .callee = UINT32_MAX,
+                                           .count = reader->count};
+    if (reader->address_position >= 0)
+        instruction.address = reader->before[reader->address_position];
     if (!reader->calls) {
         costs_add_line(reader->profile, function, reader->file, line, values);
+        if (reader->address_position >= 0)
+            costs_add_instruction(reader->profile, &instruction, values);
         return;
     }
     struct cost_call call = {
@@ -167,6 +177,9 @@ static void read_costs(struct reader *reader, const char *at) {
         reader->profile, reader->callee_object ? reader->callee_object : reader->object,
         reader->callee_file ? reader->callee_file : reader->file, reader->callee_name);
     costs_add_call(reader->profile, &call, values);
+    instruction.callee = call.callee;
+    if (reader->address_position >= 0)
+        costs_add_instruction(reader->profile, &instruction, values);
     reader->calls = false;
     reader->callee_object = reader->callee_file = reader->callee_name = NULL;
 }
@@ -205,10 +218,13 @@ static void read_events(struct reader *reader, const char *at) {
 
 static void read_position_names(struct reader *reader, const char *at) {
     reader->positions = 0;
+    reader->address_position = -1;
     for (at = skip_spaces(at); *at && reader->positions < POSITIONS; at = skip_spaces(at)) {
         size_t size = strcspn(at, " \t");
         if (size == 4 && memcmp(at, "line", 4) == 0)
             reader->line_position = reader->positions;
+        if (size == 5 && memcmp(at, "instr", 5) == 0)
+            reader->address_position = (int)reader->positions;
         reader->positions++;
         at += size;
     }
@@ -281,7 +297,8 @@ char *costs_read(struct cost_profile *profile, FILE *in) {
                             .own_file = unknown,
                             .file = unknown,
                             .name = unknown,
-                            .positions = 1};
+                            .positions = 1,
+                            .address_position = -1};
     char *line = NULL;
     size_t room = 0;
     ssize_t size;

@@ -15,7 +15,7 @@ static const struct {
     {"findings", answer_findings},   {"costs", answer_costs},
     {"calls", answer_calls},         {"source", answer_source},
     {"query", answer_query},         {"points", answer_points},
-    {"diagnosis", answer_diagnosis},
+    {"diagnosis", answer_diagnosis}, {"assembly", answer_assembly},
 };
 
 const char *ask_value(const struct ask *ask, const char *name) {
@@ -75,6 +75,8 @@ static void add_views(const struct document *document, struct json *json) {
     }
     for (; views && *views; views++)
         json_string(json, *views);
+    if (document->costs && document->costs->instruction_count)
+        json_string(json, "assembly");
     json_close(json, ']');
 }
 

@@ -61,7 +61,9 @@ char *answer_calls(struct document *document, const struct ask *ask, struct json
 // The functions that cost most with what they call, at most so many.
 size_t answer_heaviest(struct document *document, const char *metric, uint32_t *functions,
                        size_t most);
+// answers_source.c
 char *answer_source(struct document *document, const struct ask *ask, struct json *json);
+char *answer_assembly(struct document *document, const struct ask *ask, struct json *json);
 // answers_diagnosis.c
 char *answer_diagnosis(struct document *document, const struct ask *ask, struct json *json);
 // answers_points.c

@@ -1,33 +1,17 @@
-// Costs: functions with callers and callees, the graph around a function, and its source.
-//
-// Functions are named by number in the profile. Source files are those the profile names, and only
-// if they are called as sources are: a profile from elsewhere must not show a private key.
-#include <errno.h>
-#include <fcntl.h>
+// Costs: functions with callers and callees, and the graph around a function. Functions are named
+// by number in the profile.
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "view/answers.h"
+#include "view/answers_costs.h"
 
 #define ROWS        200
 #define ROWS_MOST   20000
-#define LINES_MOST  6000
-#define CONTEXT     6
-#define SOURCE_MOST (16 << 20)
 #define GRAPH_NODES 60
 #define GRAPH_SHARE 200 // edges of less than 1/200 of the function are left out
 
-struct costs {
-    const struct document *document;
-    const struct cost_profile *profile;
-    unsigned event;
-    struct json *json;
-};
-
-static char *choose(struct document *document, const struct ask *ask, struct json *json,
-                    struct costs *costs) {
+char *costs_choose(struct document *document, const struct ask *ask, struct json *json,
+                   struct costs *costs) {
     int event = document_metric(document, ask_value(ask, "metric"));
     if (!document->costs)
         return base_copy("the file holds no costs of functions and lines");
@@ -45,11 +29,11 @@ static uint64_t inclusive_of(const struct costs *costs, size_t function) {
     return costs->document->inclusive[function * costs->profile->event_count + costs->event];
 }
 
-static uint64_t cost_of(const struct costs *costs, const struct cost_call *call) {
+uint64_t costs_of_call(const struct costs *costs, const struct cost_call *call) {
     return cost_values(costs->profile, call->inclusive)[costs->event];
 }
 
-static void add_function(const struct costs *costs, size_t function) {
+void costs_tell_function(const struct costs *costs, size_t function) {
     const struct cost_function *known = &costs->profile->functions[function];
     json_number_at(costs->json, "function", function);
     json_string_at(costs->json, "name", known->name);
@@ -93,7 +77,7 @@ static uint64_t *count_calls(const struct cost_profile *profile) {
 
 char *answer_costs(struct document *document, const struct ask *ask, struct json *json) {
     struct costs costs = {0};
-    char *problem = choose(document, ask, json, &costs);
+    char *problem = costs_choose(document, ask, json, &costs);
     if (problem)
         return problem;
     const struct cost_profile *profile = costs.profile;
@@ -119,7 +103,7 @@ char *answer_costs(struct document *document, const struct ask *ask, struct json
     json_open(json, '[');
     for (uint64_t i = offset; i < count && i - offset < most; i++) {
         json_open(json, '{');
-        add_function(&costs, order[i]);
+        costs_tell_function(&costs, order[i]);
         json_number_at(json, "called", calls[order[i]]);
         json_close(json, '}');
     }
@@ -185,7 +169,7 @@ static struct other *others_of(const struct costs *costs, uint32_t function, boo
             list[(*count)++] = (struct other){.function = other};
         }
         list[at].count += call->count;
-        list[at].cost += cost_of(costs, call);
+        list[at].cost += costs_of_call(costs, call);
     }
     if (*count)
         qsort(list, *count, sizeof *list, by_cost);
@@ -200,7 +184,7 @@ static void add_others(const struct costs *costs, const char *name, uint32_t fun
     json_open(costs->json, '[');
     for (size_t i = 0; i < count && i < ROWS; i++) {
         json_open(costs->json, '{');
-        add_function(costs, list[i].function);
+        costs_tell_function(costs, list[i].function);
         json_number_at(costs->json, "count", list[i].count);
         json_number_at(costs->json, "cost", list[i].cost);
         json_close(costs->json, '}');
@@ -281,7 +265,7 @@ static void add_graph(struct costs *costs, uint32_t function) {
     json_open(json, '[');
     for (size_t i = 0; i < graph.count; i++) {
         json_open(json, '{');
-        add_function(costs, graph.nodes[i].function);
+        costs_tell_function(costs, graph.nodes[i].function);
         json_name(json, "level");
         json_signed(json, graph.nodes[i].level);
         json_close(json, '}');
@@ -290,8 +274,7 @@ static void add_graph(struct costs *costs, uint32_t function) {
     add_edges(&graph, json);
 }
 
-// The one asked for, or else the one that costs most, by itself or with what it calls.
-static uint32_t function_of(const struct costs *costs, const struct ask *ask, bool by_own) {
+uint32_t costs_function_asked(const struct costs *costs, const struct ask *ask, bool by_own) {
     if (ask_value(ask, "function"))
         return (uint32_t)ask_number(ask, "function", UINT32_MAX, UINT32_MAX);
     uint32_t best = costs->profile->function_count ? 0 : UINT32_MAX;
@@ -304,143 +287,18 @@ static uint32_t function_of(const struct costs *costs, const struct ask *ask, bo
 
 char *answer_calls(struct document *document, const struct ask *ask, struct json *json) {
     struct costs costs = {0};
-    char *problem = choose(document, ask, json, &costs);
+    char *problem = costs_choose(document, ask, json, &costs);
     if (problem)
         return problem;
-    uint32_t function = function_of(&costs, ask, false);
+    uint32_t function = costs_function_asked(&costs, ask, false);
     if (function >= costs.profile->function_count)
         return base_copy("there is no such function");
     json_open(json, '{');
-    add_function(&costs, function);
+    costs_tell_function(&costs, function);
     json_number_at(json, "total", costs.profile->totals[costs.event]);
     add_others(&costs, "callers", function, true);
     add_others(&costs, "callees", function, false);
     add_graph(&costs, function);
-    json_close(json, '}');
-    return NULL;
-}
-
-// ---- source ----
-
-struct source_line {
-    uint64_t own, called;
-    bool has_costs;
-};
-
-static bool is_source_name(const char *path) {
-    static const char *const endings[] = {
-        "c",   "h",   "cc", "hh", "cpp", "hpp",   "cxx", "hxx", "c++", "h++", "tcc", "ipp", "inl",
-        "inc", "def", "s",  "S",  "asm", "rs",    "go",  "f",   "f90", "F",   "F90", "d",   "zig",
-        "y",   "l",   "m",  "mm", "nim", "swift", "adb", "ads", "pas", "ml",  "hs",  "cu",  "C",
-    };
-    const char *dot = strrchr(heap_file_base(path), '.');
-    for (size_t i = 0; dot && i < sizeof endings / sizeof *endings; i++)
-        if (strcmp(dot + 1, endings[i]) == 0)
-            return true;
-    return false;
-}
-
-static FILE *open_source(const char *path) {
-    struct stat status;
-    if (!is_source_name(path))
-        return NULL;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0)
-        return NULL;
-    FILE *file = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= SOURCE_MOST
-                     ? fdopen(fd, "r")
-                     : NULL;
-    if (!file)
-        close(fd);
-    return file;
-}
-
-static struct source_line *sum_lines(const struct costs *costs, const char *path, size_t *count) {
-    const struct cost_profile *profile = costs->profile;
-    *count = 1;
-    for (size_t i = 0; i < profile->line_count; i++)
-        if (profile->lines[i].file == path && profile->lines[i].line >= *count &&
-            profile->lines[i].line < 10000000)
-            *count = profile->lines[i].line + 1;
-    struct source_line *lines = base_allocate(*count * sizeof *lines);
-    memset(lines, 0, *count * sizeof *lines);
-    for (size_t i = 0; i < profile->line_count; i++) {
-        const struct cost_line *line = &profile->lines[i];
-        if (line->file != path || line->line >= *count)
-            continue;
-        lines[line->line].own += cost_values(profile, line->own)[costs->event];
-        lines[line->line].has_costs = true;
-    }
-    for (size_t i = 0; i < profile->call_count; i++) {
-        const struct cost_call *call = &profile->calls[i];
-        if (call->file == path && call->line < *count) {
-            lines[call->line].called += cost_of(costs, call);
-            lines[call->line].has_costs = true;
-        }
-    }
-    return lines;
-}
-
-static bool is_near(const struct source_line *lines, size_t count, size_t line) {
-    size_t from = line > CONTEXT ? line - CONTEXT : 1;
-    for (size_t i = from; i <= line + CONTEXT && i < count; i++)
-        if (lines[i].has_costs)
-            return true;
-    return false;
-}
-
-static void add_line(struct json *json, size_t number, const struct source_line *line, char *text) {
-    json_open(json, '[');
-    json_number(json, number);
-    json_number(json, line->own);
-    json_number(json, line->called);
-    for (char *at = text; at && *at; at++)
-        *at = *at == '\t' ? ' ' : *at;
-    json_string(json, text);
-    json_close(json, ']');
-}
-
-// With the text where the file is there, else only lines that have costs.
-static void add_source(const struct costs *costs, const char *path) {
-    struct json *json = costs->json;
-    size_t count, shown = 0, room = 0;
-    struct source_line *lines = sum_lines(costs, path, &count);
-    const struct source_line none = {0};
-    FILE *file = open_source(path);
-    char *text = NULL;
-    json_bool_at(json, "found", file != NULL);
-    json_name(json, "lines");
-    json_open(json, '[');
-    ssize_t size = 0;
-    for (size_t line = 1; shown < LINES_MOST; line++) {
-        if (file ? (size = getline(&text, &room, file)) < 0 : line >= count)
-            break;
-        while (size > 0 && (text[size - 1] == '\n' || text[size - 1] == '\r'))
-            text[--size] = 0;
-        if (file ? !is_near(lines, count, line) : !lines[line].has_costs)
-            continue;
-        add_line(json, line, line < count ? &lines[line] : &none, file ? text : NULL);
-        shown++;
-    }
-    json_close(json, ']');
-    if (file)
-        fclose(file);
-    free(text);
-    free(lines);
-}
-
-char *answer_source(struct document *document, const struct ask *ask, struct json *json) {
-    struct costs costs = {0};
-    char *problem = choose(document, ask, json, &costs);
-    if (problem)
-        return problem;
-    uint32_t function = function_of(&costs, ask, true);
-    if (function >= costs.profile->function_count)
-        return base_copy("there is no such function");
-    json_open(json, '{');
-    add_function(&costs, function);
-    json_number_at(json, "total", costs.profile->totals[costs.event]);
-    add_source(&costs, costs.profile->functions[function].file);
     json_close(json, '}');
     return NULL;
 }
