@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "cli/cost_words.h"
+#include "cli/stack_words.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
 #include "report/cost_tree.h"
@@ -13,6 +14,7 @@
 #include "report/folded.h"
 #include "report/heap_export.h"
 #include "report/massif_folded.h"
+#include "report/tree_out.h"
 #include "view/html.h"
 #include "view/page.h"
 
@@ -38,9 +40,9 @@ static int usage(FILE *out, int status) {
             "usage: quern export FILE --as %s\n"
             "                    [--by %s] [-o OUT] [options]\n\n"
             "FILE is a recording of --tool=heap, or, as collapsed by peak, a massif.out, or, as\n"
-            "collapsed, flamegraph or speedscope, a callgrind.out or cachegrind.out. What is "
-            "written goes to OUT, or to standard "
-            "output.\n\n  --as FORMAT:\n",
+            "collapsed, flamegraph, speedscope or pprof, a callgrind.out, a cachegrind.out, the\n"
+            "stacks of --tool=flame or anyone's collapsed stacks. What is written goes to OUT, or\n"
+            "to standard output.\n\n  --as FORMAT:\n",
             formats.bytes, weights.bytes);
     for (size_t i = 0; i < heap_format_count; i++)
         fprintf(out, "    %-14s %s\n", heap_formats[i].name, heap_formats[i].help);
@@ -174,12 +176,16 @@ static int export_massif(const struct request *request, int fd) {
 
 static void write_costs(FILE *out, const struct request *request,
                         const struct cost_profile *profile, unsigned event) {
+    if (strcmp(request->format->name, "pprof") == 0) {
+        cost_tree_pprof(out, profile, event);
+        return;
+    }
     struct calltree *tree = cost_tree(profile, event);
     const char *title = profile->command ? profile->command : request->path;
     if (strcmp(request->format->name, "collapsed") == 0)
         folded_write(out, tree);
     else if (strcmp(request->format->name, "speedscope") == 0)
-        cost_tree_speedscope(out, tree, title);
+        tree_speedscope(out, tree, title);
     else
         flamegraph_write(out, tree,
                          &(struct flamegraph_options){.title = title,
@@ -189,14 +195,14 @@ static void write_costs(FILE *out, const struct request *request,
 }
 
 static int export_costs(const struct request *request) {
-    static const char *const formats[] = {"collapsed", "speedscope", "flamegraph"};
+    static const char *const formats[] = {"collapsed", "speedscope", "flamegraph", "pprof"};
     struct annotate_options options = {0};
     bool served = false;
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         served |= strcmp(request->format->name, formats[i]) == 0;
     if (!served)
-        return words_fail("'%s' holds costs, which can be exported as collapsed, flamegraph or "
-                          "speedscope",
+        return words_fail("'%s' holds costs, which can be exported as collapsed, flamegraph, "
+                          "speedscope or pprof",
                           request->path);
     struct cost_profile *profile = costs_new();
     int status = cost_words_read(profile, request->path);
@@ -249,6 +255,16 @@ static int export_file(const struct request *request) {
     return status;
 }
 
+// A massif.out may begin as stacks do.
+static bool is_stacks(const char *path) {
+    char start[8];
+    size_t size = sizeof start;
+    int fd = words_open(path, start, &size);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0 && !massif_file_is_one(start, size) && stack_words_is_one(path);
+}
+
 int verb_export(char **words) {
     struct request request = {.filter = HEAP_FILTER_ALL};
     for (char **word = words; *word; word++)
@@ -267,6 +283,8 @@ int verb_export(char **words) {
         return export_page(&request);
     if (cost_words_is_one(request.path))
         return export_costs(&request);
+    if (is_stacks(request.path))
+        return stack_words_export(request.path, request.format->name, request.out);
     request.weight = &heap_weights[0];
     if (request.by && words_weight(request.by, &request.weight))
         return WORDS_FAILED;

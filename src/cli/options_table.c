@@ -417,6 +417,8 @@ const struct option option_table[] = {
      .help = "bytes of the stack that are copied with each sample"},
     {IN, BOOL("flame-inverted", "no"), .help = "draw the graph from the top down"},
     {IN, NAMED("flame-out-file", "flame.%p.svg"), .help = "the flame graph"},
+    {IN, NAMED("flame-stacks-file", "flame.%p.stacks"),
+     .help = "the profile, for quern print, export and view"},
     {IN, NAMED("flame-collapsed-file", NULL),
      .help = "write folded stacks too, as flamegraph.pl reads them"},
 #undef IN

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "cli/print_json.h"
+#include "cli/stack_words.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
 #include "report/dhat_print.h"
@@ -95,8 +96,8 @@ static int take_view(struct request *request, const char *value) {
 
 static int usage(FILE *out, int status) {
     fputs("usage: quern print [options] FILE\n\n"
-          "FILE is a massif.out or a dhat.out, of Quern or of Valgrind, or a recording of\n"
-          "--tool=heap.\n\n"
+          "FILE is a massif.out or a dhat.out, of Quern or of Valgrind, a recording of\n"
+          "--tool=heap, or stacks of --tool=flame.\n\n"
           "  --threshold=PERCENT  leave out what holds less in a massif.out or a tree [1.0]\n"
           "  --x=COLUMNS          width of the graph, 4 to 1000 [72]\n"
           "  --y=ROWS             height of the graph, 4 to 1000 [20]\n"
@@ -111,6 +112,7 @@ static int usage(FILE *out, int status) {
     fputs("\n  --by=WEIGHT, for trees and sums [peak]:\n", out);
     for (size_t i = 0; i < heap_weight_count; i++)
         fprintf(out, "    %-11s %s\n", heap_weights[i].name, heap_weights[i].help);
+    fputs("\n  Of stacks, --view=summary, top-down or bottom-up [summary].\n", out);
     fputs("\n  Of a dhat.out, --view=points or tree [points], and --by=METRIC [bytes]:\n", out);
     for (size_t i = 0; i < dhat_metric_count; i++)
         fprintf(out, "    %-11s %s\n", dhat_metrics[i].name, dhat_metrics[i].help);
@@ -328,19 +330,28 @@ int verb_print(char **words) {
     char start[8] = {0};
     ssize_t size = fd < 0 ? -1 : pread(fd, start, sizeof start, 0);
     bool is_dhat = size > 0 && dhat_file_is_one(start, (size_t)size);
-    if (!is_dhat && ((request.view_name && take_view(&request, request.view_name)) ||
-                     (request.by && words_weight(request.by, &request.views.weight))))
+    bool is_stacks = size > 0 && !is_dhat && !massif_file_is_one(start, (size_t)size) &&
+                     !heap_file_is_one(start, (size_t)size) && stack_words_is_one(request.path);
+    if (!is_dhat && !is_stacks &&
+        ((request.view_name && take_view(&request, request.view_name)) ||
+         (request.by && words_weight(request.by, &request.views.weight))))
         status = WORDS_FAILED;
     else if (size < 0)
         status = fail(request.path, strerror(errno));
     else if (is_dhat)
         status = print_dhat(&request, fd);
+    else if (is_stacks)
+        status = stack_words_print(
+            request.path, &(struct stack_words_view){.name = request.view_name,
+                                                     .top = request.views.top,
+                                                     .threshold = request.views.threshold});
     else if (massif_file_is_one(start, (size_t)size))
         status = print_massif(&request, fd);
     else if (heap_file_is_one(start, (size_t)size))
         status = print_recording(&request, fd);
     else
-        status = fail(request.path, "it is neither a massif.out nor a dhat.out nor a recording");
+        status = fail(request.path,
+                      "it is neither a massif.out nor a dhat.out nor a recording nor stacks");
     text_free(&arguments);
     return status;
 }

@@ -247,6 +247,7 @@ static void choose_flame(const struct option_values *values, struct flame_settin
         .children = option_yes(values, "trace-children"),
         .inverted = option_yes(values, "flame-inverted"),
         .out_file = option_text(values, "flame-out-file"),
+        .stacks_file = option_text(values, "flame-stacks-file"),
         .folded_file = option_text(values, "flame-collapsed-file"),
     };
 }

@@ -1,7 +1,12 @@
 // A call graph with exact costs, unfolded into a tree of calls for flame graphs.
 //
 // A call graph does not say along which path a function's callees were called: what a function
-// spends is shared out among its callers in proportion. Totals of functions and of calls are exact.
+// spends is shared out among its callers in proportion to what their calls cost. So the own costs of
+// a function, summed up over the tree, are those of the profile, but for rounding and for what is too
+// small to be followed: that stands as "[smaller calls]" on the function that calls.
+//
+// Functions that call each other in a circle are taken as one: what comes in through any of them is
+// shared out among all, and each stands at the end of the shortest chain of calls to it.
 #ifndef QUERN_REPORT_COST_TREE_H
 #define QUERN_REPORT_COST_TREE_H
 
@@ -10,9 +15,10 @@
 #include "profile/calltree.h"
 #include "profile/costs.h"
 
-// By one event. Finished.
+// By one event. Finished. Functions of one object and name in several files are told apart by the
+// file's name in parentheses.
 struct calltree *cost_tree(const struct cost_profile *, unsigned event);
-// For speedscope.app.
-void cost_tree_speedscope(FILE *out, const struct calltree *, const char *name);
+// For pprof: all events, the given one in front.
+void cost_tree_pprof(FILE *out, const struct cost_profile *, unsigned event);
 
 #endif

@@ -7,81 +7,18 @@
 #include "profile/calltree.h"
 #include "report/heap_rows.h"
 #include "report/heap_text.h"
+#include "report/tree_text.h"
 
 #define NODES_MAX ((size_t)1 << 22)
-// Deeper than this a tree is not indented any more.
-#define INDENT_MAX 60
-
-static double percent(uint64_t part, uint64_t whole) {
-    return whole ? 100.0 * (double)part / (double)whole : 0;
-}
 
 // ---- trees ----
-
-static int by_total(const void *left, const void *right) {
-    const struct calltree_node *a = *(struct calltree_node *const *)left;
-    const struct calltree_node *b = *(struct calltree_node *const *)right;
-    return a->total < b->total ? 1 : a->total > b->total ? -1 : 0;
-}
-
-struct tree_writer {
-    FILE *out;
-    const struct calltree *tree;
-    uint64_t least;
-};
-
-static void write_node(const struct tree_writer *writer, const struct calltree_node *node,
-                       unsigned depth) {
-    const struct calltree_function *function = &writer->tree->functions[node->function];
-    char digits[32];
-    fprintf(writer->out, "%6.2f %% %16s  %*s", percent(node->total, writer->tree->root.total),
-            heap_text_number(digits, node->total),
-            (int)(depth < INDENT_MAX ? 2 * depth : 2 * INDENT_MAX), "");
-    stack_text_escaped(writer->out, function->name);
-    if (function->group[0] && function->name[0] != '[') {
-        fputs(" (", writer->out);
-        stack_text_escaped(writer->out, function->group);
-        fputc(')', writer->out);
-    }
-    fputc('\n', writer->out);
-}
-
-// The heaviest first; those of equal weight stay in the order of their names.
-static void write_children(const struct tree_writer *writer, const struct calltree_node *node,
-                           unsigned depth) {
-    struct calltree_node **order = base_allocate((node->count + 1) * sizeof *order);
-    uint64_t rest = 0;
-    if (node->count)
-        memcpy(order, node->children, node->count * sizeof *order);
-    qsort(order, node->count, sizeof *order, by_total);
-    for (uint32_t i = 0; i < node->count; i++) {
-        if (order[i]->total < writer->least) {
-            rest += order[i]->total;
-            continue;
-        }
-        write_node(writer, order[i], depth);
-        write_children(writer, order[i], depth + 1);
-    }
-    char digits[32];
-    if (rest >= writer->least)
-        fprintf(writer->out, "%6.2f %% %16s  %*s[below the threshold]\n",
-                percent(rest, writer->tree->root.total), heap_text_number(digits, rest),
-                (int)(depth < INDENT_MAX ? 2 * depth : 2 * INDENT_MAX), "");
-    free(order);
-}
 
 static void write_tree(FILE *out, const struct heap_file *file,
                        const struct heap_view_options *options, bool bottom_up) {
     struct calltree *tree = rows_tree(file, options->weight, bottom_up, NODES_MAX);
     char digits[32];
     fprintf(out, "%s: %s\n", options->weight->help, heap_text_number(digits, tree->root.total));
-    struct tree_writer writer = {
-        .out = out,
-        .tree = tree,
-        .least = (uint64_t)((double)tree->root.total * options->threshold / 100),
-    };
-    writer.least += !writer.least;
-    write_children(&writer, &tree->root, 0);
+    tree_text(out, tree, options->threshold);
     calltree_free(tree);
 }
 

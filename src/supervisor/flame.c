@@ -13,6 +13,8 @@
 #include "report/flame_names.h"
 #include "report/flamegraph.h"
 #include "report/folded.h"
+#include "report/stack_file.h"
+#include "report/tree_text.h"
 #include "supervisor/flame_space.h"
 #include "supervisor/log.h"
 #include "supervisor/present.h"
@@ -215,40 +217,16 @@ static uint64_t broken_count(void) {
     return broken;
 }
 
-static int by_self(const void *a, const void *b) {
-    const struct calltree_function *first = *(struct calltree_function *const *)a;
-    const struct calltree_function *second = *(struct calltree_function *const *)b;
-    if (first->self != second->self)
-        return first->self < second->self ? 1 : -1;
-    if (first->total != second->total)
-        return first->total < second->total ? 1 : -1;
-    return strcmp(first->name, second->name);
-}
-
 static void show_top(void) {
-    struct calltree_function **top = base_allocate((tree->function_count + 1) * sizeof *top);
-    for (size_t i = 0; i < tree->function_count; i++)
-        top[i] = &tree->functions[i];
-    qsort(top, tree->function_count, sizeof *top, by_self);
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    if (out) {
-        fprintf(out, "   self    total  function");
-        for (size_t i = 0; i < tree->function_count && i < TOP_MAX && top[i]->self; i++) {
-            fprintf(out, "\n%5.1f %%  %5.1f %%  ", percent(top[i]->self), percent(top[i]->total));
-            stack_text_escaped(out, top[i]->name);
-            if (*top[i]->group) {
-                fputs(" (", out);
-                stack_text_escaped(out, top[i]->group);
-                fputc(')', out);
-            }
-        }
-        fclose(out);
-        log_print(main_pid, LOG_USER, text);
-        free(text);
-    }
-    free(top);
+    if (!out)
+        return;
+    tree_text_functions(out, tree, TOP_MAX);
+    fclose(out);
+    log_print(main_pid, LOG_USER, text);
+    free(text);
 }
 
 static void show_counts(void) {
@@ -298,20 +276,34 @@ static char *write_file(const char *pattern, void (*write)(FILE *out)) {
     return NULL;
 }
 
-static void write_graph(FILE *out) {
+// What the files say of the run; to be freed.
+static struct stack_info describe_run(void) {
     struct text command = {0};
     struct text details = {0};
     present_command(&command, (const char *const *)request->argv);
     text_format(&details, "%llu samples at %u Hz, %.1f %% of the stacks complete",
                 (unsigned long long)sample_count, request->flame.frequency,
                 100 - percent(broken_count()));
+    return (struct stack_info){.command = text_take(&command),
+                               .unit = base_copy("samples"),
+                               .details = text_take(&details),
+                               .frequency = request->flame.frequency};
+}
+
+static void write_graph(FILE *out) {
+    struct stack_info info = describe_run();
     flamegraph_write(out, tree,
-                     &(struct flamegraph_options){.title = command.bytes,
-                                                  .details = details.bytes,
-                                                  .unit = "samples",
+                     &(struct flamegraph_options){.title = info.command,
+                                                  .details = info.details,
+                                                  .unit = info.unit,
                                                   .inverted = request->flame.inverted});
-    text_free(&command);
-    text_free(&details);
+    stack_file_free(&info);
+}
+
+static void write_stacks(FILE *out) {
+    struct stack_info info = describe_run();
+    stack_file_write(out, tree, &info);
+    stack_file_free(&info);
 }
 
 static void write_folded(FILE *out) {
@@ -354,6 +346,7 @@ void flame_finish(void) {
         }
     }
     say_where("Flame graph", write_file(request->flame.out_file, write_graph));
+    say_where("Stacks", write_file(request->flame.stacks_file, write_stacks));
     if (request->flame.folded_file)
         say_where("Folded stacks", write_file(request->flame.folded_file, write_folded));
     free(images);

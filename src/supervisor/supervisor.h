@@ -76,6 +76,7 @@ struct flame_settings {
     bool children;      // programs that the target executes are sampled too
     bool inverted;
     const char *out_file;    // template
+    const char *stacks_file; // template
     const char *folded_file; // template, NULL: not wanted
 };
 
@@ -136,8 +137,8 @@ struct output_settings {
     struct baseline *baseline; // what is known already; NULL: nothing
 };
 
-// An option that the target wants to be changed while it runs, for this process and all others: what
-// there is to say about it, to be freed.
+// An option that the target wants to be changed while it runs, for this process and all others:
+// what there is to say about it, to be freed.
 struct option_changer {
     char *(*change)(void *context, const char *word);
     void *context;
@@ -164,9 +165,9 @@ struct supervisor_request {
     struct scenario_settings scenario;
     struct option_changer changer;
     const char *const *own_words; // the command line before the program; NULL at the end
-    long duration;              // seconds after which the target is stopped; 0: never
-    bool silent_after_fork;     // mute a forked child until it execs
-    const char *const *remarks; // lines for -v: where options came from, what has no effect
+    long duration;                // seconds after which the target is stopped; 0: never
+    bool silent_after_fork;       // mute a forked child until it execs
+    const char *const *remarks;   // lines for -v: where options came from, what has no effect
     size_t remark_count;
 };
 

@@ -20,6 +20,7 @@
 #include "report/heap_file.h"
 #include "report/json.h"
 #include "report/massif_file.h"
+#include "report/stack_file.h"
 
 #define DOCUMENT_METRICS    COST_EVENTS
 #define DOCUMENT_TREES      6
@@ -76,6 +77,7 @@ struct document {
     struct cost_profile *costs;
     uint64_t *inclusive; // of costs, by function and event
     struct calltree *folded;
+    struct stack_info stacks; // of folded
     struct findings_file *findings;
     struct dhat_file *dhat;
 };

@@ -1,0 +1,149 @@
+#include "cli/stack_words.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cli/words.h"
+#include "profile/calltree_shapes.h"
+#include "report/flamegraph.h"
+#include "report/folded.h"
+#include "report/heap_text.h"
+#include "report/stack_file.h"
+#include "report/stack_text.h"
+#include "report/tree_out.h"
+#include "report/tree_text.h"
+
+#define START     4096
+#define NODES_MAX ((size_t)1 << 22)
+
+bool stack_words_is_one(const char *path) {
+    char start[START];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd >= 0 ? read(fd, start, sizeof start) : -1;
+    if (fd >= 0)
+        close(fd);
+    return size > 0 && stack_file_is_one(start, (size_t)size);
+}
+
+// The finished tree; NULL after a message.
+static struct calltree *read_tree(const char *path, struct stack_info *info) {
+    FILE *in = fopen(path, "re");
+    *info = (struct stack_info){0};
+    if (!in) {
+        words_fail("cannot read '%s': %s", path, strerror(errno));
+        return NULL;
+    }
+    struct calltree *tree = calltree_new(NODES_MAX);
+    char *problem = stack_file_read(in, tree, info);
+    fclose(in);
+    if (!problem) {
+        calltree_finish(tree);
+        return tree;
+    }
+    words_fail("cannot read '%s': %s", path, problem);
+    free(problem);
+    stack_file_free(info);
+    calltree_free(tree);
+    return NULL;
+}
+
+// ---- export ----
+
+static void write_pprof(FILE *out, const struct calltree *tree, const struct stack_info *info) {
+    const char *unit = info->unit ? info->unit : "samples";
+    struct pprof *pprof = pprof_new();
+    pprof_type(pprof, unit, "count", true);
+    if (info->frequency)
+        pprof_period(pprof, "cpu", "nanoseconds", 1000000000 / info->frequency);
+    tree_pprof_samples(pprof, tree, NULL, 0, 1);
+    pprof_write(pprof, out);
+}
+
+static void write_flamegraph(FILE *out, const struct calltree *tree, const struct stack_info *info,
+                             const char *path) {
+    flamegraph_write(
+        out, tree,
+        &(struct flamegraph_options){.title = info->command ? info->command : path,
+                                     .details = info->details ? info->details : "folded stacks",
+                                     .unit = info->unit ? info->unit : "samples"});
+}
+
+int stack_words_export(const char *path, const char *format, const char *to) {
+    static const char *const formats[] = {"collapsed", "speedscope", "pprof", "flamegraph"};
+    size_t i = 0;
+    while (i < 4 && strcmp(formats[i], format) != 0)
+        i++;
+    if (i == 4)
+        return words_fail("'%s' holds stacks, which can be exported as collapsed, flamegraph, "
+                          "speedscope or pprof",
+                          path);
+    struct stack_info info;
+    struct calltree *tree = read_tree(path, &info);
+    if (!tree)
+        return WORDS_FAILED;
+    FILE *out = words_output(to, path);
+    if (out && i == 0)
+        folded_write(out, tree);
+    else if (out && i == 1)
+        tree_speedscope(out, tree, info.command ? info.command : path);
+    else if (out && i == 2)
+        write_pprof(out, tree, &info);
+    else if (out)
+        write_flamegraph(out, tree, &info, path);
+    int status = out && words_close(out, to) ? WORDS_DONE : WORDS_FAILED;
+    stack_file_free(&info);
+    calltree_free(tree);
+    return status;
+}
+
+// ---- print ----
+
+static void list_views(struct text *text) {
+    text_string(text, "summary|top-down|bottom-up");
+}
+
+static void print_head(const struct calltree *tree, const struct stack_info *info) {
+    char digits[32];
+    if (info->command) {
+        printf("command:  ");
+        stack_text_escaped(stdout, info->command);
+        putchar('\n');
+    }
+    if (info->details) {
+        printf("profile:  ");
+        stack_text_escaped(stdout, info->details);
+        putchar('\n');
+    }
+    printf("total:    %s ", heap_text_number(digits, tree->root.total));
+    stack_text_escaped(stdout, info->unit ? info->unit : "in all stacks");
+    puts("\n");
+}
+
+int stack_words_print(const char *path, const struct stack_words_view *view) {
+    bool top_down = view->name && strcmp(view->name, "top-down") == 0;
+    bool bottom_up = view->name && strcmp(view->name, "bottom-up") == 0;
+    if (view->name && !top_down && !bottom_up && strcmp(view->name, "summary") != 0)
+        return words_refuse("view", view->name, list_views);
+    struct stack_info info;
+    struct calltree *tree = read_tree(path, &info);
+    if (!tree)
+        return WORDS_FAILED;
+    print_head(tree, &info);
+    if (top_down) {
+        tree_text(stdout, tree, view->threshold);
+    } else if (bottom_up) {
+        struct calltree *turned = calltree_shaped(tree, CALLTREE_INVERTED, NODES_MAX);
+        tree_text(stdout, turned, view->threshold);
+        calltree_free(turned);
+    } else {
+        tree_text_functions(stdout, tree, view->top);
+        putchar('\n');
+    }
+    stack_file_free(&info);
+    calltree_free(tree);
+    return words_close(stdout, NULL) ? WORDS_DONE : WORDS_FAILED;
+}
