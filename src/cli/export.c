@@ -255,16 +255,6 @@ static int export_file(const struct request *request) {
     return status;
 }
 
-// A massif.out may begin as stacks do.
-static bool is_stacks(const char *path) {
-    char start[8];
-    size_t size = sizeof start;
-    int fd = words_open(path, start, &size);
-    if (fd >= 0)
-        close(fd);
-    return fd >= 0 && !massif_file_is_one(start, size) && stack_words_is_one(path);
-}
-
 int verb_export(char **words) {
     struct request request = {.filter = HEAP_FILTER_ALL};
     for (char **word = words; *word; word++)
@@ -283,7 +273,7 @@ int verb_export(char **words) {
         return export_page(&request);
     if (cost_words_is_one(request.path))
         return export_costs(&request);
-    if (is_stacks(request.path))
+    if (stack_words_is_one(request.path))
         return stack_words_export(request.path, request.format->name, request.out);
     request.weight = &heap_weights[0];
     if (request.by && words_weight(request.by, &request.weight))

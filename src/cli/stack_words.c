@@ -12,6 +12,7 @@
 #include "report/flamegraph.h"
 #include "report/folded.h"
 #include "report/heap_text.h"
+#include "report/massif_file.h"
 #include "report/stack_file.h"
 #include "report/stack_text.h"
 #include "report/tree_out.h"
@@ -26,7 +27,9 @@ bool stack_words_is_one(const char *path) {
     ssize_t size = fd >= 0 ? read(fd, start, sizeof start) : -1;
     if (fd >= 0)
         close(fd);
-    return size > 0 && stack_file_is_one(start, (size_t)size);
+    // A massif.out may begin as stacks do.
+    return size > 0 && !massif_file_is_one(start, (size_t)size) &&
+           stack_file_is_one(start, (size_t)size);
 }
 
 // The finished tree; NULL after a message.
