@@ -370,7 +370,7 @@ const struct option option_table[] = {
     {IN, BOOL("collect-atstart", "yes"), .help = "collect from the start"},
     {IN, STRING("toggle-collect", "FUNCTION", NULL), ALL_MANY,
      .help = "collect inside this function"},
-    {IN, NOT_YET, BOOL("collect-jumps", "no"), .fine = "no", .help = "collect jumps"},
+    {IN, BOOL("collect-jumps", "no"), .help = "count jumps within functions"},
     {IN, NOT_YET, BOOL("collect-bus", "no"), .fine = "no", .help = "collect locked instructions"},
     {IN, NOT_YET, CHOICE("collect-systime", "no|yes|msec|usec|nsec", "no"), .fine = "no",
      .help = "collect time in system calls"},

@@ -12,6 +12,7 @@
 #ifndef QUERN_REPORT_CALL_GRAPH_H
 #define QUERN_REPORT_CALL_GRAPH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,11 +43,19 @@ struct graph_call {
     size_t values;
 };
 
+// Within a function.
+struct graph_jump {
+    struct graph_place at, to; // of `to`, the function does not matter
+    bool conditional;
+    uint64_t taken, met; // met: if conditional
+};
+
 struct call_graph {
     struct graph_function *functions;
     struct graph_cost *costs;
     struct graph_call *calls;
-    size_t function_count, cost_count, call_count;
+    struct graph_jump *jumps;
+    size_t function_count, cost_count, call_count, jump_count;
     uint64_t *values;
     size_t value_count;
     unsigned event_count;

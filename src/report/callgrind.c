@@ -53,6 +53,14 @@ static int compare_calls(const void *a, const void *b) {
     return order ? order : compare_numbers(x->callee, y->callee);
 }
 
+static int compare_jumps(const void *a, const void *b) {
+    const struct graph_jump *x = a, *y = b;
+    int order = compare_places(&x->at, &y->at);
+    if (!order)
+        order = compare_places(&x->to, &y->to);
+    return order ? order : compare_numbers(x->conditional, y->conditional);
+}
+
 static void coarsen(struct graph_place *place, const struct callgrind_options *options) {
     if (!options->instructions)
         place->address = 0;
@@ -63,6 +71,30 @@ static void coarsen(struct graph_place *place, const struct callgrind_options *o
 static void add_values(struct call_graph *graph, size_t to, size_t from) {
     for (unsigned i = 0; i < graph->event_count; i++)
         graph->values[to + i] += graph->values[from + i];
+}
+
+// Those that were never taken are left out, and those to places of which nothing is known.
+static void merge_jumps(struct call_graph *graph, const struct callgrind_options *options) {
+    size_t kept = 0, count = 0;
+    for (size_t i = 0; i < graph->jump_count; i++) {
+        coarsen(&graph->jumps[i].at, options);
+        coarsen(&graph->jumps[i].to, options);
+    }
+    if (graph->jump_count)
+        qsort(graph->jumps, graph->jump_count, sizeof *graph->jumps, compare_jumps);
+    for (size_t i = 0; i < graph->jump_count; i++) {
+        struct graph_jump *last = kept ? &graph->jumps[kept - 1] : NULL;
+        if (last && compare_jumps(last, &graph->jumps[i]) == 0) {
+            last->taken += graph->jumps[i].taken;
+            last->met += graph->jumps[i].met;
+        } else {
+            graph->jumps[kept++] = graph->jumps[i];
+        }
+    }
+    for (size_t i = 0; i < kept; i++)
+        if (graph->jumps[i].taken && (options->instructions || graph->jumps[i].to.line))
+            graph->jumps[count++] = graph->jumps[i];
+    graph->jump_count = count;
 }
 
 // Sorts and adds up what is at the same place.
@@ -94,6 +126,7 @@ static void merge(struct call_graph *graph, const struct callgrind_options *opti
         }
     }
     graph->call_count = kept;
+    merge_jumps(graph, options);
 }
 
 // ---- names and positions -----------------------------------------------------------------------
@@ -193,6 +226,21 @@ static void write_call(struct writer *writer, const struct graph_call *call) {
     write_line(writer, &call->at, call->values);
 }
 
+static void write_jump(struct writer *writer, const struct graph_jump *jump) {
+    if (strcmp(jump->to.file, writer->file) != 0)
+        write_name(writer, "jfi=", NAMES_FILE, jump->to.file);
+    if (jump->conditional)
+        text_format(writer->out, "jcnd=%" PRIu64 "/%" PRIu64 " ", jump->taken, jump->met);
+    else
+        text_format(writer->out, "jump=%" PRIu64 " ", jump->taken);
+    write_position(writer, jump->to.address, jump->to.line);
+    writer->out->bytes[writer->out->size - 1] = '\n';
+    write_position(writer, jump->at.address, jump->at.line);
+    writer->out->bytes[writer->out->size - 1] = '\n';
+    writer->address = jump->at.address;
+    writer->line = jump->at.line;
+}
+
 static void begin_function(struct writer *writer, const struct graph_function *function) {
     text_char(writer->out, '\n');
     if (!writer->object || strcmp(writer->object, function->object) != 0)
@@ -203,25 +251,35 @@ static void begin_function(struct writer *writer, const struct graph_function *f
     writer->file = function->file;
 }
 
-// Costs and calls are both sorted by function and place: one walk over both.
+// NULL: there is none.
+static const struct graph_place *first_of(const struct graph_place *a,
+                                          const struct graph_place *b) {
+    return !a || (b && compare_places(a, b) > 0) ? b : a;
+}
+
+// Costs, calls and jumps are all sorted by function and place: one walk over them.
 static void write_body(struct writer *writer) {
     const struct call_graph *graph = writer->graph;
     uint32_t current = UINT32_MAX;
-    size_t cost = 0, call = 0;
-    while (cost < graph->cost_count || call < graph->call_count) {
-        bool is_cost = call == graph->call_count ||
-                       (cost < graph->cost_count &&
-                        compare_places(&graph->costs[cost].at, &graph->calls[call].at) <= 0);
-        const struct graph_place *at = is_cost ? &graph->costs[cost].at : &graph->calls[call].at;
+    size_t cost = 0, call = 0, jump = 0;
+    for (;;) {
+        const struct graph_place *costs = cost < graph->cost_count ? &graph->costs[cost].at : NULL;
+        const struct graph_place *calls = call < graph->call_count ? &graph->calls[call].at : NULL;
+        const struct graph_place *jumps = jump < graph->jump_count ? &graph->jumps[jump].at : NULL;
+        const struct graph_place *at = first_of(first_of(costs, calls), jumps);
+        if (!at)
+            return;
         const struct graph_function *function = &graph->functions[at->function];
         if (at->function != current)
             begin_function(writer, function);
         current = at->function;
         enter_file(writer, at->file, function->file);
-        if (is_cost)
+        if (at == costs)
             write_line(writer, at, graph->costs[cost++].values);
-        else
+        else if (at == calls)
             write_call(writer, &graph->calls[call++]);
+        else
+            write_jump(writer, &graph->jumps[jump++]);
     }
 }
 

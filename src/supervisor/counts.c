@@ -172,6 +172,7 @@ void counts_zero(const struct supervisor_request *request, struct symbols *symbo
         process->base = counts_base_new();
     struct counts_source source = source_of(request, symbols, process);
     struct counts_result result;
+    source.forget = true;
     counts_graph_read(&source, &result);
     counts_graph_free(&result);
 }

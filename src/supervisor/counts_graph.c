@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,229 +12,35 @@
 
 #include "base/text.h"
 #include "supervisor/counts_base.h"
+#include "supervisor/counts_build.h"
 #include "symbols/guard.h"
 #include "wire/call_counts.h"
 
-#define UNKNOWN "???"
-
 enum { OWN_AREA = 4 };
-
-// What the supervisor knows of an address; looked up once.
-struct place {
-    uint64_t pc, address;
-    const char *object, *file, *name;
-    uint32_t line;
-};
-
-struct report {
-    const struct counts_source *source;
-    struct symbols *symbols;
-    int pid;
-    bool sound;
-    // The file, as far as it is the same for all threads. Numbers are within bounds.
-    const struct counts_header *header;
-    const struct counts_id *ids;
-    const uint8_t *lengths;
-    const uint64_t *function_pcs;
-    uint32_t id_count, length_count, function_count, thread_count;
-    uint32_t thread; // being read
-
-    struct counts_result *result;
-    struct call_graph *graph;
-    unsigned columns[COUNTS_EVENTS]; // of the graph, by event; COUNTS_EVENTS: not counted
-    size_t cost_room, call_room, value_room;
-    uint32_t *functions;  // number in the graph + 1, by function and level
-    struct place *places; // hash table by pc
-    size_t place_count, place_room;
-};
-
-// ---- names -------------------------------------------------------------------------------------
-
-static void resolve(struct report *report, struct place *place) {
-    struct symbol_frame frame;
-    *place = (struct place){.pc = place->pc, .object = UNKNOWN, .file = UNKNOWN};
-    if (!symbols_resolve(report->symbols, report->pid, place->pc, false, &frame, 1))
-        return;
-    place->address = frame.address;
-    place->line = frame.line;
-    place->name = frame.name;
-    if (frame.object)
-        place->object = frame.object;
-    if (frame.file && frame.directory) {
-        struct text path = {0};
-        text_format(&path, "%s/%s", frame.directory, frame.file);
-        place->file = symbols_keep(report->symbols, path.bytes);
-        text_free(&path);
-    } else if (frame.file) {
-        place->file = frame.file;
-    }
-}
-
-static struct place *slot_of(struct place *places, size_t room, uint64_t pc) {
-    size_t at = pc * 0x9e3779b97f4a7c15ull >> 20 & (room - 1);
-    while (places[at].pc && places[at].pc != pc)
-        at = (at + 1) & (room - 1);
-    return &places[at];
-}
-
-static void grow_places(struct report *report) {
-    size_t room = report->place_room ? 2 * report->place_room : 1 << 14;
-    struct place *places = base_allocate(room * sizeof *places);
-    memset(places, 0, room * sizeof *places);
-    for (size_t i = 0; i < report->place_room; i++)
-        if (report->places[i].pc)
-            *slot_of(places, room, report->places[i].pc) = report->places[i];
-    free(report->places);
-    report->places = places;
-    report->place_room = room;
-}
-
-// By value: the table may move.
-static struct place place_of(struct report *report, uint64_t pc) {
-    static const struct place nowhere = {.object = UNKNOWN, .file = UNKNOWN};
-    if (!pc)
-        return nowhere;
-    if (2 * report->place_count >= report->place_room)
-        grow_places(report);
-    struct place *place = slot_of(report->places, report->place_room, pc);
-    if (!place->pc) {
-        place->pc = pc;
-        resolve(report, place);
-        report->place_count++;
-    }
-    return *place;
-}
-
-// The functions through which the C library calls main go by one name, as in stacks.
-static bool is_below_main(const char *name) {
-    static const char *const names[] = {"_start", "__libc_start_main", "__libc_start_main_impl",
-                                        "__libc_start_call_main", "generic_start_main"};
-    size_t size = strcspn(name, "@");
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strlen(names[i]) == size && memcmp(name, names[i], size) == 0)
-            return true;
-    return false;
-}
-
-// ---- the graph ---------------------------------------------------------------------------------
-
-// The function's number in the graph. Without a symbol it is named by its address.
-static uint32_t function_of(struct report *report, uint32_t function, uint32_t level) {
-    if (function >= report->function_count)
-        function = 0;
-    if (level < 1 || level > COUNTS_LEVELS)
-        level = 1;
-    uint32_t *known = &report->functions[function * COUNTS_LEVELS + level - 1];
-    if (*known)
-        return *known - 1;
-    struct place place = place_of(report, function ? report->function_pcs[function] : 0);
-    struct text name = {0};
-    if (place.name && !report->source->show_below_main && is_below_main(place.name))
-        text_string(&name, "(below main)");
-    else if (place.name)
-        text_string(&name, place.name);
-    else if (place.address || place.pc)
-        text_format(&name, "0x%016" PRIx64, place.address ? place.address : place.pc);
-    else
-        text_string(&name, UNKNOWN);
-    if (level > 1)
-        text_format(&name, "'%u", level);
-    struct call_graph *graph = report->graph;
-    graph->functions =
-        base_reallocate(graph->functions, (graph->function_count + 1) * sizeof *graph->functions);
-    graph->functions[graph->function_count] =
-        (struct graph_function){.object = place.object,
-                                .file = place.file,
-                                .name = symbols_keep(report->symbols, name.bytes),
-                                .address = place.address,
-                                .line = place.line};
-    text_free(&name);
-    *known = ++graph->function_count;
-    return *known - 1;
-}
-
-static struct graph_place graph_place(struct report *report, uint32_t function, uint64_t pc) {
-    struct place place = place_of(report, pc);
-    return (struct graph_place){
-        .function = function, .line = place.line, .file = place.file, .address = place.address};
-}
-
-// Room for the numbers of one cost or call, all 0.
-static size_t add_values(struct report *report) {
-    struct call_graph *graph = report->graph;
-    size_t at = graph->value_count;
-    if (at + graph->event_count > report->value_room) {
-        report->value_room = report->value_room ? 2 * report->value_room : 1 << 15;
-        graph->values = base_reallocate(graph->values, report->value_room * sizeof *graph->values);
-    }
-    memset(graph->values + at, 0, graph->event_count * sizeof *graph->values);
-    graph->value_count += graph->event_count;
-    return at;
-}
-
-static void add_value(struct report *report, size_t values, enum counts_event event,
-                      uint64_t amount) {
-    if (report->columns[event] < COUNTS_EVENTS)
-        report->graph->values[values + report->columns[event]] += amount;
-}
-
-// The numbers of a new cost.
-static size_t add_cost(struct report *report, uint32_t function, uint64_t pc) {
-    struct call_graph *graph = report->graph;
-    if (graph->cost_count == report->cost_room) {
-        report->cost_room = report->cost_room ? 2 * report->cost_room : 4096;
-        graph->costs = base_reallocate(graph->costs, report->cost_room * sizeof *graph->costs);
-    }
-    size_t values = add_values(report);
-    graph->costs[graph->cost_count++] =
-        (struct graph_cost){.at = graph_place(report, function, pc), .values = values};
-    return values;
-}
-
-static void add_event(struct report *report, uint32_t function, uint64_t pc,
-                      enum counts_event event, uint64_t amount) {
-    add_value(report, add_cost(report, function, pc), event, amount);
-}
-
-// The numbers of a new call.
-static size_t add_call(struct report *report, uint32_t function, uint64_t pc,
-                       const struct counts_edge *edge) {
-    struct call_graph *graph = report->graph;
-    if (graph->call_count == report->call_room) {
-        report->call_room = report->call_room ? 2 * report->call_room : 1024;
-        graph->calls = base_reallocate(graph->calls, report->call_room * sizeof *graph->calls);
-    }
-    size_t values = add_values(report);
-    graph->calls[graph->call_count++] =
-        (struct graph_call){.at = graph_place(report, function, pc),
-                            .callee = function_of(report, edge->function, edge->level),
-                            .count = edge->calls,
-                            .values = values};
-    return values;
-}
 
 // ---- the file ----------------------------------------------------------------------------------
 
 // Whose costs the counters of an area are, for code that belongs to `own`.
-static uint32_t context_of(struct report *report, const struct counts_thread *thread, uint32_t area,
-                           uint32_t own) {
+static uint32_t context_of(struct counts_build *build, const struct counts_thread *thread,
+                           uint32_t area, uint32_t own) {
     if (area < OWN_AREA || area >= COUNTS_AREAS)
-        return function_of(report, own, area + 1);
-    return function_of(report, thread->area[area].function, thread->area[area].level);
+        return build_function(build, own, area + 1);
+    return build_function(build, thread->area[area].function, thread->area[area].level);
 }
 
-static void read_run(struct report *report, const struct counts_id *id, uint32_t function,
+static void read_run(struct counts_build *build, const struct counts_id *id, uint32_t function,
                      uint64_t times) {
     uint64_t pc = id->pc;
     uint32_t first = id->lengths;
-    if (first > report->length_count || id->count > report->length_count - first)
+    if (first > build->length_count || id->count > build->length_count - first)
         return;
     for (unsigned i = 0; i < id->count; i++) {
-        uint8_t byte = report->lengths[first + i];
-        size_t values = add_cost(report, function, pc);
-        add_value(report, values, COUNTS_IR, times);
-        add_value(report, values, COUNTS_DR, times * counts_reads(byte));
-        add_value(report, values, COUNTS_DW, times * counts_writes(byte));
+        uint8_t byte = build->lengths[first + i];
+        size_t values = build_cost(build, function, pc);
+        build_value(build, values, COUNTS_IR, times);
+        build_value(build, values, COUNTS_DR, times * counts_reads(byte));
+        build_value(build, values, COUNTS_DW, times * counts_writes(byte));
+        jumps_met(build, function, pc, times);
         pc += counts_length(byte);
     }
 }
@@ -258,24 +63,27 @@ static uint64_t counter_of(const struct counts_thread *thread, uint32_t area, ui
 }
 
 // All costs of one area.
-static void read_area(struct report *report, const struct counts_thread *thread, uint32_t area) {
-    struct counts_base *base = report->source->base;
-    for (uint32_t i = 1; i < report->id_count; i++) {
-        const struct counts_id *id = &report->ids[i];
+static void read_area(struct counts_build *build, const struct counts_thread *thread,
+                      uint32_t area) {
+    struct counts_base *base = build->source->base;
+    for (uint32_t i = 1; i < build->id_count; i++) {
+        const struct counts_id *id = &build->ids[i];
         uint32_t skipped = area + COUNTS_SKIPPED;
-        uint64_t here = counts_base_counter(base, report->thread, area, i,
+        uint64_t here = counts_base_counter(base, build->thread, area, i,
                                             counter_of(thread, area, i, id->function));
-        uint64_t beyond = counts_base_counter(base, report->thread, skipped, i,
+        uint64_t beyond = counts_base_counter(base, build->thread, skipped, i,
                                               counter_of(thread, skipped, i, id->function));
-        uint32_t function = here || beyond ? context_of(report, thread, area, id->function) : 0;
+        uint32_t function = here || beyond ? context_of(build, thread, area, id->function) : 0;
         if (here && id->kind == COUNTS_RUN)
-            read_run(report, id, function, here);
+            read_run(build, id, function, here);
         else if (here && id->kind == COUNTS_REPEAT)
-            add_event(report, function, id->pc, COUNTS_IR, here);
+            build_event(build, function, id->pc, COUNTS_IR, here);
         else if (here && id->kind == COUNTS_EVENT && id->count < COUNTS_EVENTS)
-            add_event(report, function, id->pc, id->count, here);
+            build_event(build, function, id->pc, id->count, here);
+        if (here && (id->kind == COUNTS_BRANCH || id->kind == COUNTS_REPEAT))
+            jumps_taken(build, function, id, here);
         if (beyond)
-            add_event(report, function, id->pc, COUNTS_IR, beyond);
+            build_event(build, function, id->pc, COUNTS_IR, beyond);
     }
 }
 
@@ -302,13 +110,13 @@ static void close_frames(const uint8_t *part, const uint64_t totals[COUNTS_EVENT
 }
 
 // What the costs of a thread, from a number on, add up to.
-static void sum_up(const struct report *report, size_t first, uint64_t totals[COUNTS_EVENTS]) {
-    const struct call_graph *graph = report->graph;
+static void sum_up(const struct counts_build *build, size_t first, uint64_t totals[COUNTS_EVENTS]) {
+    const struct call_graph *graph = build->graph;
     memset(totals, 0, COUNTS_EVENTS * sizeof *totals);
     for (size_t i = first; i < graph->cost_count; i++)
         for (unsigned e = 0; e < COUNTS_EVENTS; e++)
-            if (report->columns[e] < COUNTS_EVENTS)
-                totals[e] += graph->values[graph->costs[i].values + report->columns[e]];
+            if (build->columns[e] < COUNTS_EVENTS)
+                totals[e] += graph->values[graph->costs[i].values + build->columns[e]];
 }
 
 // Calls while nothing was collected leave no cost.
@@ -319,7 +127,7 @@ static bool is_nought(const uint64_t costs[COUNTS_EVENTS]) {
     return true;
 }
 
-static void read_calls(struct report *report, const uint8_t *part,
+static void read_calls(struct counts_build *build, const uint8_t *part,
                        const uint64_t totals[COUNTS_EVENTS]) {
     const struct counts_thread *thread = (const struct counts_thread *)part;
     const struct counts_edge *edges = (const struct counts_edge *)(part + COUNTS_AT_EDGES);
@@ -327,48 +135,56 @@ static void read_calls(struct report *report, const uint8_t *part,
     uint32_t count = thread->edges < COUNTS_EDGES ? thread->edges : COUNTS_EDGES - 1;
     uint64_t(*costs)[COUNTS_EVENTS] = base_allocate((count + 1) * sizeof *costs);
     for (uint32_t i = 0; i <= count; i++) {
-        if (report->graph->event_count > 1)
+        if (build->graph->event_count > 1)
             memcpy(costs[i], events[i], sizeof costs[i]);
         else
             memset(costs[i], 0, sizeof costs[i]);
         costs[i][COUNTS_IR] = edges[i].cost;
     }
     close_frames(part, totals, costs, count);
+    jumps_note_calls(build, edges, count);
     for (uint32_t i = 1; i <= count; i++) {
         struct counts_edge edge = edges[i];
-        edge.calls =
-            counts_base_edge(report->source->base, report->thread, i, COUNTS_EVENTS, edge.calls);
         for (unsigned e = 0; e < COUNTS_EVENTS; e++)
-            costs[i][e] = counts_base_edge(report->source->base, report->thread, i, e, costs[i][e]);
-        if (edge.site >= report->id_count || (!edge.calls && !report->source->base) ||
-            is_nought(costs[i]))
+            costs[i][e] = counts_base_edge(build->source->base, build->thread, i, e, costs[i][e]);
+        // What has not cost anything yet is shown next time.
+        if (is_nought(costs[i]) && !build->source->forget && !(edge.level & COUNTS_TO_ADDRESS))
             continue;
-        const struct counts_id *site = &report->ids[edge.site];
-        size_t values = add_call(report, context_of(report, thread, edges[i].area, site->function),
-                                 site->pc, &edges[i]);
+        edge.calls =
+            counts_base_edge(build->source->base, build->thread, i, COUNTS_EVENTS, edge.calls);
+        if (edge.site >= build->id_count || (!edge.calls && !build->source->base))
+            continue;
+        const struct counts_id *site = &build->ids[edge.site];
+        if (edge.level & COUNTS_TO_ADDRESS) {
+            jumps_indirect(build, context_of(build, thread, edge.area, site->function), &edge);
+            continue;
+        }
+        size_t values =
+            build_call(build, context_of(build, thread, edge.area, site->function), site->pc,
+                       build_function(build, edge.function, edge.level), edge.calls);
         for (unsigned e = 0; e < COUNTS_EVENTS; e++)
-            add_value(report, values, e, costs[i][e]);
+            build_value(build, values, e, costs[i][e]);
     }
     free(costs);
 }
 
-static void read_thread(struct report *report, const uint8_t *part) {
+static void read_thread(struct counts_build *build, const uint8_t *part) {
     const struct counts_thread *thread = (const struct counts_thread *)part;
-    size_t first = report->graph->cost_count;
+    size_t first = build->graph->cost_count;
     uint64_t totals[COUNTS_EVENTS];
-    read_area(report, thread, 0);
-    read_area(report, thread, 1);
+    read_area(build, thread, 0);
+    read_area(build, thread, 1);
     for (uint32_t area = OWN_AREA;
          area < thread->areas && area + COUNTS_SKIPPED < COUNTS_MOVED_AREA; area++)
         if (!(area & COUNTS_SKIPPED))
-            read_area(report, thread, area);
-    sum_up(report, first, totals);
+            read_area(build, thread, area);
+    sum_up(build, first, totals);
     for (unsigned e = 0; e < COUNTS_EVENTS; e++)
-        if (report->columns[e] < COUNTS_EVENTS)
-            report->graph->totals[report->columns[e]] += totals[e];
+        if (build->columns[e] < COUNTS_EVENTS)
+            build->graph->totals[build->columns[e]] += totals[e];
     for (unsigned e = 0; e < COUNTS_EVENTS; e++)
-        totals[e] = counts_base_total(report->source->base, report->thread, e, totals[e]);
-    read_calls(report, part, totals);
+        totals[e] = counts_base_total(build->source->base, build->thread, e, totals[e]);
+    read_calls(build, part, totals);
 }
 
 static const char *const event_names[COUNTS_EVENTS] = {
@@ -376,17 +192,17 @@ static const char *const event_names[COUNTS_EVENTS] = {
     "DLmw", "Bc", "Bcm", "Bi",   "Bim",  "sysCount", "sysTime", "sysCpuTime"};
 
 // The order in which each tool's file has them.
-static void choose_columns(struct report *report, uint32_t counted) {
+static void choose_columns(struct counts_build *build, uint32_t counted) {
     static const uint8_t by_cache[COUNTS_EVENTS] = {
         COUNTS_IR,  COUNTS_I1MR,      COUNTS_ILMR,     COUNTS_DR,          COUNTS_D1MR, COUNTS_DLMR,
         COUNTS_DW,  COUNTS_D1MW,      COUNTS_DLMW,     COUNTS_BC,          COUNTS_BCM,  COUNTS_BI,
         COUNTS_BIM, COUNTS_SYS_COUNT, COUNTS_SYS_TIME, COUNTS_SYS_CPU_TIME};
-    struct call_graph *graph = report->graph;
+    struct call_graph *graph = build->graph;
     for (unsigned i = 0; i < COUNTS_EVENTS; i++) {
-        unsigned event = report->source->cachegrind ? by_cache[i] : i;
-        report->columns[event] = COUNTS_EVENTS;
+        unsigned event = build->source->cachegrind ? by_cache[i] : i;
+        build->columns[event] = COUNTS_EVENTS;
         if (counted & 1u << event) {
-            report->columns[event] = graph->event_count;
+            build->columns[event] = graph->event_count;
             graph->events[graph->event_count++] = event_names[event];
         }
     }
@@ -403,36 +219,37 @@ static bool is_sound(int fd) {
            (uint64_t)st.st_size >= COUNTS_SIZE;
 }
 
-static bool read_file(struct report *report) {
-    int fd = report->source->file;
+static bool read_file(struct counts_build *build) {
+    int fd = build->source->file;
     if (!is_sound(fd))
         return false;
     uint8_t *shared = mmap(NULL, COUNTS_AT_THREADS, PROT_READ, MAP_SHARED, fd, 0);
     if (shared == MAP_FAILED)
         return false;
-    report->header = (const struct counts_header *)shared;
-    report->ids = (const struct counts_id *)(shared + COUNTS_AT_IDS);
-    report->lengths = shared + COUNTS_AT_LENGTHS;
-    report->function_pcs = (const uint64_t *)(shared + COUNTS_AT_FUNCTIONS);
-    report->result->incomplete = report->header->incomplete != 0;
-    memcpy(report->result->caches, report->header->caches, sizeof report->result->caches);
-    choose_columns(report, report->header->events | 1u << COUNTS_IR);
-    report->id_count = at_most(report->header->ids, COUNTS_IDS);
-    report->length_count = at_most(report->header->lengths, COUNTS_LENGTHS);
-    report->function_count = at_most(report->header->functions, COUNTS_FUNCTIONS);
-    report->thread_count = at_most(report->header->threads, COUNTS_THREADS);
-    size_t size = (report->function_count + 1ul) * COUNTS_LEVELS * sizeof *report->functions;
-    report->functions = base_allocate(size);
-    memset(report->functions, 0, size);
-    for (uint32_t i = 0; i < report->thread_count; i++) {
-        if (report->source->thread >= 0 && (uint32_t)report->source->thread != i)
+    build->header = (const struct counts_header *)shared;
+    build->ids = (const struct counts_id *)(shared + COUNTS_AT_IDS);
+    build->lengths = shared + COUNTS_AT_LENGTHS;
+    build->function_pcs = (const uint64_t *)(shared + COUNTS_AT_FUNCTIONS);
+    build->result->incomplete = build->header->incomplete != 0;
+    memcpy(build->result->caches, build->header->caches, sizeof build->result->caches);
+    choose_columns(build, build->header->events | 1u << COUNTS_IR);
+    build->id_count = at_most(build->header->ids, COUNTS_IDS);
+    build->length_count = at_most(build->header->lengths, COUNTS_LENGTHS);
+    build->function_count = at_most(build->header->functions, COUNTS_FUNCTIONS);
+    build->thread_count = at_most(build->header->threads, COUNTS_THREADS);
+    size_t size = (build->function_count + 1ul) * COUNTS_LEVELS * sizeof *build->functions;
+    build->functions = base_allocate(size);
+    memset(build->functions, 0, size);
+    jumps_start(build);
+    for (uint32_t i = 0; i < build->thread_count; i++) {
+        if (build->source->thread >= 0 && (uint32_t)build->source->thread != i)
             continue;
-        report->thread = i;
+        build->thread = i;
         uint8_t *part = mmap(NULL, COUNTS_THREAD_SIZE, PROT_READ, MAP_SHARED, fd,
                              (off_t)(COUNTS_AT_THREADS + i * COUNTS_THREAD_SIZE));
         if (part == MAP_FAILED)
             continue;
-        read_thread(report, part);
+        read_thread(build, part);
         munmap(part, COUNTS_THREAD_SIZE);
     }
     munmap(shared, COUNTS_AT_THREADS);
@@ -440,8 +257,8 @@ static bool read_file(struct report *report) {
 }
 
 static void read_guarded(void *context) {
-    struct report *report = context;
-    report->sound = read_file(report);
+    struct counts_build *build = context;
+    build->sound = read_file(build);
 }
 
 void counts_graph_answer(const struct counts_source *source) {
@@ -465,22 +282,22 @@ uint32_t counts_graph_threads(const struct counts_source *source) {
 }
 
 bool counts_graph_read(const struct counts_source *source, struct counts_result *result) {
-    struct report report = {.source = source,
-                            .symbols = source->symbols,
-                            .pid = source->pid,
-                            .result = result,
-                            .graph = &result->graph};
+    struct counts_build build = {.source = source,
+                                 .symbols = source->symbols,
+                                 .pid = source->pid,
+                                 .result = result,
+                                 .graph = &result->graph};
     *result = (struct counts_result){0};
     // Names are asked for thousands of times: one guard around all of them is cheaper.
-    bool read = guard_run(read_guarded, &report);
-    free(report.functions);
-    free(report.places);
-    return read && report.sound;
+    bool read = guard_run(read_guarded, &build);
+    build_free(&build);
+    return read && build.sound;
 }
 
 void counts_graph_free(struct counts_result *result) {
     free(result->graph.functions);
     free(result->graph.costs);
     free(result->graph.calls);
+    free(result->graph.jumps);
     free(result->graph.values);
 }

@@ -17,6 +17,7 @@ struct counts_source {
     bool cachegrind;          // events in its order
     int thread;               // -1: all
     struct counts_base *base; // NULL: since the beginning
+    bool forget;              // nothing is shown: counting starts from nought
 };
 
 struct counts_result {

@@ -24,7 +24,11 @@
 //   skipped   instructions of PLT entries, which count for the function that called: two areas
 //             further on, by the id of the site that they were reached from
 //   group     with simulation, a site and the ids after it: events of PLT entries that it reached
-//   edge      calls from a site in one context to another function
+//   edge      calls from a site in one context to another function; or an indirect jump within one
+//             (COUNTS_TO_ADDRESS)
+//   branch    with --collect-jumps, a direct jump or a branch; its counter has how often a branch
+//   was
+//             taken. How often it was met, its runs say
 //   frame     a call that has not returned
 //
 // The reader trusts nothing here: the target may write anywhere in its own process.
@@ -69,7 +73,18 @@ enum counts_event {
     COUNTS_EVENTS,
 };
 
-enum counts_kind { COUNTS_RUN, COUNTS_REPEAT, COUNTS_CALL, COUNTS_JUMP, COUNTS_EVENT, COUNTS_PLT };
+enum counts_kind {
+    COUNTS_RUN,
+    COUNTS_REPEAT,
+    COUNTS_CALL,
+    COUNTS_JUMP,
+    COUNTS_EVENT,
+    COUNTS_PLT,
+    COUNTS_BRANCH,
+};
+
+// In an edge's level: the edge is a jump, and level and function are the halves of where it leads.
+#define COUNTS_TO_ADDRESS 0x80000000u
 
 // Of an instruction in a run: its length and its accesses, in one byte.
 static inline unsigned counts_length(uint8_t byte) {
@@ -85,8 +100,9 @@ static inline unsigned counts_writes(uint8_t byte) {
 struct counts_id {
     uint64_t pc;
     uint32_t function;
-    uint32_t lengths; // of a run: where its instructions' lengths are; of an event: bytes concerned
-    uint16_t count;   // of a run: instructions; of an event: which
+    uint32_t lengths; // of a run: where its instructions' lengths are; of an event: bytes
+                      // concerned; of a branch: where it leads, less pc
+    uint16_t count; // of a run: instructions; of an event: which; of a branch: 1 if conditional
     uint16_t kind;
 };
 
@@ -129,6 +145,7 @@ struct counts_header {
     uint32_t incomplete; // 1: there was no room for everything, so that counts are missing
     uint32_t answers; // counts what the target has asked for and the supervisor has done; a futex
     uint32_t events;  // bit e: event e is counted
+    uint32_t collects_jumps;       // 1: branches are there
     struct counts_cache caches[3]; // I1, D1, LL, if they are simulated
 };
 

@@ -3,11 +3,12 @@ import collections
 import re
 
 SPACES = {'ob': 'ob', 'cob': 'ob', 'fl': 'fl', 'fi': 'fl', 'fe': 'fl', 'cfi': 'fl', 'cfl': 'fl',
-          'fn': 'fn', 'cfn': 'fn'}
+          'fn': 'fn', 'cfn': 'fn', 'jfi': 'fl', 'jfn': 'fn'}
 
 
 class Profile:
-    """own[function], calls[caller, callee], inclusive[caller, callee]; lines[function, file, line].
+    """own[function], calls[caller, callee], inclusive[caller, callee]; lines[function, file, line];
+    taken[function, (file, *position), (file, *position)] and met[the same] of jumps, those of branches.
 
     A function is (object, file, name). These are costs by the first event; events[name] has
     (own, inclusive) of each event."""
@@ -20,11 +21,13 @@ class Profile:
         self.instructions = collections.Counter()
         self.calls = collections.Counter()
         self.inclusive = collections.Counter()
+        self.taken = collections.Counter()
+        self.met = collections.Counter()
         self.compressed = False
         self.events = {}
         self.at = {}
         self.before = []
-        self.call = None
+        self.call = self.jump = None
         with open(path, encoding='utf-8', errors='surrogateescape') as file:
             for number, line in enumerate(file, 1):
                 try:
@@ -48,6 +51,9 @@ class Profile:
                 count, *position = found[2].split()
                 self.position(position, False)
                 self.call = int(count)
+            elif jump := re.fullmatch(r'(jump=(\d+)|jcnd=(\d+)/(\d+)) (.*)', line):
+                to = self.at.pop('jfi', self.at['fi']), *self.position(jump[5].split(), False)
+                self.jump = to, int(jump[2] or jump[3]), jump[4] and int(jump[4])
             else:
                 self.name(found[1], found[2])
         else:
@@ -80,6 +86,19 @@ class Profile:
     def cost(self, words):
         size = len(self.before)
         position = self.position(words[:size], True)
+        if self.jump:
+            if words[size:]:
+                raise ValueError('a jump has no cost')
+            me = self.at.get('ob'), self.at['fl'], self.at['fn']
+            to, taken, met = self.jump
+            key = me, (self.at['fi'], *position), to
+            self.taken[key] += taken
+            if met is not None:
+                if not 0 < taken <= met:
+                    raise ValueError('taken more often than met')
+                self.met[key] += met
+            self.jump = None
+            return
         values = [int(word) for word in words[size:]]
         if not values or len(values) > len(self.events):
             raise ValueError('wrong number of events')

@@ -12,7 +12,8 @@
 #include "tools/tools.h"
 
 static struct code_place place; // of the instruction shown last
-static bool stack_moved;        // in the current block, rsp was loaded from somewhere else
+static bool collects_jumps;
+static bool stack_moved; // in the current block, rsp was loaded from somewhere else
 
 // Code without symbols belongs to what is called there, else to who runs it first.
 static uint32_t function_without_symbol(uint64_t pc) {
@@ -69,20 +70,54 @@ static bool is_jump_through_r11(const struct tool_insn *insn) {
     return insn->size >= 3 && memcmp(insn->bytes + insn->size - 3, "\x41\xff\xe3", 3) == 0;
 }
 
+// ---- --collect-jumps ---------------------------------------------------------------------------
+
+struct counted_branch {
+    uint32_t id;
+    uint8_t opcode;
+};
+
+static void count_if_taken(void *argument) {
+    const struct counted_branch *branch = argument;
+    if (branch_by_count_is_taken(branch->opcode))
+        event_taken(branch->id, 0, tool_thread_state());
+}
+
+// How often a branch is met is known from its run.
+static void collect_jump(struct tool_block *block, const struct tool_insn *insn) {
+    bool conditional = insn->flow == TOOL_BRANCH;
+    uint32_t id = counts_branch(insn->pc, run_function(), insn->target, conditional);
+    if (!id || !conditional)
+        return;
+    if (branch_uses_count(insn)) {
+        struct counted_branch *branch = tool_allocate(sizeof *branch);
+        *branch = (struct counted_branch){id, insn->bytes[insn->size - 2]};
+        tool_insert_call(block, count_if_taken, branch);
+    } else {
+        tool_insert_fast_call(block, TOOL_IF_TAKEN, event_taken, id);
+    }
+}
+
 static void show_jump(struct tool_block *block, const struct tool_insn *insn) {
     if (place.plt)
         return; // what is reached counts as called from where the PLT was called
     if (!insn->target) {
         bool resolves = place.resolves && is_jump_through_r11(insn);
+        if (collects_jumps && !resolves && !stack_moved)
+            tool_insert_target_call(block, event_jumped, site_of(insn, COUNTS_JUMP));
         note_jump(block, insn, resolves ? SITE_RESOLVES : 0);
         if (stack_moved && !resolves)
             tool_insert_fast_call(block, TOOL_ALWAYS, event_stack_moved, 0);
         return;
     }
     struct code_place to = functions_at(insn->target);
-    if (to.plt || to.function == insn->target)
+    if (to.plt || to.function == insn->target) {
         note_jump(block, insn, 0);
-    else if (to.function && to.function != place.function)
+        return;
+    }
+    if (collects_jumps)
+        collect_jump(block, insn);
+    if (to.function && to.function != place.function)
         tool_insert_fast_call(block, insn->flow == TOOL_BRANCH ? TOOL_IF_TAKEN : TOOL_ALWAYS,
                               event_cross, counts_function(to.function));
 }
@@ -157,8 +192,12 @@ static void on_signal_returned(uint64_t frame) {
 }
 
 static void on_start(void) {
+    const char *jumps = tool_option("collect-jumps");
+    collects_jumps = jumps && strcmp(jumps, "yes") == 0;
     counts_start();
     counts_choose();
+    if (collects_jumps)
+        counts_collect_jumps();
 }
 
 // callgrind.h

@@ -133,6 +133,10 @@ void counts_count_event(enum counts_event event) {
         counts_events_end = event + 1;
 }
 
+void counts_collect_jumps(void) {
+    header->collects_jumps = 1;
+}
+
 void counts_incomplete(void) {
     header->incomplete = 1;
 }
@@ -338,6 +342,15 @@ uint32_t counts_site(uint64_t pc, uint32_t function, unsigned kind) {
         ids[i] = (struct counts_id){
             .pc = pc, .function = function, .kind = i ? COUNTS_EVENT : kind, .count = events[i]};
     return find_or_add(ids, simulate_caches || simulate_branches ? GROUP_SIZE : 1, NULL);
+}
+
+uint32_t counts_branch(uint64_t pc, uint32_t function, uint64_t target, bool conditional) {
+    struct counts_id id = {.pc = pc,
+                           .function = function,
+                           .lengths = (uint32_t)(target - pc),
+                           .count = conditional,
+                           .kind = COUNTS_BRANCH};
+    return find_or_add(&id, 1, NULL);
 }
 
 uint32_t counts_events(uint64_t pc, uint32_t function, enum counts_kind kind,

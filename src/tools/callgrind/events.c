@@ -221,24 +221,25 @@ static void take_out_events(struct thread *thread, const struct counts_frame *ma
 
 static void push(struct thread *thread, uint32_t site, uint32_t function, uint64_t sp) {
     struct counts_frame *frame = thread->top;
+    uint32_t depth = thread->depth[function] + 1;
+    uint32_t level = depth < events_levels ? depth : events_levels;
+    uint32_t edge = find_edge(thread, site, function, level);
+    thread->edges[edge].calls += events_on;
     if (events_may_pause)
         act_before(function);
     if (frame == thread->frames + COUNTS_FRAMES) {
         counts_incomplete();
         return;
     }
-    uint32_t depth = thread->depth[function] + 1;
-    uint32_t level = depth < events_levels ? depth : events_levels;
     frame->sp = sp;
     frame->entered = total_of(thread);
-    frame->edge = find_edge(thread, site, function, level);
+    frame->edge = edge;
     frame->callee = function;
     frame->function = thread->function;
     frame->area = thread->area;
     frame->marker = 0;
     if (counts_many_events)
         note_totals(thread, frame);
-    thread->edges[frame->edge].calls += events_on;
     thread->top = frame + 1;
     thread->depth[function] = depth;
     if (level == USUAL_LEVELS && !thread->recurses[function])
@@ -359,6 +360,16 @@ void event_cross(uint32_t function, uint64_t rsp, void *state) {
 
 void event_stack_moved(uint32_t unused, uint64_t rsp, void *state) {
     unwind(state, rsp);
+}
+
+void event_taken(uint32_t branch, uint64_t rsp, void *state) {
+    thread_counters(state)[branch]++;
+}
+
+void event_jumped(uint32_t site, uint64_t rsp, void *state, uint64_t target) {
+    struct thread *thread = state;
+    if (!thread->paused)
+        thread->edges[find_edge(thread, site, target, COUNTS_TO_ADDRESS | target >> 32)].calls++;
 }
 
 // ---- quick calls -------------------------------------------------------------------------------

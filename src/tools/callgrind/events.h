@@ -107,6 +107,10 @@ void event_cross(uint32_t function, uint64_t rsp, void *thread); // at a jump in
 void event_stack_moved(uint32_t unused, uint64_t rsp,
                        void *thread); // at a jump with another stack pointer
 
+// With --collect-jumps. The argument is a branch's id, or an indirect jump's site.
+void event_taken(uint32_t branch, uint64_t rsp, void *thread);
+void event_jumped(uint32_t site, uint64_t rsp, void *thread, uint64_t target);
+
 // What most of the above come to, as quick calls.
 TOOL_QUICK bool event_enter_quick(uint32_t function, uint64_t rsp, void *thread);
 TOOL_QUICK bool event_enter_from_call_quick(uint32_t function, uint64_t rsp, void *thread);

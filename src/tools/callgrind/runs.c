@@ -296,15 +296,22 @@ struct counted_branch {
     uint8_t opcode;
 };
 
-// loop and jrcxz, which do not go by flags alone
+bool branch_uses_count(const struct tool_insn *insn) {
+    return insn->size <= 3 && (insn->bytes[insn->size - 2] & 0xfc) == 0xe0;
+}
+
+// loopz and loopnz go by a flag besides.
+bool branch_by_count_is_taken(uint8_t opcode) {
+    uint64_t count = tool_register(RCX);
+    bool zero = tool_flags() >> 6 & 1;
+    if (opcode == 0xe3)
+        return count == 0;
+    return count != 1 && (opcode == 0xe2 || zero == (opcode == 0xe1));
+}
+
 static void count_branch(void *argument) {
     const struct counted_branch *branch = argument;
-    uint64_t count = tool_register(RCX);
-    bool taken = branch->opcode == 0xe3 ? count == 0 : count != 1;
-    if (taken)
-        simulate_taken(branch->id, 0, tool_thread_state());
-    else
-        simulate_not_taken(branch->id, 0, tool_thread_state());
+    predict(tool_thread_state(), branch->id, branch_by_count_is_taken(branch->opcode));
 }
 
 static void show_branch(struct tool_block *block, const struct tool_insn *insn) {
@@ -312,7 +319,7 @@ static void show_branch(struct tool_block *block, const struct tool_insn *insn) 
     uint32_t id = counts_events(insn->pc, run.function, COUNTS_EVENT, COUNTS_BC, COUNTS_BCM, 0);
     if (!id)
         return;
-    if (insn->size <= 3 && (opcode & 0xfc) == 0xe0) {
+    if (branch_uses_count(insn)) {
         struct counted_branch *branch = tool_allocate(sizeof *branch);
         *branch = (struct counted_branch){id, opcode};
         tool_insert_call(block, count_branch, branch);

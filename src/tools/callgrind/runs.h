@@ -22,5 +22,9 @@ uint32_t run_function(void);
 void run_add(struct tool_block *, const struct tool_insn *);
 bool run_ends(const struct tool_insn *); // with this instruction
 void run_close(void);                    // if one is open
+// Whether a branch goes by rcx (loop, jrcxz), where TOOL_IF_TAKEN does not help; and, in a call
+// before it, whether it will be taken.
+bool branch_uses_count(const struct tool_insn *);
+bool branch_by_count_is_taken(uint8_t opcode);
 
 #endif

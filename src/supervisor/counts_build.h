@@ -1,0 +1,64 @@
+// The making of a call graph with names: what counts_graph.c reads from the file of counts is added
+// here, place by place. Addresses are looked up once. For counts_graph.c and counts_jumps.c.
+#ifndef QUERN_SUPERVISOR_COUNTS_BUILD_H
+#define QUERN_SUPERVISOR_COUNTS_BUILD_H
+
+#include "supervisor/counts_graph.h"
+
+struct place; // what is known of an address
+
+struct counts_build {
+    const struct counts_source *source;
+    struct symbols *symbols;
+    int pid;
+    bool sound;
+    // The file, as far as it is the same for all threads. Numbers are within bounds.
+    const struct counts_header *header;
+    const struct counts_id *ids;
+    const uint8_t *lengths;
+    const uint64_t *function_pcs;
+    uint32_t id_count, length_count, function_count, thread_count;
+    uint32_t thread; // being read
+
+    struct counts_result *result;
+    struct call_graph *graph;
+    unsigned columns[COUNTS_EVENTS]; // of the graph, by event; COUNTS_EVENTS: not counted
+    size_t cost_room, call_room, jump_room, value_room;
+    uint32_t *branches;   // ids, by the pc of a branch; a hash table. NULL: jumps are not collected
+    uint32_t branch_mask; // its size - 1
+    struct jump_entry {
+        uint32_t site;
+        uint64_t target;
+    } * entries; // sorted: functions entered by jumps
+    size_t entry_count;
+    uint32_t *functions;  // number in the graph + 1, by function and level
+    struct place *places; // hash table by pc
+    size_t place_count, place_room;
+};
+
+// The function's number in the graph. Without a symbol it is named by its address.
+uint32_t build_function(struct counts_build *, uint32_t function, uint32_t level);
+struct graph_place build_place(struct counts_build *, uint32_t function, uint64_t pc);
+// The numbers of a new cost, and of a new call, all 0.
+size_t build_cost(struct counts_build *, uint32_t function, uint64_t pc);
+size_t build_call(struct counts_build *, uint32_t function, uint64_t pc, uint32_t callee,
+                  uint64_t count);
+void build_value(struct counts_build *, size_t values, enum counts_event, uint64_t amount);
+void build_event(struct counts_build *, uint32_t function, uint64_t pc, enum counts_event,
+                 uint64_t amount);
+void build_jump(struct counts_build *, const struct graph_jump *);
+void build_free(struct counts_build *);
+
+// ---- counts_jumps.c ----
+
+void jumps_start(struct counts_build *);
+// In a function of the graph: the instruction at pc was met so often; a branch was taken so often;
+// an indirect jump was made, as an edge says.
+void jumps_met(struct counts_build *, uint32_t function, uint64_t pc, uint64_t times);
+void jumps_taken(struct counts_build *, uint32_t function, const struct counts_id *,
+                 uint64_t times);
+void jumps_indirect(struct counts_build *, uint32_t function, const struct counts_edge *);
+// Before the latter, all edges of the thread: jumps that have entered functions are calls already.
+void jumps_note_calls(struct counts_build *, const struct counts_edge *edges, uint32_t count);
+
+#endif
