@@ -1,4 +1,5 @@
-// quern print FILE: shows a massif.out or a dhat.out, or a recording from one of several sides.
+// quern print FILE: shows any file that Quern or its peers write. A massif.out, a dhat.out and a
+// recording have printers of their own; print_document.h serves the rest.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -7,8 +8,9 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "cli/cost_words.h"
+#include "cli/print_document.h"
 #include "cli/print_json.h"
-#include "cli/stack_words.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
 #include "report/dhat_print.h"
@@ -26,6 +28,9 @@ struct request {
     bool is_filtered;
     bool json;
     const char *view_name, *by; // as given
+    enum paint_wish wish;
+    struct paint paint;
+    bool has_width; // --x was given
 };
 
 static const struct {
@@ -63,7 +68,7 @@ static bool take_option(struct request *request, const char *word) {
     if (take_number(word, "--threshold=", 0, 100, &number))
         request->massif.threshold = request->views.threshold = number;
     else if (take_number(word, "--x=", 4, 1000, &number))
-        request->massif.width = (unsigned)number;
+        request->massif.width = (unsigned)number, request->has_width = true;
     else if (take_number(word, "--y=", 4, 1000, &number))
         request->massif.height = (unsigned)number;
     else if (take_number(word, "--top=", 0, 1000000, &number))
@@ -94,29 +99,42 @@ static int take_view(struct request *request, const char *value) {
     return words_refuse("view", value, list_views);
 }
 
+static int take_colour(struct request *request, const char *value) {
+    static const char *const names[] = {"auto", "always", "never"};
+    for (unsigned i = 0; value && i < sizeof names / sizeof *names; i++) {
+        if (strcmp(names[i], value) == 0) {
+            request->wish = (enum paint_wish)i;
+            return WORDS_DONE;
+        }
+    }
+    return words_fail("--color is auto, always or never");
+}
+
 static int usage(FILE *out, int status) {
     fputs("usage: quern print [options] FILE\n\n"
-          "FILE is a massif.out or a dhat.out, of Quern or of Valgrind, a recording of\n"
-          "--tool=heap, or stacks of --tool=flame.\n\n"
+          "FILE is a recording of --tool=heap, or, of Quern or of Valgrind, a massif.out, a\n"
+          "dhat.out, a callgrind.out, a cachegrind.out or XML of memcheck, or collapsed stacks.\n\n"
           "  --threshold=PERCENT  leave out what holds less in a massif.out or a tree [1.0]\n"
-          "  --x=COLUMNS          width of the graph, 4 to 1000 [72]\n"
+          "  --x=COLUMNS          width of the graph, 4 to 1000 [72, or the terminal's]\n"
           "  --y=ROWS             height of the graph, 4 to 1000 [20]\n"
           "  --peak-only          only the size of the peak\n"
           "  --top=NUMBER         stacks in each list of a recording's summary [5]\n"
-          "  --num-callers=NUMBER frames of each stack [12]\n",
+          "  --num-callers=NUMBER frames of each stack [12]\n"
+          "  --color=auto|always|never\n"
+          "                       colour and bars; auto: on a terminal, unless NO_COLOR is set\n",
           out);
     fputs("\n  --view=VIEW, of a recording [summary]:\n", out);
     for (size_t i = 0; i < VIEWS; i++)
         fprintf(out, "    %-11s %s\n", views[i].name, views[i].help);
-    print_json_help(out);
     fputs("\n  --by=WEIGHT, for trees and sums [peak]:\n", out);
     for (size_t i = 0; i < heap_weight_count; i++)
         fprintf(out, "    %-11s %s\n", heap_weights[i].name, heap_weights[i].help);
-    fputs("\n  Of stacks, --view=summary, top-down or bottom-up [summary].\n", out);
     fputs("\n  Of a dhat.out, --view=points or tree [points], and --by=METRIC [bytes]:\n", out);
     for (size_t i = 0; i < dhat_metric_count; i++)
         fprintf(out, "    %-11s %s\n", dhat_metrics[i].name, dhat_metrics[i].help);
     fprintf(out, "\n  Of a recording, a part:\n%s", words_filter_help);
+    print_document_help(out);
+    print_json_help(out);
     return status;
 }
 
@@ -168,7 +186,8 @@ static int print_dhat(const struct request *request, int fd) {
     struct dhat_print_options options = {.by = &dhat_metrics[0],
                                          .threshold = request->views.threshold,
                                          .top = request->views.top,
-                                         .callers = request->views.callers};
+                                         .callers = request->views.callers,
+                                         .paint = request->views.paint};
     if (!choose_dhat(request, &options)) {
         close(fd);
         return WORDS_FAILED;
@@ -290,6 +309,84 @@ static int print_recording(struct request *request, int fd) {
     return status;
 }
 
+// ---- all of them ----
+
+static int print_other(const struct request *request) {
+    return print_document(&(struct print_document_request){
+        .path = request->path,
+        .view = request->view_name,
+        .by = request->by,
+        .threshold = request->views.threshold,
+        .top = request->views.top,
+        .callers = request->views.callers,
+        .filter = &request->filter,
+        .paint = request->views.paint,
+    });
+}
+
+// What the file begins with tells which printer serves it; views that all files share are made by
+// one.
+static int print_file(struct request *request) {
+    int fd = open(request->path, O_RDONLY | O_CLOEXEC);
+    char start[8] = {0};
+    ssize_t size = fd < 0 ? -1 : pread(fd, start, sizeof start, 0);
+    if (size < 0) {
+        int status = fail(request->path, strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        return status;
+    }
+    bool is_general = print_document_serves(request->view_name);
+    if (heap_file_is_one(start, (size_t)size) &&
+        (!is_general || strcmp(request->view_name, "functions") != 0)) {
+        if ((!request->view_name || !take_view(request, request->view_name)) &&
+            (!request->by || !words_weight(request->by, &request->views.weight)))
+            return print_recording(request, fd);
+        close(fd);
+        return WORDS_FAILED;
+    }
+    if (!is_general && dhat_file_is_one(start, (size_t)size))
+        return print_dhat(request, fd);
+    bool is_summary = !request->view_name || strcmp(request->view_name, "summary") == 0;
+    if (is_summary && !request->by && massif_file_is_one(start, (size_t)size) &&
+        !cost_words_is_one(request->path))
+        return print_massif(request, fd);
+    close(fd);
+    return print_other(request);
+}
+
+static void choose_paint(struct request *request) {
+    const struct paint *paint = &request->paint;
+    if (!paint_choose(&request->paint, request->wish, STDOUT_FILENO))
+        return;
+    request->massif.paint = request->heap.paint = request->views.paint = paint;
+    // The graph has a scale on its left and a unit on its right.
+    enum { BESIDE = 9, LEAST = 4, MOST = 1000 };
+    if (!request->has_width && paint->width > BESIDE + LEAST)
+        request->massif.width = paint->width - BESIDE < MOST ? paint->width - BESIDE : MOST;
+}
+
+static int take_words(struct request *request, char **words, struct text *arguments) {
+    int status = WORDS_DONE;
+    const char *value;
+    for (char **word = words; *word && !status; word++) {
+        text_format(arguments, "%s%s", arguments->size ? " " : "", *word);
+        if ((*word)[0] != '-' && !request->path)
+            request->path = *word;
+        else if (words_value(&word, "--view", &request->view_name))
+            status = request->view_name ? WORDS_DONE : take_view(request, NULL);
+        else if (words_value(&word, "--by", &request->by))
+            status = request->by ? WORDS_DONE : words_weight(NULL, &request->views.weight);
+        else if (words_value(&word, "--color", &value))
+            status = take_colour(request, value);
+        else if (words_filter(&word, &request->filter, &status))
+            request->is_filtered = true;
+        else if ((*word)[0] != '-' || !take_option(request, *word))
+            return usage(stderr, WORDS_FAILED);
+    }
+    return status || request->path ? status : usage(stderr, WORDS_FAILED);
+}
+
 int verb_print(char **words) {
     struct request request = {
         .massif = {.threshold = 1, .width = 72, .height = 20},
@@ -298,60 +395,22 @@ int verb_print(char **words) {
         .filter = HEAP_FILTER_ALL,
     };
     struct text arguments = {0};
-    int status = WORDS_DONE;
-    for (char **word = words; *word && !status; word++) {
-        text_format(&arguments, "%s%s", arguments.size ? " " : "", *word);
+    for (char **word = words; *word; word++)
         if (strcmp(*word, "-h") == 0 || strcmp(*word, "--help") == 0)
             return usage(stdout, 0);
-        if ((*word)[0] != '-' && !request.path)
-            request.path = *word;
-        else if (words_value(&word, "--view", &request.view_name))
-            status = request.view_name ? WORDS_DONE : take_view(&request, NULL);
-        else if (words_value(&word, "--by", &request.by))
-            status = request.by ? WORDS_DONE : words_weight(NULL, &request.views.weight);
-        else if (words_filter(&word, &request.filter, &status))
-            request.is_filtered = true;
-        else if ((*word)[0] != '-' || !take_option(&request, *word))
-            return usage(stderr, 1);
+    int status = take_words(&request, words, &arguments);
+    if (!status && request.json) {
+        status = print_json(&(struct print_json_request){.path = request.path,
+                                                         .view = request.view_name,
+                                                         .by = request.by,
+                                                         .threshold = request.views.threshold,
+                                                         .top = request.views.top,
+                                                         .filter = &request.filter});
+    } else if (!status) {
+        request.massif.arguments = arguments.bytes;
+        choose_paint(&request);
+        status = print_file(&request);
     }
-    if (status)
-        return status;
-    if (!request.path)
-        return usage(stderr, 1);
-    if (request.json)
-        return print_json(&(struct print_json_request){.path = request.path,
-                                                       .view = request.view_name,
-                                                       .by = request.by,
-                                                       .threshold = request.views.threshold,
-                                                       .top = request.views.top,
-                                                       .filter = &request.filter});
-    request.massif.arguments = arguments.bytes;
-    int fd = open(request.path, O_RDONLY | O_CLOEXEC);
-    char start[8] = {0};
-    ssize_t size = fd < 0 ? -1 : pread(fd, start, sizeof start, 0);
-    bool is_dhat = size > 0 && dhat_file_is_one(start, (size_t)size);
-    bool is_stacks = size > 0 && !is_dhat && !massif_file_is_one(start, (size_t)size) &&
-                     !heap_file_is_one(start, (size_t)size) && stack_words_is_one(request.path);
-    if (!is_dhat && !is_stacks &&
-        ((request.view_name && take_view(&request, request.view_name)) ||
-         (request.by && words_weight(request.by, &request.views.weight))))
-        status = WORDS_FAILED;
-    else if (size < 0)
-        status = fail(request.path, strerror(errno));
-    else if (is_dhat)
-        status = print_dhat(&request, fd);
-    else if (is_stacks)
-        status = stack_words_print(
-            request.path, &(struct stack_words_view){.name = request.view_name,
-                                                     .top = request.views.top,
-                                                     .threshold = request.views.threshold});
-    else if (massif_file_is_one(start, (size_t)size))
-        status = print_massif(&request, fd);
-    else if (heap_file_is_one(start, (size_t)size))
-        status = print_recording(&request, fd);
-    else
-        status = fail(request.path,
-                      "it is neither a massif.out nor a dhat.out nor a recording nor stacks");
     text_free(&arguments);
     return status;
 }

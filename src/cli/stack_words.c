@@ -8,15 +8,11 @@
 
 #include "base/text.h"
 #include "cli/words.h"
-#include "profile/calltree_shapes.h"
 #include "report/flamegraph.h"
 #include "report/folded.h"
-#include "report/heap_text.h"
 #include "report/massif_file.h"
 #include "report/stack_file.h"
-#include "report/stack_text.h"
 #include "report/tree_out.h"
-#include "report/tree_text.h"
 
 #define START     4096
 #define NODES_MAX ((size_t)1 << 22)
@@ -53,8 +49,6 @@ static struct calltree *read_tree(const char *path, struct stack_info *info) {
     calltree_free(tree);
     return NULL;
 }
-
-// ---- export ----
 
 static void write_pprof(FILE *out, const struct calltree *tree, const struct stack_info *info) {
     const char *unit = info->unit ? info->unit : "samples";
@@ -101,52 +95,4 @@ int stack_words_export(const char *path, const char *format, const char *to) {
     stack_file_free(&info);
     calltree_free(tree);
     return status;
-}
-
-// ---- print ----
-
-static void list_views(struct text *text) {
-    text_string(text, "summary|top-down|bottom-up");
-}
-
-static void print_head(const struct calltree *tree, const struct stack_info *info) {
-    char digits[32];
-    if (info->command) {
-        printf("command:  ");
-        stack_text_escaped(stdout, info->command);
-        putchar('\n');
-    }
-    if (info->details) {
-        printf("profile:  ");
-        stack_text_escaped(stdout, info->details);
-        putchar('\n');
-    }
-    printf("total:    %s ", heap_text_number(digits, tree->root.total));
-    stack_text_escaped(stdout, info->unit ? info->unit : "in all stacks");
-    puts("\n");
-}
-
-int stack_words_print(const char *path, const struct stack_words_view *view) {
-    bool top_down = view->name && strcmp(view->name, "top-down") == 0;
-    bool bottom_up = view->name && strcmp(view->name, "bottom-up") == 0;
-    if (view->name && !top_down && !bottom_up && strcmp(view->name, "summary") != 0)
-        return words_refuse("view", view->name, list_views);
-    struct stack_info info;
-    struct calltree *tree = read_tree(path, &info);
-    if (!tree)
-        return WORDS_FAILED;
-    print_head(tree, &info);
-    if (top_down) {
-        tree_text(stdout, tree, view->threshold);
-    } else if (bottom_up) {
-        struct calltree *turned = calltree_shaped(tree, CALLTREE_INVERTED, NODES_MAX);
-        tree_text(stdout, turned, view->threshold);
-        calltree_free(turned);
-    } else {
-        tree_text_functions(stdout, tree, view->top);
-        putchar('\n');
-    }
-    stack_file_free(&info);
-    calltree_free(tree);
-    return words_close(stdout, NULL) ? WORDS_DONE : WORDS_FAILED;
 }

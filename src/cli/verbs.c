@@ -3,15 +3,16 @@
 #include <string.h>
 
 const struct verb verb_table[] = {
-    {"print", "[options] FILE", "show a massif.out or a dhat.out, or sum a recording up",
-     verb_print},
+    {"print", "[options] FILE",
+     "show any file that tools write, Quern's or Valgrind's, in the terminal", verb_print},
     {"annotate", "[options] FILE...",
      "show costs of functions and lines, from callgrind.out and cachegrind.out", verb_annotate},
     {"export", "FILE --as FORMAT", "write a recording in the format of another program",
      verb_export},
-    {"ctl", "PID status|stop|dump|zero|snapshot|leaks", "ask a run that goes on for something", verb_ctl},
-    {"bench", "[PATTERN...]", "what allocators, and Quern's recorder, cost in patterns of allocation",
-     verb_bench},
+    {"ctl", "PID status|stop|dump|zero|snapshot|leaks", "ask a run that goes on for something",
+     verb_ctl},
+    {"bench", "[PATTERN...]",
+     "what allocators, and Quern's recorder, cost in patterns of allocation", verb_bench},
     {"diagnose", "FILE...", "say what is wrong with a program's memory, from its recording",
      verb_diagnose},
     {"diff", "BEFORE AFTER", "compare two recordings: which stacks hold more", verb_diff},

@@ -109,13 +109,14 @@ static void put_sum(const struct print *print, const char *what, uint64_t bytes,
 static void put_bar(const struct print *print, const struct dhat_point *point) {
     static const char levels[] = ".:-=+*#%@";
     enum { LEVELS = sizeof levels - 1 };
+    static const char *const blocks[LEVELS] = {"▁", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     size_t count = point->acc_count, width = count < BAR ? count : BAR;
     uint32_t most = 0;
     char digits[32];
     for (size_t i = 0; i < count; i++)
         if (point->acc[i] > most)
             most = point->acc[i];
-    fputs("     accesses  |", print->out);
+    fprintf(print->out, "     accesses  |%s", paint_code(print->options->paint, PAINT_GOOD));
     for (size_t i = 0; i < width; i++) {
         size_t from = i * count / width, to = (i + 1) * count / width;
         uint64_t sum = 0;
@@ -129,11 +130,13 @@ static void put_bar(const struct print *print, const struct dhat_point *point) {
         unsigned top = 0;
         for (uint64_t bits = most; bits > 1; bits >>= 1)
             top++;
-        fputc(!sum  ? '_'
-              : top ? levels[level * (LEVELS - 1) / top]
-                    : levels[LEVELS - 1],
-              print->out);
+        unsigned step = top ? level * (LEVELS - 1) / top : LEVELS - 1;
+        if (print->options->paint && print->options->paint->unicode)
+            fputs(sum ? blocks[step] : " ", print->out);
+        else
+            fputc(sum ? levels[step] : '_', print->out);
     }
+    fputs(paint_code(print->options->paint, PAINT_PLAIN), print->out);
     fprintf(print->out, "| byte 0 to %zu, at most %s times%s\n", count - 1,
             heap_text_number(digits, most), most >= ENDLESS ? " or more" : "");
 }
@@ -169,8 +172,12 @@ static void put_accesses(const struct print *print, const struct dhat_point *poi
 static void put_point(const struct print *print, const struct dhat_point *point, size_t place) {
     const struct dhat_metric *by = print->options->by;
     uint64_t value = by->of(print->file, point);
-    char digits[32];
-    fprintf(print->out, "\n%3zu. %s %s", place, heap_text_number(digits, value),
+    char digits[32], bar[PAINT_BAR];
+    fprintf(print->out, "\n%s%3zu. %s %s",
+            by->adds_up && print->total
+                ? paint_bar(bar, print->options->paint, (double)value / (double)print->total)
+                : "",
+            place, heap_text_number(digits, value),
             !by->unit             ? print->bytes
             : by->of == blocks_of ? print->blocks
             : *by->unit           ? by->unit

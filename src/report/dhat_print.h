@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "report/dhat_file.h"
+#include "report/paint.h"
 
 // What points can be sorted by.
 struct dhat_metric {
@@ -19,9 +20,10 @@ extern const size_t dhat_metric_count;
 struct dhat_print_options {
     const struct dhat_metric *by;
     bool as_tree;
-    double threshold; // percent: what holds less is left out of the tree
-    size_t top;       // points in the list
-    size_t callers;   // frames of each
+    double threshold;          // percent: what holds less is left out of the tree
+    size_t top;                // points in the list
+    size_t callers;            // frames of each
+    const struct paint *paint; // NULL: plain
 };
 
 void dhat_print(FILE *out, const struct dhat_file *, const struct dhat_print_options *);

@@ -47,6 +47,13 @@ static void end_line(struct writer *writer) {
     text_clear(&writer->text);
 }
 
+static void write_title(struct writer *writer, const char *title) {
+    const struct paint *paint = writer->options->paint;
+    text_format(&writer->text, "%s%s%s", paint_code(paint, PAINT_TITLE), title,
+                paint_code(paint, PAINT_PLAIN));
+    end_line(writer);
+}
+
 static void add_number(struct writer *writer, uint64_t number, const char *after) {
     char digits[32];
     text_format(&writer->text, "%s%s", heap_text_number(digits, number), after);
@@ -141,6 +148,9 @@ static void write_site_head(struct writer *writer, const struct summary_site *si
     const struct summary_site *total = &writer->summary->total;
     struct text *text = &writer->text;
     bool is_bytes = order == BY_PEAK || order == BY_LEAKED || order == BY_MAPPED;
+    char bar[PAINT_BAR];
+    text_string(text, paint_bar(bar, writer->options->paint,
+                                percent(weight_of(site, order), weight_of(total, order)) / 100));
     add_number(writer, weight_of(site, order), is_bytes ? " bytes" : " blocks");
     text_format(text, " (%.1f %%)", percent(weight_of(site, order), weight_of(total, order)));
     if (order == BY_PEAK || order == BY_LEAKED) {
@@ -161,11 +171,15 @@ static void write_stack(struct writer *writer, uint32_t stack) {
     size_t first;
     size_t count = heap_names_trim(writer->names, entry, &first);
     size_t written = 0;
+    const struct paint *paint = writer->options->paint;
     for (size_t i = 0; i < count && written < writer->options->callers; i++) {
         const struct heap_place *place = heap_names_place(writer->names, entry->pcs[first + i]);
         for (size_t j = 0; j < place->count; j++) {
-            text_format(&writer->text, "   %s 0x%" PRIX64 ": %s", written ? "by" : "at",
-                        place->address, place->texts[j]);
+            text_format(&writer->text, "   %s%s 0x%" PRIX64 ":%s %s%s%s",
+                        paint_code(paint, PAINT_FAINT), written ? "by" : "at", place->address,
+                        paint_code(paint, PAINT_PLAIN),
+                        written ? "" : paint_code(paint, PAINT_NAME), place->texts[j],
+                        written ? "" : paint_code(paint, PAINT_PLAIN));
             end_line(writer);
             written++;
         }
@@ -196,8 +210,7 @@ static void write_list(struct writer *writer, enum order order, const char *titl
     if (!weight_of(&writer->summary->total, order))
         return;
     end_line(writer);
-    text_string(&writer->text, title);
-    end_line(writer);
+    write_title(writer, title);
     uint64_t weight = UINT64_MAX;
     size_t last = SIZE_MAX;
     for (size_t i = 0; i < writer->options->top; i++) {
@@ -244,15 +257,13 @@ static void write_marks(struct writer *writer) {
         marks->count < writer->options->top * 4 ? marks->count : writer->options->top * 4;
     if (marks->scope_count) {
         end_line(writer);
-        text_string(&writer->text, "Scopes of the program:");
-        end_line(writer);
+        write_title(writer, "Scopes of the program:");
     }
     for (size_t i = 0; i < marks->scope_count && i < writer->options->top * 4; i++)
         write_scope(writer, &marks->scopes[i]);
     if (marks->count) {
         end_line(writer);
-        text_string(&writer->text, "Markers of the program:");
-        end_line(writer);
+        write_title(writer, "Markers of the program:");
     }
     for (size_t i = 0; i < shown; i++)
         write_point(writer, &marks->points[i]);

@@ -6,10 +6,12 @@
 #include "profile/recording.h"
 #include "profile/summary.h"
 #include "report/heap_names.h"
+#include "report/paint.h"
 
 struct heap_text_options {
-    size_t top;     // stacks in each list
-    size_t callers; // frames of each stack
+    size_t top;                // stacks in each list
+    size_t callers;            // frames of each stack
+    const struct paint *paint; // NULL: plain
 };
 
 // Calls line for each line, without a newline. `names` knows the addresses of the summary's stacks.

@@ -10,6 +10,8 @@
 #include "report/tree_text.h"
 
 #define NODES_MAX ((size_t)1 << 22)
+#define WIDE      120 // columns of a terminal that has room for all numbers and a name
+#define NARROW    76
 
 // ---- trees ----
 
@@ -17,8 +19,9 @@ static void write_tree(FILE *out, const struct heap_file *file,
                        const struct heap_view_options *options, bool bottom_up) {
     struct calltree *tree = rows_tree(file, options->weight, bottom_up, NODES_MAX);
     char digits[32];
-    fprintf(out, "%s: %s\n", options->weight->help, heap_text_number(digits, tree->root.total));
-    tree_text(out, tree, options->threshold);
+    fprintf(out, "%s%s: %s%s\n", paint_code(options->paint, PAINT_TITLE), options->weight->help,
+            heap_text_number(digits, tree->root.total), paint_code(options->paint, PAINT_PLAIN));
+    tree_text(out, tree, options->threshold, options->paint);
     calltree_free(tree);
 }
 
@@ -55,25 +58,52 @@ static int by_weight(const void *left, const void *right, void *context) {
     return first < second ? 1 : first > second ? -1 : strcmp(a->name, b->name);
 }
 
+// Numbers of a row, of a narrow terminal only those that matter most; the columns they take.
+static size_t write_numbers(FILE *out, const struct paint *paint, const char *const texts[5]) {
+    // Terminals narrower than this do without the column.
+    static const unsigned needs[5] = {0, WIDE, NARROW, 0, WIDE};
+    static const int widths[5] = {16, 16, 14, 16, 14};
+    unsigned width = paint && paint->width ? paint->width : WIDE;
+    size_t columns = 0;
+    for (size_t i = 0; i < 5; i++) {
+        if (width < needs[i])
+            continue;
+        fprintf(out, "%s%*s", columns ? " " : "", widths[i], texts[i]);
+        columns += (size_t)widths[i] + (columns != 0);
+    }
+    fputs("  ", out);
+    return columns + 2 + (paint ? PAINT_CELLS + 1 : 0);
+}
+
+static void write_row(FILE *out, const struct row *row, double share, const struct paint *paint) {
+    const struct summary_site *sums = &row->sums;
+    const uint64_t numbers[5] = {sums->peak_bytes, sums->allocated_bytes, sums->allocated,
+                                 sums->live_bytes, sums->temporary};
+    char digits[5][32], bar[PAINT_BAR];
+    const char *texts[5];
+    for (size_t i = 0; i < 5; i++)
+        texts[i] = heap_text_number(digits[i], numbers[i]);
+    fputs(paint_bar(bar, paint, share), out);
+    size_t column = write_numbers(out, paint, texts);
+    paint_name(out, paint, row->name, column);
+    fputc('\n', out);
+}
+
 // Frees the names.
 static void write_rows(FILE *out, const char *title, struct row *rows, size_t count,
                        const struct heap_view_options *options) {
+    static const char *const heads[5] = {"peak bytes", "allocated", "blocks", "not freed",
+                                         "temporary"};
+    const struct paint *paint = options->paint;
     qsort_r(rows, count, sizeof *rows, by_weight, (void *)options->weight);
-    fprintf(out, "%16s %16s %14s %16s %14s  %s\n", "peak bytes", "allocated", "blocks", "not freed",
-            "temporary", title);
+    double most = count ? (double)heap_weight_of(options->weight, &rows[0].sums) : 0;
+    fprintf(out, "%s%*s", paint_code(paint, PAINT_TITLE), paint ? PAINT_CELLS + 1 : 0, "");
+    write_numbers(out, paint, heads);
+    fprintf(out, "%s%s\n", title, paint_code(paint, PAINT_PLAIN));
     for (size_t i = 0; i < count; i++) {
-        const struct summary_site *sums = &rows[i].sums;
-        char digits[5][32];
-        if (i < options->top) {
-            fprintf(out, "%16s %16s %14s %16s %14s  ",
-                    heap_text_number(digits[0], sums->peak_bytes),
-                    heap_text_number(digits[1], sums->allocated_bytes),
-                    heap_text_number(digits[2], sums->allocated),
-                    heap_text_number(digits[3], sums->live_bytes),
-                    heap_text_number(digits[4], sums->temporary));
-            stack_text_escaped(out, rows[i].name);
-            fputc('\n', out);
-        }
+        double weight = (double)heap_weight_of(options->weight, &rows[i].sums);
+        if (i < options->top)
+            write_row(out, &rows[i], most > 0 ? weight / most : 0, paint);
         free(rows[i].name);
     }
     if (count > options->top)

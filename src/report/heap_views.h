@@ -1,4 +1,5 @@
-// A recording from different sides: as trees of calls, by library, by thread, by growth, by lifetimes.
+// A recording from different sides: as trees of calls, by library, by thread, by growth, by
+// lifetimes.
 //
 // Words:
 //   top-down    a tree from main inwards: what each function and all it calls hold
@@ -11,12 +12,14 @@
 
 #include "profile/lifetimes.h"
 #include "report/heap_export.h"
+#include "report/paint.h"
 
 struct heap_view_options {
     const struct heap_weight *weight;
-    double threshold; // percent of the whole: less is left out of trees
-    size_t top;       // rows of a list
-    size_t callers;   // frames of a stack
+    double threshold;          // percent of the whole: less is left out of trees
+    size_t top;                // rows of a list
+    size_t callers;            // frames of a stack
+    const struct paint *paint; // NULL: plain
 };
 
 void heap_view_top_down(FILE *out, const struct heap_file *file,
@@ -48,8 +51,7 @@ void heap_view_growth(FILE *out, struct heap_growth *growth,
 
 // How long blocks live. `lifetimes` is of all of the file.
 #define HEAP_VIEW_BRIEF 2000000 // nanoseconds: as exact as recordings are
-void heap_view_lifetimes(FILE *out, const struct heap_file *file,
-                         const struct lifetimes *lifetimes,
+void heap_view_lifetimes(FILE *out, const struct heap_file *file, const struct lifetimes *lifetimes,
                          const struct heap_view_options *options);
 
 #endif

@@ -63,7 +63,10 @@ static struct label label_of(uint64_t number, const char *const *units, const do
     if (number < 1000)
         snprintf(label.text, sizeof label.text, "%5" PRIu64, number);
     else
-        snprintf(label.text, sizeof label.text, "%5.*f", scaled < 10 ? 3 : scaled < 100 ? 2 : 1,
+        snprintf(label.text, sizeof label.text, "%5.*f",
+                 scaled < 10    ? 3
+                 : scaled < 100 ? 2
+                                : 1,
                  scaled);
     return label;
 }
@@ -147,6 +150,25 @@ static void draw_bars(struct graph *graph, const struct massif_file *file, uint6
     }
 }
 
+// On a terminal columns are blocks, the peak's in another colour.
+static void put_cell(const struct printer *printer, char mark) {
+    const struct paint *paint = printer->options->paint;
+    const char *block = paint && paint->unicode ? "█" : NULL;
+    if (!paint || !rank_of(mark)) {
+        fputc(mark, printer->out);
+        return;
+    }
+    fputs(paint_code(paint, mark == '#'   ? PAINT_BAD
+                            : mark == '@' ? PAINT_GOOD
+                                          : PAINT_NAME),
+          printer->out);
+    if (block)
+        fputs(block, printer->out);
+    else
+        fputc(mark, printer->out);
+    fputs(paint_code(paint, PAINT_PLAIN), printer->out);
+}
+
 static void print_graph(struct printer *printer) {
     const struct massif_file *file = printer->file;
     struct graph graph = {.width = printer->options->width, .height = printer->options->height};
@@ -163,7 +185,7 @@ static void print_graph(struct printer *printer) {
     for (unsigned y = graph.height + 1; y-- > 0;) {
         fputs(y == graph.height ? top.text : y == 0 ? "   0 " : "     ", printer->out);
         for (unsigned x = 0; x <= graph.width; x++)
-            fputc(*cell(&graph, x, y), printer->out);
+            put_cell(printer, *cell(&graph, x, y));
         fprintf(printer->out, "%s\n", y == 0 ? right.unit : "");
     }
     fprintf(printer->out, "     0%*s%5s\n", graph.width > 5 ? (int)graph.width - 5 : 0, "",
@@ -179,8 +201,7 @@ static void print_counts(struct printer *printer) {
     for (size_t i = 0; i < file->snapshot_count; i++) {
         if (file->snapshots[i].kind == MASSIF_FILE_EMPTY)
             continue;
-        fprintf(printer->out, "%s%zu%s", separator, i,
-                mark_of(file, i) == '#' ? " (peak)" : "");
+        fprintf(printer->out, "%s%zu%s", separator, i, mark_of(file, i) == '#' ? " (peak)" : "");
         separator = ", ";
     }
     fputs("]\n\n", printer->out);
@@ -192,8 +213,10 @@ static void print_columns(struct printer *printer) {
     char time[32];
     snprintf(time, sizeof time, "time(%s)", printer->file->time_unit);
     rule(printer);
-    fprintf(printer->out, "%3s %14s %16s %16s %13s %12s\n", "n", time, "total(B)",
-            "useful-heap(B)", "extra-heap(B)", "stacks(B)");
+    fprintf(printer->out, "%s%3s %14s %16s %16s %13s %12s%s\n",
+            paint_code(printer->options->paint, PAINT_TITLE), "n", time, "total(B)",
+            "useful-heap(B)", "extra-heap(B)", "stacks(B)",
+            paint_code(printer->options->paint, PAINT_PLAIN));
     rule(printer);
 }
 
@@ -224,9 +247,11 @@ static struct folded print_node(struct printer *printer, size_t *next, uint64_t 
     bool is_shown = is_root || threshold == 0 ||
                     (total && (double)node->bytes * 100 / (double)total >= threshold);
     if (is_shown) {
+        const struct paint *paint = printer->options->paint;
         print_share(printer, is_root ? "" : "->", node->bytes, total);
+        fputs(paint_code(paint, is_root ? PAINT_PLAIN : PAINT_NAME), printer->out);
         stack_text_escaped(printer->out, node->text);
-        fputc('\n', printer->out);
+        fprintf(printer->out, "%s\n", paint_code(paint, PAINT_PLAIN));
     }
     size_t size = printer->prefix.size;
     text_string(&printer->prefix, below);

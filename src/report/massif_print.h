@@ -3,12 +3,14 @@
 #define QUERN_REPORT_MASSIF_PRINT_H
 
 #include "report/massif_file.h"
+#include "report/paint.h"
 
 struct massif_print_options {
-    double threshold;       // percent: nodes below are folded
-    unsigned width, height; // of the graph, 4 to 1000
-    bool peak_only;         // nothing but the size of the peak
-    const char *arguments;  // shown in the head
+    double threshold;          // percent: nodes below are folded
+    unsigned width, height;    // of the graph, 4 to 1000
+    bool peak_only;            // nothing but the size of the peak
+    const char *arguments;     // shown in the head
+    const struct paint *paint; // NULL: plain
 };
 
 void massif_print(FILE *out, const struct massif_file *file,

@@ -52,23 +52,51 @@ void tree_text_functions(FILE *out, const struct calltree *tree, size_t top) {
 
 // ---- trees ----
 
+#define NUMBERS 27 // columns before the name
+
 struct writer {
     FILE *out;
     const struct calltree *tree;
+    const struct paint *paint;
     uint64_t least;
 };
-
-static void write_start(const struct writer *writer, uint64_t value, unsigned depth) {
-    char digits[32];
-    fprintf(writer->out, "%6.2f %% %16s  %*s", percent(value, writer->tree->root.total),
-            heap_text_number(digits, value), (int)(depth < INDENT_MAX ? 2 * depth : 2 * INDENT_MAX),
-            "");
-}
 
 static int by_total(const void *left, const void *right) {
     const struct calltree_node *a = *(struct calltree_node *const *)left;
     const struct calltree_node *b = *(struct calltree_node *const *)right;
     return a->total < b->total ? 1 : a->total > b->total ? -1 : 0;
+}
+
+// Numbers and indentation; the column in which the name begins.
+static size_t write_numbers(const struct writer *writer, uint64_t value, unsigned depth) {
+    char digits[32], bar[PAINT_BAR];
+    double share = percent(value, writer->tree->root.total);
+    size_t column = NUMBERS + (writer->paint ? PAINT_CELLS + 1 : 0);
+    unsigned most = INDENT_MAX;
+    if (writer->paint && writer->paint->width)
+        most = writer->paint->width > column ? (writer->paint->width - (unsigned)column) / 4 : 0;
+    unsigned indent = 2 * (depth < most ? depth : most);
+    fprintf(writer->out, "%s%6.2f %% %16s  %*s", paint_bar(bar, writer->paint, share / 100), share,
+            heap_text_number(digits, value), (int)indent, "");
+    return column + indent;
+}
+
+static void write_node(const struct writer *writer, const struct calltree_node *node,
+                       unsigned depth) {
+    const struct calltree_function *function = &writer->tree->functions[node->function];
+    size_t column = write_numbers(writer, node->total, depth);
+    fputs(paint_code(writer->paint, PAINT_NAME), writer->out);
+    column += paint_name(writer->out, writer->paint, function->name, column);
+    fputs(paint_code(writer->paint, PAINT_PLAIN), writer->out);
+    if (function->group[0] && function->name[0] != '[') {
+        struct text group = {0};
+        text_format(&group, " (%s)", function->group);
+        fputs(paint_code(writer->paint, PAINT_FAINT), writer->out);
+        paint_name(writer->out, writer->paint, group.bytes, column);
+        fputs(paint_code(writer->paint, PAINT_PLAIN), writer->out);
+        text_free(&group);
+    }
+    fputc('\n', writer->out);
 }
 
 // The heaviest first; those of equal weight stay in the order of their names.
@@ -84,22 +112,23 @@ static void write_children(const struct writer *writer, const struct calltree_no
             rest += order[i]->total;
             continue;
         }
-        write_start(writer, order[i]->total, depth);
-        write_name(writer->out, &writer->tree->functions[order[i]->function]);
-        fputc('\n', writer->out);
+        write_node(writer, order[i], depth);
         write_children(writer, order[i], depth + 1);
     }
     if (rest >= writer->least) {
-        write_start(writer, rest, depth);
-        fputs("[below the threshold]\n", writer->out);
+        write_numbers(writer, rest, depth);
+        fprintf(writer->out, "%s[below the threshold]%s\n", paint_code(writer->paint, PAINT_FAINT),
+                paint_code(writer->paint, PAINT_PLAIN));
     }
     free(order);
 }
 
-void tree_text(FILE *out, const struct calltree *tree, double threshold) {
+void tree_text(FILE *out, const struct calltree *tree, double threshold,
+               const struct paint *paint) {
     struct writer writer = {
         .out = out,
         .tree = tree,
+        .paint = paint,
         .least = (uint64_t)((double)tree->root.total * threshold / 100),
     };
     writer.least += !writer.least;

@@ -6,10 +6,11 @@
 #include <stdio.h>
 
 #include "profile/calltree.h"
+#include "report/paint.h"
 
 // At most `top` functions by what they weigh themselves. The tree must be finished, as below.
 void tree_text_functions(FILE *out, const struct calltree *, size_t top);
 // The tree from the root; less than so many percent of the whole is left out.
-void tree_text(FILE *out, const struct calltree *, double threshold);
+void tree_text(FILE *out, const struct calltree *, double threshold, const struct paint *);
 
 #endif

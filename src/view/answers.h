@@ -46,6 +46,8 @@ struct answer_row {
 // Sums by function; of costs they are exact, which those of a tree are not. To be freed.
 struct answer_row *answer_rows(const struct document *document, unsigned metric,
                                const struct calltree *tree, size_t *count);
+// The same by library; a library counts once for each stack it is in.
+struct answer_row *answer_library_rows(const struct calltree *tree, size_t *count);
 char *answer_functions(struct document *document, const struct ask *ask, struct json *json);
 char *answer_libraries(struct document *document, const struct ask *ask, struct json *json);
 char *answer_threads(struct document *document, const struct ask *ask, struct json *json);

@@ -184,25 +184,32 @@ static void sum_libraries(struct libraries *libraries, const struct calltree_nod
         libraries->active[library]--;
 }
 
+struct answer_row *answer_library_rows(const struct calltree *tree, size_t *count) {
+    size_t room = tree->function_count + 1;
+    struct libraries libraries = {
+        .rows = base_allocate(room * sizeof *libraries.rows),
+        .library_of = base_allocate(room * sizeof *libraries.library_of),
+        .active = base_allocate(room * sizeof *libraries.active),
+    };
+    memset(libraries.active, 0, room * sizeof *libraries.active);
+    find_libraries(&libraries, tree);
+    sum_libraries(&libraries, &tree->root);
+    free(libraries.library_of);
+    free(libraries.active);
+    *count = libraries.count;
+    return libraries.rows;
+}
+
 char *answer_libraries(struct document *document, const struct ask *ask, struct json *json) {
     unsigned metric;
     const struct calltree *tree;
     char *problem = answer_choose(document, ask, &metric, &tree);
     if (problem)
         return problem;
-    size_t count = tree->function_count + 1;
-    struct libraries libraries = {
-        .rows = base_allocate(count * sizeof *libraries.rows),
-        .library_of = base_allocate(count * sizeof *libraries.library_of),
-        .active = base_allocate(count * sizeof *libraries.active),
-    };
-    memset(libraries.active, 0, count * sizeof *libraries.active);
-    find_libraries(&libraries, tree);
-    sum_libraries(&libraries, &tree->root);
-    write_rows(document, ask, metric, libraries.rows, libraries.count, tree->root.total, json);
-    free(libraries.rows);
-    free(libraries.library_of);
-    free(libraries.active);
+    size_t count;
+    struct answer_row *rows = answer_library_rows(tree, &count);
+    write_rows(document, ask, metric, rows, count, tree->root.total, json);
+    free(rows);
     return NULL;
 }
 

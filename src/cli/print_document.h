@@ -1,0 +1,28 @@
+// quern print of any file that quern view reads, in the terms that all formats share: facts, sums
+// by function and library, trees of calls, and the list of errors of memcheck's XML. The numbers
+// are those of the page and of --json (view/document.h).
+#ifndef QUERN_CLI_PRINT_DOCUMENT_H
+#define QUERN_CLI_PRINT_DOCUMENT_H
+
+#include "report/heap_filter.h"
+#include "report/paint.h"
+
+struct print_document_request {
+    const char *path;
+    const char *view;                 // NULL: summary
+    const char *by;                   // a metric; NULL: the first
+    double threshold;                 // percent
+    size_t top;                       // rows
+    size_t callers;                   // frames of a stack
+    const struct heap_filter *filter; // only its times are served
+    const struct paint *paint;        // NULL: plain
+};
+
+// Whether such a view is made here, of any format with stacks.
+bool print_document_serves(const char *view);
+// The exit status, after a message on stderr if it is not 0.
+int print_document(const struct print_document_request *request);
+// What --help says of its views.
+void print_document_help(FILE *out);
+
+#endif
