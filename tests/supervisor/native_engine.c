@@ -10,7 +10,7 @@
 //     fatal SIGNAL CODE ADDRESS PC...          (to the next word that is no number; then dies of
 //     it) garbage SIZE      version N              exec (runs the rest natively, says EXEC_AWAY)
 //     detach (forks; the parent exits 0, the child goes on)     quiet (closes 0, 1 and 2)
-//     stubborn (ignores SIGINT and SIGTERM)                     sleep MS     exit STATUS
+//     await PATH (until there is such a file)                   sleep MS     exit STATUS
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -141,9 +141,10 @@ static int play(char **words) {
             play_version();
         } else if (strcmp(verb, "detach") == 0) {
             play_detach();
-        } else if (strcmp(verb, "stubborn") == 0) {
-            signal(SIGINT, SIG_IGN);
-            signal(SIGTERM, SIG_IGN);
+        } else if (strcmp(verb, "await") == 0) {
+            const char *path = word();
+            while (access(path, F_OK) != 0)
+                usleep(10000);
         } else if (strcmp(verb, "quiet") == 0) {
             for (int fd = 0; fd < 3; fd++)
                 close(fd);
