@@ -240,11 +240,22 @@ static void choose_heap(const struct tool *tool, const struct option_values *val
     request->symbols.keep_unmapped = true;
 }
 
-static void choose_flame(const struct option_values *values, struct flame_settings *flame) {
+static enum flame_sampler sampler_of(const char *text) {
+    return strcmp(text, "perf") == 0     ? FLAME_PERF
+           : strcmp(text, "timers") == 0 ? FLAME_TIMERS
+                                         : FLAME_ANY;
+}
+
+static void choose_flame(const struct option_values *values, const char *program,
+                         struct flame_settings *flame) {
     *flame = (struct flame_settings){
         .frequency = (unsigned)option_number(values, "freq"),
         .stack_bytes = (size_t)option_number(values, "stack-bytes"),
         .children = option_yes(values, "trace-children"),
+        .sampler = sampler_of(option_text(values, "sampler")),
+        .agent = words_part("quern-sampler.so", R_OK),
+        .is_static = program_is_static(program),
+        .without_kernel = !option_yes(values, "kernel-time"),
         .inverted = option_yes(values, "flame-inverted"),
         .out_file = option_text(values, "flame-out-file"),
         .stacks_file = option_text(values, "flame-stacks-file"),
@@ -398,7 +409,7 @@ int verb_run(const struct tool *tool, struct option_values *values, char *const 
     if (heap_tool)
         choose_heap(tool, values, &request);
     if (flame)
-        choose_flame(values, &request.flame);
+        choose_flame(values, program, &request.flame);
     if (counts)
         choose_counts(tool, values, &request);
     if (tool->topic == TOPIC_DHAT && !heap_tool) {
@@ -424,6 +435,7 @@ int verb_run(const struct tool *tool, struct option_values *values, char *const 
         free(options[i]);
     free(options);
     free((char *)request.heap.description);
+    free((char *)request.flame.agent);
     free(path);
     free(program);
     return status;

@@ -54,7 +54,7 @@ static void keep_addresses(struct stack_counts *counts, const uint64_t *addresse
 }
 
 void stack_counts_add(struct stack_counts *counts, uint32_t key, const uint64_t *addresses,
-                      size_t size, bool broken) {
+                      size_t size, bool broken, uint64_t value) {
     if (counts->count + 1 > counts->slot_count / 4 * 3)
         grow_slots(counts);
     struct stack_count entry = {.hash = hash_stack(key, addresses, size, broken),
@@ -73,7 +73,7 @@ void stack_counts_add(struct stack_counts *counts, uint32_t key, const uint64_t 
         counts->entries[counts->count++] = entry;
         *slot = (uint32_t)counts->count;
     }
-    counts->entries[*slot - 1].value++;
+    counts->entries[*slot - 1].value += value;
 }
 
 size_t stack_counts_bytes(const struct stack_counts *counts) {

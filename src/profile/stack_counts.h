@@ -29,7 +29,7 @@ struct stack_counts {
 };
 
 void stack_counts_add(struct stack_counts *counts, uint32_t key, const uint64_t *addresses,
-                      size_t size, bool broken);
+                      size_t size, bool broken, uint64_t value);
 size_t stack_counts_bytes(const struct stack_counts *counts);
 // Forgets all stacks and frees their memory.
 void stack_counts_clear(struct stack_counts *counts);

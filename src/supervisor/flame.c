@@ -110,9 +110,10 @@ static void on_sample(void *context, const struct sampler_sample *sample) {
         return;
     unsigned end;
     size_t count = flame_space_walk(image->space, sample, addresses, &end);
-    sample_count++;
-    ends[end]++;
-    stack_counts_add(&stacks, image->key, addresses, count, flame_end_is_broken(end));
+    sample_count += sample->periods;
+    ends[end] += sample->periods;
+    stack_counts_add(&stacks, image->key, addresses, count, flame_end_is_broken(end),
+                     sample->periods);
     if (stack_counts_bytes(&stacks) > STACKS_BYTES)
         work_off();
 }
@@ -171,6 +172,32 @@ static void on_thread_ended(void *context, int pid) {
 
 // ---- the run ----
 
+static bool complain(char *problem) {
+    log_complain("%s", problem);
+    free(problem);
+    return false;
+}
+
+bool flame_choose(const struct supervisor_request *run) {
+    const struct flame_settings *flame = &run->flame;
+    if (!flame->frequency)
+        return true;
+    struct sampler_settings settings = {.kind = flame->sampler,
+                                        .frequency = flame->frequency,
+                                        .stack_bytes = flame->stack_bytes,
+                                        .without_kernel = flame->without_kernel,
+                                        .children = flame->children,
+                                        .agent = flame->agent,
+                                        .is_static = flame->is_static};
+    char *problem = NULL;
+    sampler = sampler_new(&settings, &problem);
+    return sampler || complain(problem);
+}
+
+void flame_enter(void) {
+    sampler_enter(sampler);
+}
+
 bool flame_open(const struct supervisor_request *run, pid_t pid) {
     if (!run->flame.frequency)
         return true;
@@ -182,12 +209,8 @@ bool flame_open(const struct supervisor_request *run, pid_t pid) {
                                 .executed = on_executed,
                                 .thread_ended = on_thread_ended};
     char *problem = NULL;
-    sampler = sampler_open(pid, run->flame.frequency, run->flame.stack_bytes, &sink, &problem);
-    if (!sampler) {
-        log_complain("%s", problem);
-        free(problem);
-        return false;
-    }
+    if (!sampler_open(sampler, pid, &sink, &problem))
+        return complain(problem);
     struct symbols_options options = run->symbols;
     options.keep_unmapped = true;
     symbols = symbols_new(&options);
@@ -244,7 +267,18 @@ static void show_counts(void) {
     if (ends[FLAME_END_NO_USER])
         text_format(&text, "\n%.1f %% of the samples are of the kernel alone (exec, exit)",
                     percent(ends[FLAME_END_NO_USER]));
-    if (!counts.kernel_is_in)
+    if (counts.by_timers)
+        text_format(
+            &text,
+            "\nBy CPU timers, which the kernel looks after when its clock ticks: %llu stacks, "
+            "each for\nthe time since the one before",
+            (unsigned long long)counts.taken);
+    if (counts.cause)
+        text_format(&text, "\nNot by perf: %s", counts.cause);
+    if (counts.never_begun)
+        text_string(&text, "\nThe sampler was not loaded into the program: it does not allow "
+                           "LD_PRELOAD");
+    if (!counts.kernel_is_in && !request->flame.without_kernel)
         text_string(&text,
                     "\nTime in the kernel is not sampled: kernel.perf_event_paranoid and the "
                     "capabilities\nof quern do not allow it");

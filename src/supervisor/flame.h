@@ -14,6 +14,10 @@
 
 #include "supervisor/supervisor.h"
 
+// Before the main process is forked: chooses how to sample. False after a message.
+bool flame_choose(const struct supervisor_request *request);
+// In the forked child, just before it executes the program.
+void flame_enter(void);
 // Before the main process execs. False after a message. Does nothing for other tools.
 bool flame_open(const struct supervisor_request *request, pid_t main_pid);
 // Takes what has been sampled.

@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "supervisor/flame.h"
 #include "supervisor/log.h"
 #include "supervisor/scenario.h"
 #include "wire/wire_supervisor.h"
@@ -149,6 +150,7 @@ static void become_target(const struct supervisor_request *request, pid_t superv
             dup2(outputs[i], 1 + i);
     put_back_what_was_given(!runs_natively(request));
     if (request->flame.frequency) {
+        flame_enter();
         execv(request->program, request->argv);
     } else {
         keep_over_exec(wire);

@@ -1,343 +1,92 @@
 #include "supervisor/sampler.h"
 
-#include <errno.h>
-#include <linux/perf_event.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "base/fd.h"
 #include "base/text.h"
+#include "supervisor/sampler_parts.h"
 
-// All rings together, and each of them. An unprivileged user is allowed 512 KiB for each CPU.
-#define RINGS_BYTES ((size_t)64 << 20)
-#define RING_MOST   ((size_t)8 << 20)
-#define RING_LEAST  ((size_t)128 << 10)
-// A record is written a moment after the time in it was taken.
-#define SETTLING_NS    2000000
-#define LONGEST_WAIT   100000000
-#define SHORTEST_WAIT  1000000
-#define RECORD_MAX     65536
-#define SAMPLE_TIME_AT 24
-
-// Bits of the kernel's PERF_REG_X86_*: ax to ip, and r8 to r15; in that order they come.
-#define REGISTER_MASK 0xff01ffull
-static const uint8_t register_order[] = {
-    UNWIND_RAX, UNWIND_RBX, UNWIND_RCX, UNWIND_RDX, UNWIND_RSI, UNWIND_RDI,
-    UNWIND_RBP, UNWIND_RSP, UNWIND_PC,  UNWIND_R8,  UNWIND_R9,  UNWIND_R10,
-    UNWIND_R11, UNWIND_R12, UNWIND_R13, UNWIND_R14, UNWIND_R15,
-};
-#define REGISTER_COUNT (sizeof register_order / sizeof *register_order)
-
-struct ring {
-    int fd;
-    struct perf_event_mmap_page *page;
-    uint64_t head; // as read at the start of a round
-    uint64_t tail;
-};
+#define TIMERS_WAIT 50000000
 
 struct sampler {
+    struct sampler_settings settings;
     struct sampler_sink sink;
-    struct ring *rings;
-    size_t ring_count;
-    size_t ring_bytes;
-    size_t stack_bytes;
-    unsigned frequency;
-    struct sampler_counts counts;
-    _Alignas(8) uint8_t record[RECORD_MAX];
+    struct sampler_perf *perf;
+    struct sampler_timers *timers;
+    char *cause; // why not by perf
 };
 
-// ---- opening ----
-
-static long read_setting(const char *name) {
-    char path[64];
-    long value = -1;
-    snprintf(path, sizeof path, "/proc/sys/kernel/%s", name);
-    FILE *file = fopen(path, "re");
-    if (file) {
-        if (fscanf(file, "%ld", &value) != 1)
-            value = -1;
-        fclose(file);
-    }
-    return value;
-}
-
-static char *describe_problem(const struct sampler *sampler, int error) {
+// What to say if neither way is open; takes the cause.
+static char *neither(char *cause, const char *reason) {
     struct text text = {0};
-    if (error == EACCES || error == EPERM)
-        text_format(&text,
-                    "sampling is not permitted here (kernel.perf_event_paranoid is %ld); run "
-                    "`sysctl kernel.perf_event_paranoid=1` as root, or give quern the capability "
-                    "CAP_PERFMON; in a container, its seccomp profile must allow perf_event_open",
-                    read_setting("perf_event_paranoid"));
-    else if (error == ENOSYS || error == ENOENT || error == EOPNOTSUPP)
-        text_format(&text,
-                    "this kernel does not offer perf_event_open (%s); in a container, its seccomp "
-                    "profile must allow it",
-                    strerror(error));
-    else if (error == EINVAL && sampler->frequency > read_setting("perf_event_max_sample_rate"))
-        text_format(&text,
-                    "--freq=%u is more than the kernel allows; run `sysctl "
-                    "kernel.perf_event_max_sample_rate=%u` as root, or sample less often",
-                    sampler->frequency, sampler->frequency);
-    else
-        text_format(&text, "cannot sample: perf_event_open: %s", strerror(error));
+    text_format(&text, "%s%s%s", cause ? cause : "", cause ? "; " : "", reason);
+    free(cause);
     return text_take(&text);
 }
 
-static int open_event(const struct sampler *sampler, pid_t pid, int cpu, bool kernel) {
-    struct perf_event_attr attributes = {
-        .type = PERF_TYPE_SOFTWARE,
-        .size = sizeof attributes,
-        .config = PERF_COUNT_SW_TASK_CLOCK,
-        .freq = 1,
-        .sample_freq = sampler->frequency,
-        .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_REGS_USER |
-                       PERF_SAMPLE_STACK_USER,
-        .sample_regs_user = REGISTER_MASK,
-        .sample_stack_user = (uint32_t)sampler->stack_bytes,
-        .disabled = 1,
-        .enable_on_exec = 1,
-        .inherit = 1,
-        .exclude_kernel = !kernel,
-        .exclude_hv = 1,
-        .mmap = 1,
-        .mmap2 = 1,
-        .comm = 1,
-        .comm_exec = 1,
-        .task = 1,
-        .sample_id_all = 1,
-        .use_clockid = 1,
-        .clockid = CLOCK_MONOTONIC,
-    };
-    long fd = syscall(SYS_perf_event_open, &attributes, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-    return fd_move_high((int)fd);
-}
-
-static bool map_ring(const struct sampler *sampler, struct ring *ring) {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    void *place =
-        mmap(NULL, page + sampler->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
-    if (place != MAP_FAILED)
-        ring->page = place;
-    return place != MAP_FAILED;
-}
-
-static void close_rings(struct sampler *sampler) {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    for (size_t i = 0; i < sampler->ring_count; i++) {
-        munmap(sampler->rings[i].page, page + sampler->ring_bytes);
-        close(sampler->rings[i].fd);
-    }
-    free(sampler->rings);
-    sampler->rings = NULL;
-    sampler->ring_count = 0;
-}
-
-// One event and ring for each CPU. 0, or the error number; *too_large says that the rings were.
-static int try_rings(struct sampler *sampler, pid_t pid, bool kernel, bool *too_large) {
-    long cpus = sysconf(_SC_NPROCESSORS_CONF);
-    sampler->rings = base_allocate((size_t)cpus * sizeof *sampler->rings);
-    *too_large = false;
-    for (int cpu = 0; cpu < cpus; cpu++) {
-        struct ring *ring = &sampler->rings[sampler->ring_count];
-        *ring = (struct ring){.fd = open_event(sampler, pid, cpu, kernel)};
-        if (ring->fd < 0 && errno == ENODEV)
-            continue; // switched off
-        if (ring->fd < 0)
-            return errno;
-        if (!map_ring(sampler, ring)) {
-            int error = errno;
-            *too_large = true;
-            close(ring->fd);
-            return error;
-        }
-        sampler->ring_count++;
-    }
-    return sampler->ring_count ? 0 : ENODEV;
-}
-
-// All rings have one size, so that one interval serves them: the largest that is allowed.
-static int open_rings(struct sampler *sampler, pid_t pid, bool kernel) {
-    size_t cpus = (size_t)sysconf(_SC_NPROCESSORS_CONF);
-    sampler->ring_bytes = RING_MOST;
-    while (sampler->ring_bytes > RING_LEAST && sampler->ring_bytes * cpus > RINGS_BYTES)
-        sampler->ring_bytes /= 2;
-    for (;; sampler->ring_bytes /= 2) {
-        bool too_large;
-        int error = try_rings(sampler, pid, kernel, &too_large);
-        if (!error)
-            return 0;
-        close_rings(sampler);
-        if (!too_large || sampler->ring_bytes <= RING_LEAST)
-            return error;
-    }
-}
-
-struct sampler *sampler_open(pid_t pid, unsigned frequency, size_t stack_bytes,
-                             const struct sampler_sink *sink, char **problem) {
+struct sampler *sampler_new(const struct sampler_settings *settings, char **problem) {
     struct sampler *sampler = base_allocate(sizeof *sampler);
-    memset(sampler, 0, sizeof *sampler);
-    sampler->sink = *sink;
-    sampler->frequency = frequency;
-    sampler->stack_bytes = stack_bytes & ~(size_t)7;
-    sampler->counts.kernel_is_in = true;
-    int error = open_rings(sampler, pid, true);
-    if (error == EACCES || error == EPERM) {
-        // Ordinary users may often sample their own code, but not the kernel's.
-        sampler->counts.kernel_is_in = false;
-        error = open_rings(sampler, pid, false);
+    *sampler = (struct sampler){.settings = *settings};
+    if (settings->kind != FLAME_TIMERS)
+        sampler->cause = sampler_perf_refusal(settings);
+    if (settings->kind == FLAME_PERF || (settings->kind == FLAME_ANY && !sampler->cause)) {
+        *problem = sampler->cause;
+        if (!sampler->cause)
+            return sampler;
+    } else if (settings->is_static) {
+        *problem = neither(sampler->cause, "CPU timers cannot be used: the program is statically "
+                                           "linked, so that nothing can be preloaded");
+    } else if (!settings->agent) {
+        *problem = neither(sampler->cause, "quern-sampler.so is missing; reinstall or rebuild "
+                                           "Quern");
+    } else {
+        sampler->timers = sampler_timers_open(settings, problem);
+        if (sampler->timers)
+            return sampler;
+        free(sampler->cause);
     }
-    if (!error)
-        return sampler;
-    *problem = describe_problem(sampler, error);
-    sampler_close(sampler);
+    free(sampler);
     return NULL;
 }
 
-void sampler_close(struct sampler *sampler) {
-    close_rings(sampler);
-    free(sampler);
+void sampler_enter(const struct sampler *sampler) {
+    if (sampler->timers)
+        sampler_timers_enter(sampler->timers);
 }
 
-// ---- records ----
-
-static uint64_t word_at(const struct sampler *sampler, size_t at) {
-    uint64_t word;
-    memcpy(&word, &sampler->record[at], sizeof word);
-    return word;
-}
-
-static int half_at(const struct sampler *sampler, size_t at) {
-    int half;
-    memcpy(&half, &sampler->record[at], sizeof half);
-    return half;
-}
-
-static void tell_sample(struct sampler *sampler, size_t size) {
-    struct sampler_sample sample = {.pid = half_at(sampler, 16), .tid = half_at(sampler, 20)};
-    size_t at = SAMPLE_TIME_AT + 8;
-    uint64_t abi = word_at(sampler, at);
-    at += 8;
-    sample.has_registers = abi == PERF_SAMPLE_REGS_ABI_64;
-    if (abi != PERF_SAMPLE_REGS_ABI_NONE) {
-        for (size_t i = 0; i < REGISTER_COUNT; i++)
-            sample.registers.value[register_order[i]] = word_at(sampler, at + i * 8);
-        at += REGISTER_COUNT * 8;
-    }
-    uint64_t room = word_at(sampler, at);
-    at += 8;
-    if (room && at + room + 8 <= size) {
-        uint64_t copied = word_at(sampler, at + room);
-        sample.stack = &sampler->record[at];
-        sample.stack_size = copied < room ? copied : room;
-        sample.stack_full = sample.stack_size + 8 > sampler->stack_bytes;
-    }
-    sampler->sink.sample(sampler->sink.context, &sample);
-}
-
-static void tell(struct sampler *sampler, const struct perf_event_header *header) {
-    const struct sampler_sink *sink = &sampler->sink;
-    int pid = half_at(sampler, 8);
-    switch (header->type) {
-    case PERF_RECORD_SAMPLE:
-        tell_sample(sampler, header->size);
-        break;
-    case PERF_RECORD_MMAP2:
-        sink->map(sink->context,
-                  &(struct sampler_mapping){.pid = pid,
-                                            .start = word_at(sampler, 16),
-                                            .end = word_at(sampler, 16) + word_at(sampler, 24),
-                                            .offset = word_at(sampler, 32),
-                                            .path = (const char *)&sampler->record[72]});
-        break;
-    case PERF_RECORD_COMM:
-        if (header->misc & PERF_RECORD_MISC_COMM_EXEC)
-            sink->executed(sink->context, pid, (const char *)&sampler->record[16]);
-        break;
-    case PERF_RECORD_FORK:
-        sink->forked(sink->context, half_at(sampler, 12), pid);
-        break;
-    case PERF_RECORD_EXIT:
-        sink->thread_ended(sink->context, pid);
-        break;
-    case PERF_RECORD_LOST:
-        sampler->counts.lost += word_at(sampler, 16);
-        break;
-    case PERF_RECORD_LOST_SAMPLES:
-        sampler->counts.lost += word_at(sampler, 8);
-        break;
-    default:
-        break;
-    }
-}
-
-// ---- rings ----
-
-static void copy_from(const struct sampler *sampler, const struct ring *ring, uint64_t from,
-                      void *to, size_t size) {
-    const uint8_t *data = (const uint8_t *)ring->page + ring->page->data_offset;
-    size_t at = from & (sampler->ring_bytes - 1);
-    size_t first = sampler->ring_bytes - at < size ? sampler->ring_bytes - at : size;
-    memcpy(to, data + at, first);
-    memcpy((uint8_t *)to + first, data, size - first);
-}
-
-// The time of a ring's next record; false: there is none.
-static bool next_time(const struct sampler *sampler, const struct ring *ring, uint64_t *time) {
-    struct perf_event_header header;
-    if (ring->tail == ring->head)
-        return false;
-    copy_from(sampler, ring, ring->tail, &header, sizeof header);
-    size_t at = header.type == PERF_RECORD_SAMPLE ? SAMPLE_TIME_AT : header.size - 8;
-    copy_from(sampler, ring, ring->tail + at, time, sizeof *time);
-    return true;
-}
-
-static void take_record(struct sampler *sampler, struct ring *ring) {
-    struct perf_event_header header;
-    copy_from(sampler, ring, ring->tail, &header, sizeof header);
-    copy_from(sampler, ring, ring->tail, sampler->record, header.size);
-    ring->tail += header.size;
-    tell(sampler, &header);
-    __atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE);
+bool sampler_open(struct sampler *sampler, pid_t pid, const struct sampler_sink *sink,
+                  char **problem) {
+    sampler->sink = *sink;
+    if (sampler->timers)
+        return true;
+    sampler->perf = sampler_perf_open(pid, &sampler->settings, sink, problem);
+    return sampler->perf != NULL;
 }
 
 void sampler_drain(struct sampler *sampler, bool last) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    uint64_t limit = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec - SETTLING_NS;
-    for (size_t i = 0; i < sampler->ring_count; i++) {
-        struct ring *ring = &sampler->rings[i];
-        ring->head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
-    }
-    for (;;) {
-        struct ring *oldest = NULL;
-        uint64_t least = last ? UINT64_MAX : limit;
-        for (size_t i = 0; i < sampler->ring_count; i++) {
-            uint64_t time;
-            if (next_time(sampler, &sampler->rings[i], &time) && time <= least) {
-                least = time;
-                oldest = &sampler->rings[i];
-            }
-        }
-        if (!oldest)
-            return;
-        take_record(sampler, oldest);
-    }
+    if (sampler->perf)
+        sampler_perf_drain(sampler->perf, last);
+    else
+        sampler_timers_drain(sampler->timers, &sampler->sink, last);
 }
 
 int64_t sampler_interval(const struct sampler *sampler) {
-    // A quarter of a ring: room for a supervisor that is late.
-    uint64_t samples = sampler->ring_bytes / 4 / (sampler->stack_bytes + 256);
-    int64_t wait = (int64_t)(samples * 1000000000 / sampler->frequency);
-    return wait > LONGEST_WAIT ? LONGEST_WAIT : wait < SHORTEST_WAIT ? SHORTEST_WAIT : wait;
+    return sampler->perf ? sampler_perf_interval(sampler->perf) : TIMERS_WAIT;
 }
 
 struct sampler_counts sampler_counts(const struct sampler *sampler) {
-    return sampler->counts;
+    if (sampler->perf)
+        return sampler_perf_counts(sampler->perf);
+    struct sampler_counts counts = sampler_timers_counts(sampler->timers);
+    counts.cause = sampler->cause;
+    return counts;
+}
+
+void sampler_close(struct sampler *sampler) {
+    if (sampler->perf)
+        sampler_perf_close(sampler->perf);
+    if (sampler->timers)
+        sampler_timers_close(sampler->timers);
+    free(sampler->cause);
+    free(sampler);
 }

@@ -1,13 +1,17 @@
-// Samples of a natively running target, taken by the kernel (perf_event_open).
+// Samples of a natively running target, in one of two ways.
 //
-// A software clock interrupts each thread of the target after equal shares of its CPU time; the
-// kernel notes registers and the top of the stack in a ring per CPU, together with what is needed
-// to understand them: programs executed, files mapped, processes forked. The rings are the
-// supervisor's memory, so nothing is lost when the target is killed. A software clock works in
-// virtual machines, where hardware counters often do not.
+//   perf    The kernel takes them (perf_event_open): a software clock interrupts each thread after
+//           equal shares of its CPU time; registers and the top of the stack are noted in a ring
+//           per CPU, together with what is needed to understand them: programs executed, files
+//           mapped, processes forked. A software clock works in virtual machines, where hardware
+//           counters often do not. Nothing is preloaded, and any program can be sampled.
+//   timers  The target takes them itself, with a library preloaded (src/agent): threads have timers
+//           of their CPU time. For dynamically linked programs where perf is not permitted. The
+//           kernel looks after such timers when its clock ticks (mostly 250 times a second): a
+//           sample stands for as many periods as have passed.
 //
-// Records are told in the order of their time across all rings. A record that arrives when its ring
-// is full is lost, and counted.
+// In either way samples are in memory of the supervisor's, so nothing is lost when the target is
+// killed. Records are told in the order of their time. One that finds no room is lost, and counted.
 #ifndef QUERN_SUPERVISOR_SAMPLER_H
 #define QUERN_SUPERVISOR_SAMPLER_H
 
@@ -16,10 +20,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "supervisor/supervisor.h"
 #include "unwind/unwind.h"
 
 struct sampler_sample {
     int pid, tid;
+    uint64_t periods;   // it stands for
     bool has_registers; // false: the thread has no user state (it is in exec or exit)
     struct unwind_registers registers;
     const uint8_t *stack; // copied from the stack pointer on
@@ -43,20 +49,38 @@ struct sampler_sink {
     void (*thread_ended)(void *context, int pid);
 };
 
+struct sampler_settings {
+    enum flame_sampler kind;
+    unsigned frequency;
+    size_t stack_bytes;
+    bool without_kernel; // perf only: time in the kernel does not count
+    bool children;       // timers only: executed programs sample themselves, too
+    const char *agent;   // path of quern-sampler.so
+    bool is_static;      // the program: nothing can be preloaded
+};
+
 struct sampler_counts {
-    uint64_t lost;     // records that found their ring full
+    uint64_t lost;     // records that found no room
     bool kernel_is_in; // time in the kernel was sampled
+    bool by_timers;
+    uint64_t taken;    // samples, by timers
+    bool never_begun;  // by timers: the agent was not loaded
+    const char *cause; // why not by perf; NULL: it was asked for so
 };
 
 struct sampler;
 
-// Samples pid from its next exec on, with its threads and descendants. NULL, and in *problem a line
-// for the user, to be freed, that says what to do.
-struct sampler *sampler_open(pid_t pid, unsigned frequency, size_t stack_bytes,
-                             const struct sampler_sink *sink, char **problem);
+// Chooses the way, before the target is forked. NULL, and in *problem a line for the user, to be
+// freed, that says what to do.
+struct sampler *sampler_new(const struct sampler_settings *settings, char **problem);
+// In the forked child, before it executes.
+void sampler_enter(const struct sampler *sampler);
+// Samples pid from its next exec on, with its threads and descendants. False after as above.
+bool sampler_open(struct sampler *sampler, pid_t pid, const struct sampler_sink *sink,
+                  char **problem);
 // Tells what has come. With `last`, everything; else what cannot be overtaken any more.
 void sampler_drain(struct sampler *sampler, bool last);
-// Nanoseconds between two calls of sampler_drain that keep the rings from filling up.
+// Nanoseconds between two calls of sampler_drain that keep room for samples.
 int64_t sampler_interval(const struct sampler *sampler);
 struct sampler_counts sampler_counts(const struct sampler *sampler);
 void sampler_close(struct sampler *sampler);

@@ -34,7 +34,7 @@ int supervisor_run(const struct supervisor_request *request) {
     struct launch launch;
     launch_prepare();
     outputs_prepare(request);
-    if (!launch_start(&launch, request))
+    if (!flame_choose(request) || !launch_start(&launch, request))
         return STATUS_FAILED;
     if (!flame_open(request, launch.pid) || !log_open(&request->log, launch.pid) ||
         !xml_open(request, launch.pid)) {

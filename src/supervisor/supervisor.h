@@ -69,11 +69,17 @@ struct heap_settings {
     const char *note; // shown at the start; may be NULL
 };
 
+enum flame_sampler { FLAME_ANY, FLAME_PERF, FLAME_TIMERS };
+
 // A target that runs natively and is sampled.
 struct flame_settings {
     unsigned frequency; // samples in a second of CPU time; 0: not this tool
     size_t stack_bytes; // of the stack, copied with each sample
     bool children;      // programs that the target executes are sampled too
+    enum flame_sampler sampler;
+    const char *agent;   // path of quern-sampler.so; NULL: it is missing
+    bool is_static;      // the program: nothing can be preloaded
+    bool without_kernel; // time in the kernel does not count
     bool inverted;
     const char *out_file;    // template
     const char *stacks_file; // template

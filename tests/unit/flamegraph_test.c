@@ -130,13 +130,13 @@ TEST(counted_stacks) {
     for (uint64_t round = 0; round < 3; round++) {
         for (uint64_t i = 0; i < 5000; i++) {
             uint64_t addresses[] = {i, i * i, 7};
-            stack_counts_add(&counts, 1, addresses, 3, false);
+            stack_counts_add(&counts, 1, addresses, 3, false, 1);
         }
     }
     uint64_t first[] = {0, 0, 7};
-    stack_counts_add(&counts, 2, first, 3, false); // another address space
-    stack_counts_add(&counts, 1, first, 3, true);  // broken
-    stack_counts_add(&counts, 1, first, 2, false); // shorter
+    stack_counts_add(&counts, 2, first, 3, false, 1); // another address space
+    stack_counts_add(&counts, 1, first, 3, true, 1);  // broken
+    stack_counts_add(&counts, 1, first, 2, false, 1); // shorter
     CHECK_EQ(counts.count, 5003);
     for (size_t i = 0; i < counts.count; i++)
         CHECK_EQ(counts.entries[i].value, i < 5000 ? 3 : 1);

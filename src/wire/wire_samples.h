@@ -1,0 +1,61 @@
+// Samples of a target that takes them itself, by CPU timers of its threads: memory that the agent in
+// the target (src/agent) and the supervisor share.
+//
+// Words:
+//   slot     room for one message: a sample, or what is needed to understand samples
+//   period   the CPU time between two samples that were asked for. The kernel looks after timers
+//            when its clock ticks, so a sample may stand for several periods
+//
+// A slot is FREE, then BUSY while one thread fills it, then FULL until the supervisor has read it.
+// Nobody waits: without a free slot the message is lost, and counted. Whoever is killed while it
+// fills a slot takes that slot with it, nothing else. Messages of a process are in the order of
+// their times.
+//
+// The target owns this memory as much as the supervisor, which believes nothing in it.
+#ifndef QUERN_WIRE_WIRE_SAMPLES_H
+#define QUERN_WIRE_WIRE_SAMPLES_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define SAMPLES_VERSION   1
+#define SAMPLES_VARIABLE  "QUERN_SAMPLER" // its value is the descriptor of the memory
+#define SAMPLES_REGISTERS 17              // numbered as in unwind.h
+
+enum { SAMPLES_SLOTS = 256, SAMPLES_FIRST = 4096 };
+
+struct samples_head {
+    uint32_t version;
+    uint32_t slot_bytes;
+    uint32_t stack_bytes; // of the stack, copied with each sample
+    uint32_t frequency;   // periods in a second of CPU time
+    uint32_t children;    // programs that the target executes take samples too
+    _Atomic uint32_t ended; // nobody reads any more
+    _Atomic uint32_t next;
+    _Atomic uint32_t begun; // programs that the agent was loaded into
+    _Atomic uint64_t lost;  // periods and messages
+};
+
+enum samples_state { SAMPLES_FREE, SAMPLES_BUSY, SAMPLES_FULL };
+
+enum samples_kind {
+    SAMPLES_BEGUN = 1, // a program has begun; data is its name
+    SAMPLES_FORKED,    // of the process `other`
+    SAMPLES_MAPS,      // data are lines of /proc/PID/maps, of code only
+    SAMPLES_SAMPLE,    // data is the stack, from the stack pointer on
+};
+
+struct samples_slot {
+    _Atomic uint32_t state;
+    uint32_t kind;
+    int32_t pid, tid;
+    int32_t other;
+    uint32_t periods;
+    uint64_t time; // CLOCK_MONOTONIC, nanoseconds
+    uint64_t registers[SAMPLES_REGISTERS];
+    uint32_t size; // of data
+    uint32_t unused;
+    uint8_t data[];
+};
+
+#endif
