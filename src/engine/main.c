@@ -118,8 +118,8 @@ int main(int argc, char **argv) {
     task_register(self);
     hooks_init();
     functions_init();
-    sys_init();
     TOOL_HOOK(start);
+    sys_init(); // goes by what the tool wants to see
     load(&start);
     translate_place_vdso(loaded.vdso.copy, loaded.vdso.size, loaded.vdso.real);
     wire_send_hello(getpid(), getppid(), process.program, start.argv);
