@@ -60,6 +60,7 @@ struct call_graph {
     size_t value_count;
     unsigned event_count;
     const char *events[GRAPH_EVENTS]; // their names
+    const char *titles[GRAPH_EVENTS]; // what they are called besides; NULL: nothing
     uint64_t totals[GRAPH_EVENTS];    // of all costs
 };
 

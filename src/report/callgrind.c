@@ -189,15 +189,14 @@ static void write_position(struct writer *writer, uint64_t address, uint32_t lin
         write_number(writer, line, writer->line, false);
 }
 
-// Noughts at the end may be left out.
+// Noughts at the end might be left out, but callgrind_annotate adds up lines and warns of columns
+// that it has not met.
 static void write_line(struct writer *writer, const struct graph_place *place, size_t values) {
     const uint64_t *numbers = writer->graph->values + values;
     unsigned count = writer->graph->event_count;
     write_position(writer, place->address, place->line);
     writer->address = place->address;
     writer->line = place->line;
-    while (count > 1 && !numbers[count - 1])
-        count--;
     for (unsigned i = 0; i < count; i++)
         text_format(writer->out, i ? " %" PRIu64 : "%" PRIu64, numbers[i]);
     text_char(writer->out, '\n');
@@ -313,7 +312,12 @@ static void write_header(const struct writer *writer) {
         text_string(out, " instr");
     if (options->lines || !options->instructions)
         text_string(out, " line");
-    text_string(out, "\nevents:");
+    text_char(out, '\n');
+    for (unsigned i = 0; i < writer->graph->event_count; i++)
+        if (writer->graph->titles[i])
+            text_format(out, "event: %s : %s\n", writer->graph->events[i],
+                        writer->graph->titles[i]);
+    text_string(out, "events:");
     for (unsigned i = 0; i < writer->graph->event_count; i++)
         text_format(out, " %s", writer->graph->events[i]);
     text_char(out, '\n');

@@ -331,9 +331,14 @@ static bool counts_wish(struct loop *loop, const char *wish, struct text *answer
         counts_dump(loop->request, loop->symbols, process, wish[4] ? wish + 5 : "quern ctl");
     else if (strcmp(wish, "zero") == 0)
         counts_zero(loop->request, loop->symbols, process);
-    else
+    else if (strcmp(wish, "status") == 0)
+        text_format(answer, "ok tool %s, processes %zu, dumps %u, counting %s", loop->request->tool,
+                    followed_count(), process->dumps, counts_are_on(process) ? "on" : "off");
+    else if ((strcmp(wish, "on") != 0 && strcmp(wish, "off") != 0) ||
+             !counts_switch(loop->request, process, wish[1] == 'n'))
         return false;
-    text_string(answer, "ok");
+    if (!answer->size)
+        text_string(answer, "ok");
     return true;
 }
 

@@ -177,6 +177,18 @@ void counts_zero(const struct supervisor_request *request, struct symbols *symbo
     counts_graph_free(&result);
 }
 
+// cachegrind follows no calls, so that nobody would notice.
+bool counts_switch(const struct supervisor_request *request, const struct followed *process,
+                   bool on) {
+    const struct counts_source source = {.file = process->counts};
+    return !request->counts.cachegrind && counts_graph_switch(&source, on);
+}
+
+bool counts_are_on(const struct followed *process) {
+    const struct counts_source source = {.file = process->counts};
+    return counts_graph_is_on(&source);
+}
+
 void counts_asked(const struct supervisor_request *request, struct symbols *symbols,
                   struct followed *process, bool dump, const char *trigger) {
     struct counts_source source = source_of(request, symbols, process);

@@ -12,6 +12,9 @@ void counts_report(const struct supervisor_request *, struct symbols *, const st
 void counts_dump(const struct supervisor_request *, struct symbols *, struct followed *,
                  const char *trigger);
 void counts_zero(const struct supervisor_request *, struct symbols *, struct followed *);
+// Switches counting on and off. False: that cannot be done here.
+bool counts_switch(const struct supervisor_request *, const struct followed *, bool on);
+bool counts_are_on(const struct followed *);
 // The same when the process has asked for it and waits.
 void counts_asked(const struct supervisor_request *, struct symbols *, struct followed *, bool dump,
                   const char *trigger);

@@ -188,22 +188,63 @@ static void read_thread(struct counts_build *build, const uint8_t *part) {
 }
 
 static const char *const event_names[COUNTS_EVENTS] = {
-    "Ir",   "Dr", "Dw",  "I1mr", "D1mr", "D1mw",     "ILmr",    "DLmr",
-    "DLmw", "Bc", "Bcm", "Bi",   "Bim",  "sysCount", "sysTime", "sysCpuTime"};
+    [COUNTS_IR] = "Ir",
+    [COUNTS_DR] = "Dr",
+    [COUNTS_DW] = "Dw",
+    [COUNTS_I1MR] = "I1mr",
+    [COUNTS_D1MR] = "D1mr",
+    [COUNTS_D1MW] = "D1mw",
+    [COUNTS_ILMR] = "ILmr",
+    [COUNTS_DLMR] = "DLmr",
+    [COUNTS_DLMW] = "DLmw",
+    [COUNTS_BC] = "Bc",
+    [COUNTS_BCM] = "Bcm",
+    [COUNTS_BI] = "Bi",
+    [COUNTS_BIM] = "Bim",
+    [COUNTS_SYS_COUNT] = "sysCount",
+    [COUNTS_SYS_TIME] = "sysTime",
+    [COUNTS_SYS_CPU_TIME] = "sysCpuTime",
+    [COUNTS_GE] = "Ge",
+    [COUNTS_ILDMR] = "ILdmr",
+    [COUNTS_DLDMR] = "DLdmr",
+    [COUNTS_DLDMW] = "DLdmw",
+    [COUNTS_ACCOST1] = "AcCost1",
+    [COUNTS_SPLOSS1] = "SpLoss1",
+    [COUNTS_ACCOST2] = "AcCost2",
+    [COUNTS_SPLOSS2] = "SpLoss2",
+};
+
+static const char *title_of(unsigned event, uint32_t time_unit) {
+    if (event == COUNTS_SYS_CPU_TIME)
+        return "sysCpuTime (system cpu ns)";
+    if (event != COUNTS_SYS_TIME)
+        return NULL;
+    return time_unit == 1      ? "sysTime (elapsed ns)"
+           : time_unit == 1000 ? "sysTime (elapsed us)"
+                               : "sysTime (elapsed ms)";
+}
 
 // The order in which each tool's file has them.
 static void choose_columns(struct counts_build *build, uint32_t counted) {
-    static const uint8_t by_cache[COUNTS_EVENTS] = {
-        COUNTS_IR,  COUNTS_I1MR,      COUNTS_ILMR,     COUNTS_DR,          COUNTS_D1MR, COUNTS_DLMR,
-        COUNTS_DW,  COUNTS_D1MW,      COUNTS_DLMW,     COUNTS_BC,          COUNTS_BCM,  COUNTS_BI,
-        COUNTS_BIM, COUNTS_SYS_COUNT, COUNTS_SYS_TIME, COUNTS_SYS_CPU_TIME};
+    static const uint8_t by_call[] = {
+        COUNTS_IR,    COUNTS_DR,        COUNTS_DW,       COUNTS_I1MR,        COUNTS_D1MR,
+        COUNTS_D1MW,  COUNTS_ILMR,      COUNTS_DLMR,     COUNTS_DLMW,        COUNTS_ILDMR,
+        COUNTS_DLDMR, COUNTS_DLDMW,     COUNTS_BC,       COUNTS_BCM,         COUNTS_BI,
+        COUNTS_BIM,   COUNTS_ACCOST1,   COUNTS_SPLOSS1,  COUNTS_ACCOST2,     COUNTS_SPLOSS2,
+        COUNTS_GE,    COUNTS_SYS_COUNT, COUNTS_SYS_TIME, COUNTS_SYS_CPU_TIME};
+    static const uint8_t by_cache[] = {
+        COUNTS_IR,   COUNTS_I1MR, COUNTS_ILMR, COUNTS_DR,  COUNTS_D1MR, COUNTS_DLMR, COUNTS_DW,
+        COUNTS_D1MW, COUNTS_DLMW, COUNTS_BC,   COUNTS_BCM, COUNTS_BI,   COUNTS_BIM};
+    bool cachegrind = build->source->cachegrind;
+    const uint8_t *order = cachegrind ? by_cache : by_call;
     struct call_graph *graph = build->graph;
-    for (unsigned i = 0; i < COUNTS_EVENTS; i++) {
-        unsigned event = build->source->cachegrind ? by_cache[i] : i;
-        build->columns[event] = COUNTS_EVENTS;
-        if (counted & 1u << event) {
-            build->columns[event] = graph->event_count;
-            graph->events[graph->event_count++] = event_names[event];
+    for (unsigned i = 0; i < COUNTS_EVENTS; i++)
+        build->columns[i] = COUNTS_EVENTS;
+    for (unsigned i = 0; i < (cachegrind ? sizeof by_cache : sizeof by_call); i++) {
+        if (counted & 1u << order[i]) {
+            build->columns[order[i]] = graph->event_count;
+            graph->titles[graph->event_count] = title_of(order[i], build->header->time_unit);
+            graph->events[graph->event_count++] = event_names[order[i]];
         }
     }
 }
@@ -261,12 +302,34 @@ static void read_guarded(void *context) {
     build->sound = read_file(build);
 }
 
+// To be unmapped; NULL: it cannot be had.
+static struct counts_header *open_header(int fd) {
+    if (!is_sound(fd))
+        return NULL;
+    void *header =
+        mmap(NULL, sizeof(struct counts_header), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    return header == MAP_FAILED ? NULL : header;
+}
+
+bool counts_graph_switch(const struct counts_source *source, bool on) {
+    struct counts_header *header = open_header(source->file);
+    if (!header)
+        return false;
+    __atomic_store_n(&header->on, on, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&header->plain, 0, __ATOMIC_SEQ_CST);
+    munmap(header, sizeof *header);
+    return true;
+}
+
+bool counts_graph_is_on(const struct counts_source *source) {
+    struct counts_header header;
+    return is_sound(source->file) &&
+           pread(source->file, &header, sizeof header, 0) == (ssize_t)sizeof header && header.on;
+}
+
 void counts_graph_answer(const struct counts_source *source) {
-    if (!is_sound(source->file))
-        return;
-    struct counts_header *header =
-        mmap(NULL, sizeof *header, PROT_READ | PROT_WRITE, MAP_SHARED, source->file, 0);
-    if (header == MAP_FAILED)
+    struct counts_header *header = open_header(source->file);
+    if (!header)
         return;
     __atomic_add_fetch(&header->answers, 1, __ATOMIC_SEQ_CST);
     syscall(SYS_futex, &header->answers, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);

@@ -30,6 +30,9 @@ struct counts_result {
 bool counts_graph_read(const struct counts_source *, struct counts_result *);
 // How many threads have a part in the file.
 uint32_t counts_graph_threads(const struct counts_source *);
+// Whether anything is counted from now on. Threads follow at their next call.
+bool counts_graph_switch(const struct counts_source *, bool on);
+bool counts_graph_is_on(const struct counts_source *);
 // Lets the target go on, which has asked for a dump.
 void counts_graph_answer(const struct counts_source *);
 void counts_graph_free(struct counts_result *);

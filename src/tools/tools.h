@@ -4,7 +4,8 @@
 
 #include "engine/tool.h"
 
-extern const struct tool tool_none, tool_lackey, tool_callgrind, tool_cachegrind, tool_memcheck;
+extern const struct tool tool_none, tool_lackey, tool_cachegrind, tool_memcheck;
+extern struct tool tool_callgrind; // chooses hooks at its start
 extern const struct tool tool_heap, tool_massif, tool_dhat;
 
 // The tool of that name, or NULL.

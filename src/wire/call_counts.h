@@ -70,6 +70,14 @@ enum counts_event {
     COUNTS_SYS_COUNT,
     COUNTS_SYS_TIME,
     COUNTS_SYS_CPU_TIME,
+    COUNTS_GE,
+    COUNTS_ILDMR,
+    COUNTS_DLDMR,
+    COUNTS_DLDMW,
+    COUNTS_ACCOST1,
+    COUNTS_SPLOSS1,
+    COUNTS_ACCOST2,
+    COUNTS_SPLOSS2,
     COUNTS_EVENTS,
 };
 
@@ -102,7 +110,7 @@ struct counts_id {
     uint32_t function;
     uint32_t lengths; // of a run: where its instructions' lengths are; of an event: bytes
                       // concerned; of a branch: where it leads, less pc
-    uint16_t count; // of a run: instructions; of an event: which; of a branch: 1 if conditional
+    uint16_t count;   // of a run: instructions; of an event: which; of a branch: 1 if conditional
     uint16_t kind;
 };
 
@@ -145,7 +153,10 @@ struct counts_header {
     uint32_t incomplete; // 1: there was no room for everything, so that counts are missing
     uint32_t answers; // counts what the target has asked for and the supervisor has done; a futex
     uint32_t events;  // bit e: event e is counted
-    uint32_t collects_jumps;       // 1: branches are there
+    uint32_t collects_jumps; // 1: branches are there
+    uint32_t on;             // 0: nothing is to be counted; the supervisor may change it
+    uint32_t plain;          // 0: calls are looked at in full, so that changes of `on` are noticed
+    uint32_t time_unit;      // of COUNTS_SYS_TIME: nanoseconds in one
     struct counts_cache caches[3]; // I1, D1, LL, if they are simulated
 };
 
@@ -158,12 +169,12 @@ struct counts_header {
 // Within a thread.
 #define COUNTS_AT_RECURSES     0x40000ul // uint8_t, by function: 1 if it recurses
 #define COUNTS_AT_EDGES        0x100000ul
-#define COUNTS_AT_FRAMES       0x8000000ul // the first and the last are no calls but bounds
-#define COUNTS_AT_COUNTERS     0x20000000ul
-#define COUNTS_AT_EDGE_EVENTS  0xa0000000ul // uint64_t [COUNTS_EVENTS] for each edge
-#define COUNTS_AT_FRAME_EVENTS 0xa8000000ul // the same for each frame: totals on entry
+#define COUNTS_AT_FRAMES       0x8000000ul  // the first and the last are no calls but bounds
+#define COUNTS_AT_EDGE_EVENTS  0x20000000ul // uint64_t [COUNTS_EVENTS] for each edge
+#define COUNTS_AT_FRAME_EVENTS 0x30000000ul // the same for each frame: totals on entry
+#define COUNTS_AT_COUNTERS     0x80000000ul
 #define COUNTS_AREA_SIZE       (8ul * COUNTS_IDS)
-#define COUNTS_THREAD_SIZE     0x100000000ul
+#define COUNTS_THREAD_SIZE     (COUNTS_AT_COUNTERS + COUNTS_AREAS * COUNTS_AREA_SIZE)
 
 #define COUNTS_SIZE (COUNTS_AT_THREADS + COUNTS_THREADS * COUNTS_THREAD_SIZE)
 
@@ -174,12 +185,11 @@ _Static_assert(sizeof(struct counts_thread) <= COUNTS_AT_RECURSES, "");
 _Static_assert(COUNTS_AT_RECURSES + COUNTS_FUNCTIONS <= COUNTS_AT_EDGES, "");
 _Static_assert(COUNTS_AT_EDGES + COUNTS_EDGES * sizeof(struct counts_edge) <= COUNTS_AT_FRAMES, "");
 _Static_assert(COUNTS_AT_FRAMES + (COUNTS_FRAMES + 2ul) * sizeof(struct counts_frame) <=
-                   COUNTS_AT_COUNTERS,
+                   COUNTS_AT_EDGE_EVENTS,
                "");
-_Static_assert(COUNTS_AT_COUNTERS + COUNTS_AREAS * COUNTS_AREA_SIZE <= COUNTS_AT_EDGE_EVENTS, "");
 _Static_assert(COUNTS_AT_EDGE_EVENTS + 8ul * COUNTS_EVENTS * COUNTS_EDGES <= COUNTS_AT_FRAME_EVENTS,
                "");
-_Static_assert(COUNTS_AT_FRAME_EVENTS + 8ul * COUNTS_EVENTS * COUNTS_FRAMES <= COUNTS_THREAD_SIZE,
+_Static_assert(COUNTS_AT_FRAME_EVENTS + 8ul * COUNTS_EVENTS * COUNTS_FRAMES <= COUNTS_AT_COUNTERS,
                "");
 
 #endif

@@ -38,7 +38,7 @@ class Profile:
     def take(self, line):
         if not line or line.startswith('#'):
             return
-        if found := re.fullmatch(r'(version|creator|pid|cmd|part|desc|positions|events|summary|'
+        if found := re.fullmatch(r'(version|creator|pid|cmd|part|desc|positions|event|events|summary|'
                                  r'totals|thread): ?(.*)', line):
             self.header[found[1]] = found[2]
             if found[1] == 'positions':

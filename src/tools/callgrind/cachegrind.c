@@ -17,8 +17,7 @@ enum { REQUEST_START = 0x43470000, REQUEST_STOP = 0x43470001 };
 static bool on_request(const uint64_t words[6], uint64_t *result) {
     if (words[0] != REQUEST_START && words[0] != REQUEST_STOP)
         return false;
-    events_on = words[0] == REQUEST_START;
-    counts_may_pause();
+    counts_shared->on = words[0] == REQUEST_START;
     thread_update(tool_thread_state());
     *result = 0;
     return true;

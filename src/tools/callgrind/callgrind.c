@@ -6,6 +6,7 @@
 // out by the supervisor from addresses.
 #include <string.h>
 
+#include "tools/callgrind/collect.h"
 #include "tools/callgrind/counts.h"
 #include "tools/callgrind/functions.h"
 #include "tools/callgrind/runs.h"
@@ -31,6 +32,7 @@ static uint32_t current_function(uint64_t pc) {
 static void on_block(struct tool_block *block, uint64_t pc) {
     stack_moved = false;
     run_block();
+    collect_block(block);
     place = functions_at(pc);
     if (place.plt)
         return;
@@ -148,6 +150,7 @@ static void on_instruction(struct tool_block *block, const struct tool_insn *ins
         run_open(block, insn->pc, current_function(insn->pc), place.plt);
     }
     run_add(block, insn);
+    collect_instruction(block, insn, run_function());
     stack_moved |= moves_stack(insn);
     switch (insn->flow) {
     case TOOL_CALL:
@@ -196,6 +199,11 @@ static void on_start(void) {
     collects_jumps = jumps && strcmp(jumps, "yes") == 0;
     counts_start();
     counts_choose();
+    collect_start();
+    if (collect_system_calls()) {
+        tool_callgrind.before_system_call = collect_before_call;
+        tool_callgrind.after_system_call = collect_after_call;
+    }
     if (collects_jumps)
         counts_collect_jumps();
 }
@@ -237,17 +245,16 @@ static bool on_request(const uint64_t words[6], uint64_t *result) {
         break;
     case REQUEST_START_INSTRUMENTATION:
     case REQUEST_STOP_INSTRUMENTATION:
-        events_on = words[0] == REQUEST_START_INSTRUMENTATION;
+        counts_shared->on = words[0] == REQUEST_START_INSTRUMENTATION;
         break;
     default:
         return false;
     }
-    counts_may_pause();
     thread_update(thread);
     return true;
 }
 
-const struct tool tool_callgrind = {
+struct tool tool_callgrind = {
     .name = "callgrind",
     .thread_size = sizeof(struct thread),
     .start = on_start,

@@ -17,7 +17,6 @@
 enum { BUCKETS = 1 << 16 };
 
 static uint8_t *file;
-static struct counts_header *header;
 static uint8_t *lengths_pool;
 static uint64_t *function_pcs;
 static uint32_t id_buckets[BUCKETS], function_buckets[BUCKETS];
@@ -61,7 +60,7 @@ static void open_file(void) {
 
 void counts_start(void) {
     open_file();
-    header = (struct counts_header *)file;
+    counts_shared = (struct counts_header *)file;
     counts_ids = (struct counts_id *)(file + COUNTS_AT_IDS);
     lengths_pool = file + COUNTS_AT_LENGTHS;
     function_pcs = (uint64_t *)(file + COUNTS_AT_FUNCTIONS);
@@ -70,19 +69,21 @@ void counts_start(void) {
     next_of = counts_reserve(sizeof *next_of * COUNTS_IDS);
     function_next = counts_reserve(sizeof *function_next * COUNTS_FUNCTIONS);
     // Number 0 of everything stands for none.
-    header->ids = header->functions = 1;
-    header->events = 1u << COUNTS_IR;
-    header->magic = COUNTS_MAGIC;
+    counts_shared->ids = counts_shared->functions = 1;
+    counts_shared->events = 1u << COUNTS_IR;
+    counts_shared->magic = COUNTS_MAGIC;
+    events_of_function = counts_reserve(COUNTS_FUNCTIONS);
     simulate_start();
 }
 
 // The supervisor reads while this thread waits; others go on.
 void counts_dump(bool write, const char *why) {
-    uint32_t before = __atomic_load_n(&header->answers, __ATOMIC_SEQ_CST);
+    uint32_t before = __atomic_load_n(&counts_shared->answers, __ATOMIC_SEQ_CST);
     const struct timespec second = {.tv_sec = 1};
     tool_ask_report(write, why);
-    for (int i = 0; i < 10 && __atomic_load_n(&header->answers, __ATOMIC_SEQ_CST) == before; i++)
-        syscall(SYS_futex, &header->answers, FUTEX_WAIT, before, &second, NULL, 0);
+    for (int i = 0; i < 10 && __atomic_load_n(&counts_shared->answers, __ATOMIC_SEQ_CST) == before;
+         i++)
+        syscall(SYS_futex, &counts_shared->answers, FUTEX_WAIT, before, &second, NULL, 0);
 }
 
 static bool is_no(const char *option) {
@@ -105,40 +106,33 @@ void counts_choose(void) {
     bool acts = mark_functions("dump-before", FUNCTION_DUMPS_BEFORE) |
                 mark_functions("dump-after", FUNCTION_DUMPS_AFTER) |
                 mark_functions("zero-before", FUNCTION_ZEROES_BEFORE);
-    events_on = !is_no("instr-atstart") && !is_no("instr-at-start");
+    counts_shared->on = !is_no("instr-atstart") && !is_no("instr-at-start");
     collects_at_start = !toggles && !is_no("collect-atstart");
     const char *levels = tool_option("separate-recs");
     if (levels && atoi(levels) >= 1 && atoi(levels) <= COUNTS_LEVELS)
         events_levels = atoi(levels);
-    events_are_plain = events_levels == 2 && tool_can_set_counters_quickly();
-    if (!events_on || !collects_at_start || acts)
-        counts_may_pause();
-}
-
-void counts_may_pause(void) {
-    if (!events_of_function)
-        events_of_function = counts_reserve(COUNTS_FUNCTIONS);
-    events_may_pause = true;
-    events_are_plain = false;
+    events_may_be_plain =
+        events_levels == 2 && !toggles && !acts && tool_can_set_counters_quickly();
+    counts_shared->plain = events_may_be_plain;
 }
 
 void counts_caches(const struct counts_cache shapes[3]) {
-    memcpy(header->caches, shapes, sizeof header->caches);
+    memcpy(counts_shared->caches, shapes, sizeof counts_shared->caches);
 }
 
 void counts_count_event(enum counts_event event) {
-    header->events |= 1u << event;
+    counts_shared->events |= 1u << event;
     counts_many_events = true;
     if (counts_events_end <= event)
         counts_events_end = event + 1;
 }
 
 void counts_collect_jumps(void) {
-    header->collects_jumps = 1;
+    counts_shared->collects_jumps = 1;
 }
 
 void counts_incomplete(void) {
-    header->incomplete = 1;
+    counts_shared->incomplete = 1;
 }
 
 // ---- threads -----------------------------------------------------------------------------------
@@ -160,9 +154,9 @@ static void point_into(struct thread *thread, uint8_t *part) {
 
 void counts_thread_start(struct thread *thread) {
     pthread_mutex_lock(&lock);
-    uint32_t number = free_thread_count                  ? free_threads[--free_thread_count]
-                      : header->threads < COUNTS_THREADS ? header->threads++
-                                                         : COUNTS_THREADS;
+    uint32_t number = free_thread_count                         ? free_threads[--free_thread_count]
+                      : counts_shared->threads < COUNTS_THREADS ? counts_shared->threads++
+                                                                : COUNTS_THREADS;
     pthread_mutex_unlock(&lock);
     if (number == COUNTS_THREADS)
         counts_incomplete(); // no room for this thread's counts
@@ -218,7 +212,7 @@ void counts_forking(void) {
 // and edges start from nothing. What was called before the fork is still active.
 void counts_forked(void) {
     struct thread *thread = tool_thread_state();
-    struct counts_header known = *header;
+    struct counts_header known = *counts_shared;
     uint8_t *ids = malloc(known.ids * sizeof *counts_ids + 1);
     uint8_t *lengths = malloc(known.lengths + 1);
     uint64_t *pcs = malloc(known.functions * sizeof *pcs + 1);
@@ -237,13 +231,13 @@ void counts_forked(void) {
     free(lengths);
     free(pcs);
     known.threads = 1;
-    *header = known;
+    *counts_shared = known;
     free_thread_count = 0;
     thread->number = 0;
     thread->words[WORD_TOTAL] = thread->words[WORD_READS] = thread->words[WORD_WRITES] = 0;
     memset(thread->totals, 0, sizeof thread->totals);
     memset(thread->at_pause, 0, sizeof thread->at_pause);
-    memset(thread->not_collected, 0, sizeof thread->not_collected);
+    threads_forked(thread);
     point_into(thread, file + COUNTS_AT_THREADS);
     memcpy(thread->recurses, recurses, known.functions);
     free(recurses);
@@ -274,17 +268,16 @@ uint32_t counts_function(uint64_t pc) {
     for (uint32_t at = *bucket; at; at = function_next[at])
         if (function_pcs[at] == pc)
             return at;
-    if (header->functions == COUNTS_FUNCTIONS) {
+    if (counts_shared->functions == COUNTS_FUNCTIONS) {
         counts_incomplete();
         return 0;
     }
-    uint32_t at = header->functions;
-    if (events_may_pause)
-        events_of_function[at] = functions_at(pc).function == pc ? functions_at(pc).events : 0;
+    uint32_t at = counts_shared->functions;
+    events_of_function[at] = functions_at(pc).function == pc ? functions_at(pc).events : 0;
     function_pcs[at] = pc;
     function_next[at] = *bucket;
     *bucket = at;
-    header->functions++;
+    counts_shared->functions++;
     return at;
 }
 
@@ -307,21 +300,21 @@ static uint32_t find_or_add(const struct counts_id *wanted, unsigned number,
     for (uint32_t at = *bucket; at; at = id_next[at])
         if (is_same(&counts_ids[at], wanted, lengths))
             return at;
-    if (header->ids + number > COUNTS_IDS ||
-        (lengths && header->lengths + wanted->count > COUNTS_LENGTHS)) {
+    if (counts_shared->ids + number > COUNTS_IDS ||
+        (lengths && counts_shared->lengths + wanted->count > COUNTS_LENGTHS)) {
         counts_incomplete();
         return 0;
     }
-    uint32_t at = header->ids;
+    uint32_t at = counts_shared->ids;
     memcpy(&counts_ids[at], wanted, number * sizeof *wanted);
     if (lengths) {
-        counts_ids[at].lengths = header->lengths;
-        memcpy(lengths_pool + header->lengths, lengths, wanted->count);
-        header->lengths += wanted->count;
+        counts_ids[at].lengths = counts_shared->lengths;
+        memcpy(lengths_pool + counts_shared->lengths, lengths, wanted->count);
+        counts_shared->lengths += wanted->count;
     }
     id_next[at] = *bucket;
     *bucket = at;
-    header->ids += number;
+    counts_shared->ids += number;
     for (uint32_t i = at; i < at + number; i++) {
         next_of[i] = first_of[wanted->function];
         __atomic_store_n(&first_of[wanted->function], i, __ATOMIC_RELEASE);
@@ -342,6 +335,14 @@ uint32_t counts_site(uint64_t pc, uint32_t function, unsigned kind) {
         ids[i] = (struct counts_id){
             .pc = pc, .function = function, .kind = i ? COUNTS_EVENT : kind, .count = events[i]};
     return find_or_add(ids, simulate_caches || simulate_branches ? GROUP_SIZE : 1, NULL);
+}
+
+uint32_t counts_system_call(uint64_t pc, uint32_t function) {
+    struct counts_id ids[3];
+    for (unsigned i = 0; i < 3; i++)
+        ids[i] = (struct counts_id){
+            .pc = pc, .function = function, .kind = COUNTS_EVENT, .count = COUNTS_SYS_COUNT + i};
+    return find_or_add(ids, 3, NULL);
 }
 
 uint32_t counts_branch(uint64_t pc, uint32_t function, uint64_t target, bool conditional) {

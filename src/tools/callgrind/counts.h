@@ -10,8 +10,6 @@
 void counts_start(void); // makes the file and hands it over
 // Reads the options about what is collected when.
 void counts_choose(void);
-// From now on, collection may be off at times.
-void counts_may_pause(void);
 void counts_collect_jumps(void); // branches have ids
 // Has what was counted written to a file (or forgotten), and waits until that is done.
 void counts_dump(bool write, const char *why);
@@ -36,6 +34,8 @@ uint64_t counts_function_pc(uint32_t function);
 uint32_t counts_run(uint64_t pc, uint32_t function, const uint8_t *lengths, unsigned count);
 uint32_t counts_site(uint64_t pc, uint32_t function, unsigned kind);
 uint32_t counts_branch(uint64_t pc, uint32_t function, uint64_t target, bool conditional);
+// Three ids in a row, for the events of a system call.
+uint32_t counts_system_call(uint64_t pc, uint32_t function);
 // Two events at an instruction, concerning so many bytes; the id of the second follows.
 uint32_t counts_events(uint64_t pc, uint32_t function, enum counts_kind, enum counts_event first,
                        enum counts_event second, uint32_t size);

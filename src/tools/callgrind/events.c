@@ -8,9 +8,12 @@
 struct counts_id *counts_ids;
 bool counts_many_events;
 unsigned counts_events_end = 1;
-bool events_are_plain, events_may_pause, events_on = true;
+struct counts_header *counts_shared;
+bool events_may_be_plain;
 uint8_t *events_of_function;
 uint32_t events_levels = 2;
+
+static uint32_t paused_threads;
 
 enum { FIRST_OWN_AREA = 4, USUAL_LEVELS = 2 }; // levels that have areas for all functions
 
@@ -43,31 +46,52 @@ static void begins_to_recurse(struct thread *thread, uint32_t function) {
     thread->recurses[function] = 1;
 }
 
+static const uint8_t words_kept[] = {WORD_TOTAL, WORD_READS, WORD_WRITES};
+
 // Of the words, without what was not collected.
 static inline uint64_t collected(const struct thread *thread, unsigned word) {
     static const uint8_t places[] = {[WORD_TOTAL] = 0, [WORD_READS] = 1, [WORD_WRITES] = 2};
-    if (thread->paused)
-        return thread->at_pause[places[word]];
-    return thread->words[word] - thread->not_collected[places[word]];
+    return thread->paused ? thread->at_pause[places[word]] : thread->words[word];
+}
+
+// The supervisor may switch off at the same moment: it sets `on` first.
+static void be_plain(void) {
+    __atomic_store_n(&counts_shared->plain, events_may_be_plain, __ATOMIC_SEQ_CST);
+    if (!__atomic_load_n(&counts_shared->on, __ATOMIC_SEQ_CST))
+        __atomic_store_n(&counts_shared->plain, 0, __ATOMIC_SEQ_CST);
 }
 
 void thread_update(struct thread *thread) {
-    static const uint8_t words[] = {WORD_TOTAL, WORD_READS, WORD_WRITES};
-    bool paused = !events_on || !thread->collects;
-    if (paused == thread->paused)
+    bool paused = !counts_shared->on || !thread->collects;
+    if (paused == thread->paused) {
+        if (events_may_be_plain && !counts_shared->plain &&
+            !__atomic_load_n(&paused_threads, __ATOMIC_SEQ_CST))
+            be_plain();
         return;
-    for (unsigned i = 0; i < 3; i++) {
+    }
+    for (unsigned i = 0; i < sizeof words_kept; i++) {
+        uint64_t *word = &thread->words[words_kept[i]];
         if (paused)
-            thread->at_pause[i] = collected(thread, words[i]);
+            thread->at_pause[i] = *word;
         else
-            thread->not_collected[i] = thread->words[words[i]] - thread->at_pause[i];
+            *word = thread->at_pause[i];
     }
     thread->paused = paused;
     tool_set_counters(thread_counters(thread));
+    if (paused) {
+        __atomic_add_fetch(&paused_threads, 1, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&counts_shared->plain, 0, __ATOMIC_SEQ_CST);
+    } else if (!__atomic_sub_fetch(&paused_threads, 1, __ATOMIC_SEQ_CST)) {
+        be_plain();
+    }
+}
+
+void threads_forked(const struct thread *thread) {
+    paused_threads = thread->paused;
 }
 
 static uint64_t total_of(const struct thread *thread) {
-    return events_may_pause ? collected(thread, WORD_TOTAL) : thread->words[WORD_TOTAL];
+    return collected(thread, WORD_TOTAL);
 }
 
 static void dump_before(void *unused) {
@@ -224,9 +248,8 @@ static void push(struct thread *thread, uint32_t site, uint32_t function, uint64
     uint32_t depth = thread->depth[function] + 1;
     uint32_t level = depth < events_levels ? depth : events_levels;
     uint32_t edge = find_edge(thread, site, function, level);
-    thread->edges[edge].calls += events_on;
-    if (events_may_pause)
-        act_before(function);
+    thread->edges[edge].calls += counts_shared->on;
+    act_before(function);
     if (frame == thread->frames + COUNTS_FRAMES) {
         counts_incomplete();
         return;
@@ -245,8 +268,7 @@ static void push(struct thread *thread, uint32_t site, uint32_t function, uint64
     if (level == USUAL_LEVELS && !thread->recurses[function])
         begins_to_recurse(thread, function);
     set_context(thread, function, area_of_level(thread, function, level));
-    if (events_may_pause)
-        toggle_by(thread, function);
+    toggle_by(thread, function);
 }
 
 // The handler's costs are not part of what it interrupted.
@@ -272,12 +294,10 @@ static void pop(struct thread *thread) {
         if (counts_many_events)
             add_event_costs(thread, frame);
         thread->depth[frame->callee]--;
-        if (events_may_pause)
-            toggle_by(thread, frame->callee);
+        toggle_by(thread, frame->callee);
     }
     set_context(thread, frame->function, frame->area);
-    if (events_may_pause && !frame->marker &&
-        events_of_function[frame->callee] & FUNCTION_DUMPS_AFTER)
+    if (!frame->marker && events_of_function[frame->callee] & FUNCTION_DUMPS_AFTER)
         tool_with_vectors(dump_after, 0);
 }
 
@@ -398,7 +418,7 @@ static inline bool enter_quickly(struct thread *thread, uint32_t function, uint6
                                  bool many_events) {
     struct counts_frame *frame = thread->top;
     uint32_t site = thread_site(thread)[SITE_LAST], jump = thread_site(thread)[SITE_JUMP];
-    if (!events_are_plain || frame[-1].sp < rsp || frame->sp)
+    if (!counts_shared->plain || frame[-1].sp < rsp || frame->sp)
         return false;
     if (!site)
         site = jump;
@@ -459,7 +479,7 @@ bool event_maybe_enter_quick(uint32_t function, uint64_t rsp, void *state) {
 
 static inline bool leave_quickly(struct thread *thread, uint64_t rsp, bool many_events) {
     struct counts_frame *frame = thread->top - 1;
-    if (!events_are_plain || frame->marker)
+    if (!counts_shared->plain || frame->marker)
         return false;
     if (frame->sp >= rsp)
         return true;
@@ -516,6 +536,8 @@ void thread_continued(struct thread *thread) {
 void thread_finish(struct thread *thread) {
     while (thread->top > thread->frames)
         pop(thread);
+    if (thread->paused)
+        __atomic_sub_fetch(&paused_threads, 1, __ATOMIC_SEQ_CST);
     if (thread->function)
         thread->depth[thread->function]--;
     thread->function = 0;

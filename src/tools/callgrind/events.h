@@ -55,28 +55,29 @@ struct thread {
     uint8_t *recurses;
     uint32_t *buckets; // of edges
     uint32_t *next_edge;
-    uint32_t number; // of the part of the file
-    // If collection may be off at times (events_may_pause).
-    bool collects;             // by --toggle-collect and requests
-    bool paused;               // costs go to COUNTS_OFF_AREA
-    uint64_t at_pause[3];      // words less what was not collected, when it paused
-    uint64_t not_collected[3]; // of the words: total, reads, writes
+    uint32_t number;      // of the part of the file
+    bool collects;        // by --toggle-collect and requests
+    bool paused;          // costs go to COUNTS_OFF_AREA
+    uint64_t at_pause[3]; // of the words, total, reads and writes when it paused; they are put back
     // If there are more events than instructions.
     struct simulation *simulation;
     uint64_t totals[COUNTS_EVENTS];          // but for what is in words
     uint64_t (*edge_events)[COUNTS_EVENTS];  // costs
     uint64_t (*frame_events)[COUNTS_EVENTS]; // totals on entry
+    // With --collect-systime: the system call under way.
+    uint32_t system_call; // id of its events
+    uint64_t system_wall, system_cpu;
 };
 
 extern struct counts_id *counts_ids;
 extern bool counts_many_events;    // there are others than instructions
 extern unsigned counts_events_end; // behind the last of them
 
-extern bool events_are_plain;       // quick calls may be made
+// `plain` there says whether quick calls may be made.
+extern struct counts_header *counts_shared;
+extern bool events_may_be_plain;    // if nothing is paused
 extern uint32_t events_levels;      // of recursion that are told apart, at most COUNTS_LEVELS
-extern bool events_may_pause;       // there may be times when nothing is collected
-extern bool events_on;              // instrumentation, for all threads
-extern uint8_t *events_of_function; // FUNCTION_*, if collection may be off
+extern uint8_t *events_of_function; // FUNCTION_*
 
 // The halves of WORD_SITE; inserted code writes one of them, and reading both at once would wait
 // for the store.
@@ -94,8 +95,9 @@ static inline uint64_t *thread_counters(const struct thread *thread) {
            (uint64_t)(thread->paused ? (uint32_t)COUNTS_OFF_AREA : thread->shown) * COUNTS_IDS;
 }
 
-// Goes by events_on and thread->collects from now on.
+// Goes by counts_shared->on and thread->collects from now on.
 void thread_update(struct thread *);
+void threads_forked(const struct thread *); // it is the only one now
 
 void event_enter(uint32_t function, uint64_t rsp,
                  void *thread); // at a function's first instruction

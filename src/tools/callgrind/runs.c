@@ -69,13 +69,15 @@ bool run_ends(const struct tool_insn *insn) {
            run.writes > ACCESSES;
 }
 
+enum atomicity { NOT_ATOMIC, ATOMIC, ATTEMPTED };
+
 // An atomic change of memory is modelled as a loop that reads and then tries to change what it has
-// read, until it succeeds: at once.
-static bool is_attempt(const struct tool_insn *insn) {
+// read, until it succeeds: at once. cmpxchg does not try again.
+static enum atomicity atomicity_of(const struct tool_insn *insn) {
     unsigned at = 0;
     bool locked = false;
     if (!insn->access_count || !insn->accesses[0].writes || !insn->accesses[0].reads)
-        return false;
+        return NOT_ATOMIC;
     for (; at < insn->size &&
            (insn->bytes[at] == 0xf0 || insn->bytes[at] == 0x66 || (insn->bytes[at] & 0xfe) == 0xf2);
          at++)
@@ -83,11 +85,19 @@ static bool is_attempt(const struct tool_insn *insn) {
     if (at < insn->size && (insn->bytes[at] & 0xf0) == 0x40)
         at++;
     if (at + 1 >= insn->size)
-        return false;
+        return NOT_ATOMIC;
     uint8_t opcode = insn->bytes[at], second = insn->bytes[at + 1];
     if (opcode == 0x0f && ((second & 0xfe) == 0xb0 || second == 0xc7))
-        return false; // cmpxchg does not try again
-    return locked || (opcode & 0xfe) == 0x86;
+        return locked ? ATOMIC : NOT_ATOMIC;
+    return locked || (opcode & 0xfe) == 0x86 ? ATTEMPTED : NOT_ATOMIC;
+}
+
+static bool is_attempt(const struct tool_insn *insn) {
+    return atomicity_of(insn) == ATTEMPTED;
+}
+
+bool run_is_locked(const struct tool_insn *insn) {
+    return atomicity_of(insn) != NOT_ATOMIC;
 }
 
 // ---- caches ------------------------------------------------------------------------------------

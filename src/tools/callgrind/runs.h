@@ -20,8 +20,9 @@ bool run_is_open(void);
 void run_open(struct tool_block *, uint64_t pc, uint32_t function, bool plt);
 uint32_t run_function(void);
 void run_add(struct tool_block *, const struct tool_insn *);
-bool run_ends(const struct tool_insn *); // with this instruction
-void run_close(void);                    // if one is open
+bool run_ends(const struct tool_insn *);      // with this instruction
+void run_close(void);                         // if one is open
+bool run_is_locked(const struct tool_insn *); // it changes memory atomically
 // Whether a branch goes by rcx (loop, jrcxz), where TOOL_IF_TAKEN does not help; and, in a call
 // before it, whether it will be taken.
 bool branch_uses_count(const struct tool_insn *);
