@@ -60,9 +60,9 @@ char *answer_findings(struct document *document, const struct ask *ask, struct j
 // answers_costs.c
 char *answer_costs(struct document *document, const struct ask *ask, struct json *json);
 char *answer_calls(struct document *document, const struct ask *ask, struct json *json);
-// The functions that cost most with what they call, at most so many.
-size_t answer_heaviest(struct document *document, const char *metric, uint32_t *functions,
-                       size_t most);
+// The functions that cost most, by themselves or with what they call, at most so many.
+size_t answer_heaviest(struct document *document, const char *metric, bool by_own,
+                       uint32_t *functions, size_t most);
 // answers_source.c
 char *answer_source(struct document *document, const struct ask *ask, struct json *json);
 char *answer_assembly(struct document *document, const struct ask *ask, struct json *json);

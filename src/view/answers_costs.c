@@ -39,6 +39,7 @@ void costs_tell_function(const struct costs *costs, size_t function) {
     json_string_at(costs->json, "name", known->name);
     json_string_at(costs->json, "object", known->object);
     json_string_at(costs->json, "file", known->file);
+    json_number_at(costs->json, "line", costs->document->first_lines[function]);
     json_number_at(costs->json, "own", own_of(costs, function));
     json_number_at(costs->json, "inclusive", inclusive_of(costs, function));
 }
@@ -114,13 +115,13 @@ char *answer_costs(struct document *document, const struct ask *ask, struct json
     return NULL;
 }
 
-size_t answer_heaviest(struct document *document, const char *metric, uint32_t *functions,
-                       size_t most) {
+size_t answer_heaviest(struct document *document, const char *metric, bool by_own,
+                       uint32_t *functions, size_t most) {
     int event = document_metric(document, metric);
     if (!document->costs || event < 0)
         return 0;
     struct costs costs = {document, document->costs, (unsigned)event, NULL};
-    struct sorting sorting = {&costs, BY_INCLUSIVE};
+    struct sorting sorting = {&costs, by_own ? BY_OWN : BY_INCLUSIVE};
     size_t count = costs.profile->function_count;
     uint32_t *order = base_allocate((count + 1) * sizeof *order);
     for (uint32_t i = 0; i < count; i++)

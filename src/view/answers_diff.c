@@ -14,7 +14,7 @@ struct diff {
     unsigned metrics[2];
     const struct calltree *before, *after;
     struct json *json;
-    uint64_t least;
+    uint64_t least, nodes, rows; // bounds
     uint32_t count;
 };
 
@@ -61,11 +61,12 @@ static size_t join(const struct answer_row *before, size_t before_count,
     return count;
 }
 
-static void add_changes(struct json *json, const struct change *changes, size_t count) {
+static void add_changes(struct json *json, const struct change *changes, size_t count,
+                        uint64_t most) {
     json_number_at(json, "count", count);
     json_name(json, "functions");
     json_open(json, '[');
-    for (size_t i = 0; i < count && i < ROWS; i++) {
+    for (size_t i = 0; i < count && i < most; i++) {
         const struct answer_row *known = changes[i].after ? changes[i].after : changes[i].before;
         json_open(json, '{');
         json_string_at(json, "name", known->name);
@@ -88,7 +89,7 @@ static void add_functions(const struct diff *diff) {
     struct change *changes = base_allocate((before_count + after_count + 1) * sizeof *changes);
     size_t count = join(before, before_count, after, after_count, changes);
     qsort(changes, count, sizeof *changes, by_change);
-    add_changes(diff->json, changes, count);
+    add_changes(diff->json, changes, count, diff->rows);
     free(changes);
     free(before);
     free(after);
@@ -134,7 +135,7 @@ static void add_node(struct diff *diff, const struct calltree_node *before,
         }
         i += left != NULL;
         j += right != NULL;
-        if (larger(left, right) >= diff->least && diff->count < NODES_MOST)
+        if (larger(left, right) >= diff->least && diff->count < diff->nodes)
             add_node(diff, left, right, number);
     }
 }
@@ -157,6 +158,8 @@ char *answer_diff(struct document *before, struct document *after, const struct 
         return base_copy("the other file has no such metric");
     diff.metrics[0] = metric;
     diff.metrics[1] = (unsigned)same;
+    diff.nodes = ask_number(ask, "nodes", NODES_MOST, NODES_MOST);
+    diff.rows = ask_number(ask, "count", ROWS, ROWS);
     diff.least = larger(&diff.before->root, &diff.after->root) / WIDTH + 1;
     json_open(json, '{');
     json_string_at(json, "metric", shown->name);

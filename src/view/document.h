@@ -75,7 +75,8 @@ struct document {
     struct massif_file massif;
     const struct massif_file_snapshot *snapshot; // the one whose tree is shown; NULL: none
     struct cost_profile *costs;
-    uint64_t *inclusive; // of costs, by function and event
+    uint64_t *inclusive;   // of costs, by function and event
+    uint32_t *first_lines; // of costs, by function: where it begins in its own file, or 0
     struct calltree *folded;
     struct stack_info stacks; // of folded
     struct findings_file *findings;

@@ -39,6 +39,20 @@ static void add_inclusive(struct document *document) {
     }
 }
 
+static void add_first_lines(struct document *document) {
+    const struct cost_profile *profile = document->costs;
+    size_t size = (profile->function_count + 1) * sizeof *document->first_lines;
+    document->first_lines = base_allocate(size);
+    memset(document->first_lines, 0, size);
+    for (size_t i = 0; i < profile->line_count; i++) {
+        const struct cost_line *line = &profile->lines[i];
+        uint32_t *first = &document->first_lines[line->function];
+        if (line->line && line->file == profile->functions[line->function].file &&
+            (!*first || line->line < *first))
+            *first = line->line;
+    }
+}
+
 static char *read_costs(struct document *document, int fd) {
     int copy = dup(fd);
     FILE *in = copy >= 0 ? fdopen(copy, "r") : NULL;
@@ -58,6 +72,7 @@ static char *read_costs(struct document *document, int fd) {
             .total = document->costs->totals[i],
         };
     add_inclusive(document);
+    add_first_lines(document);
     return NULL;
 }
 
@@ -65,6 +80,7 @@ static void free_costs(struct document *document) {
     if (document->costs)
         costs_free(document->costs);
     free(document->inclusive);
+    free(document->first_lines);
 }
 
 static struct calltree *tree_of(struct document *document, unsigned metric) {
