@@ -20,6 +20,8 @@
 
 struct request {
     const char *path, *out;
+    const char *more[HTML_FILES]; // beside the first, for a page
+    size_t more_count;
     const struct heap_format *format;
     const struct heap_weight *weight; // NULL: not given
     struct heap_filter filter;
@@ -77,9 +79,13 @@ static int take_output(struct request *request, const char *value) {
 static int take_path(struct request *request, const char *word) {
     if (word[0] == '-')
         return words_fail("unknown option '%s'; quern export --help lists them", word);
-    if (request->path)
-        return words_fail("one file at a time: '%s' or '%s'?", request->path, word);
-    request->path = word;
+    if (!request->path) {
+        request->path = word;
+        return WORDS_DONE;
+    }
+    if (request->more_count + 1 == HTML_FILES)
+        return words_fail("at most %d files are on a page", HTML_FILES);
+    request->more[request->more_count++] = word;
     return WORDS_DONE;
 }
 
@@ -221,24 +227,36 @@ static int export_costs(const struct request *request) {
 
 // ---- the page ----
 
+static int open_documents(const struct request *request, struct document **documents) {
+    struct document_window window = {request->filter.from, request->filter.to};
+    int status = WORDS_DONE;
+    for (size_t i = 0; i <= request->more_count; i++) {
+        const char *path = i ? request->more[i - 1] : request->path;
+        documents[i] = document_open(path, window, NULL, NULL);
+        if (documents[i]->problem)
+            status = words_fail("cannot read '%s': %s", path, documents[i]->problem);
+    }
+    return status;
+}
+
 static int export_page(const struct request *request) {
+    struct document *documents[HTML_FILES];
+    size_t count = request->more_count + 1;
     if (page_missing)
         return words_fail("cannot write a page: %s", page_missing);
-    struct document_window window = {request->filter.from, request->filter.to};
-    struct document *document = document_open(request->path, window, NULL, NULL);
-    int status = WORDS_DONE;
-    if (document->problem)
-        status = words_fail("cannot read '%s': %s", request->path, document->problem);
+    int status = open_documents(request, documents);
     FILE *out = status ? NULL : words_output(request->out, request->path);
     if (out)
-        html_write(out, document);
+        html_write(out, documents, count);
     if (!status && (!out || !words_close(out, request->out)))
         status = WORDS_FAILED;
-    if (!status && document->notice) {
-        fprintf(stderr, "quern: '%s': %s\n", request->path, document->notice);
-        status = WORDS_PARTIAL;
+    for (size_t i = 0; i < count; i++) {
+        if (status != WORDS_FAILED && documents[i]->notice) {
+            fprintf(stderr, "quern: '%s': %s\n", documents[i]->path, documents[i]->notice);
+            status = WORDS_PARTIAL;
+        }
+        document_free(documents[i]);
     }
-    document_free(document);
     return status;
 }
 
@@ -271,6 +289,9 @@ int verb_export(char **words) {
         return words_refuse("format", NULL, list_formats);
     if (request.format->needs == NEEDS_PAGE)
         return export_page(&request);
+    if (request.more_count)
+        return words_fail("one file at a time: '%s' or '%s'? (--as html takes several)",
+                          request.path, request.more[0]);
     if (cost_words_is_one(request.path))
         return export_costs(&request);
     if (stack_words_is_one(request.path))

@@ -225,7 +225,8 @@ static void spread(struct graph *graph, bool callers, int levels) {
                 continue;
             size_t count;
             struct other *list = others_of(graph->costs, graph->nodes[i].function, callers, &count);
-            for (size_t j = 0; j < count && j < 8 && list[j].cost >= graph->least; j++)
+            // Fewer further out, so that the picture can be taken in.
+            for (size_t j = 0; j < count && j < 7u >> level && list[j].cost >= graph->least; j++)
                 add_node(graph, list[j].function, (level + 1) * step);
             free(list);
         }

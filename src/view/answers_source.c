@@ -17,6 +17,7 @@
 #define LINES_MOST  6000
 #define CONTEXT     6
 #define SOURCE_MOST (16 << 20)
+#define TRIED       100 // functions, when none was asked for
 #define GAP_MOST    96 // bytes of code without costs that are shown between instructions with costs
 
 // Whether a file has been changed since the profile was written, so that its lines or instructions
@@ -196,7 +197,8 @@ static void gather(struct listing *listing) {
         qsort(listing->known, listing->count, sizeof *listing->known, by_address);
 }
 
-// [address, own, in calls, text, line, text of the line or file, callee]
+// [address, own, in calls, text, line, text of the line, its file if it is another than the
+// function's, callee]
 static void add_instruction(struct listing *listing, uint64_t address, const char *text,
                             const struct cost_instruction *known) {
     const struct costs *costs = listing->costs;
@@ -211,10 +213,9 @@ static void add_instruction(struct listing *listing, uint64_t address, const cha
     json_string(json, text);
     json_number(json, known ? known->line : 0);
     const char *file = profile->functions[listing->function].file;
-    if (known && known->file == file && known->line && known->line < listing->source.count)
-        json_string(json, listing->source.lines[known->line]);
-    else
-        json_string(json, known && known->file != file ? known->file : NULL);
+    bool is_here = known && known->file == file && known->line < listing->source.count;
+    json_string(json, is_here && known->line ? listing->source.lines[known->line] : NULL);
+    json_string(json, known && known->file != file ? known->file : NULL);
     json_string(json, known && known->callee != UINT32_MAX ? profile->functions[known->callee].name
                                                            : NULL);
     json_close(json, ']');
@@ -248,12 +249,29 @@ static void add_instructions(struct listing *listing) {
 
 // ---- answers ----
 
-static char *begin(struct document *document, const struct ask *ask, struct json *json,
-                   struct costs *costs, uint32_t *function) {
+// Of those that cost most by themselves the first whose source is here, so that there is something
+// to see.
+static uint32_t function_with_source(struct document *document, const char *metric) {
+    uint32_t heaviest[TRIED];
+    size_t count = answer_heaviest(document, metric, true, heaviest, TRIED);
+    for (size_t i = 0; i < count; i++) {
+        FILE *file = open_source(document->costs->functions[heaviest[i]].file);
+        if (file) {
+            fclose(file);
+            return heaviest[i];
+        }
+    }
+    return count ? heaviest[0] : UINT32_MAX;
+}
+
+static char *begin(struct document *document, const struct ask *ask, bool wants_source,
+                   struct json *json, struct costs *costs, uint32_t *function) {
     char *problem = costs_choose(document, ask, json, costs);
     if (problem)
         return problem;
-    *function = costs_function_asked(costs, ask, true);
+    *function = wants_source && !ask_value(ask, "function")
+                    ? function_with_source(document, ask_value(ask, "metric"))
+                    : costs_function_asked(costs, ask, true);
     if (*function >= costs->profile->function_count)
         return base_copy("there is no such function");
     json_open(json, '{');
@@ -265,7 +283,7 @@ static char *begin(struct document *document, const struct ask *ask, struct json
 char *answer_source(struct document *document, const struct ask *ask, struct json *json) {
     struct costs costs = {0};
     uint32_t function;
-    char *problem = begin(document, ask, json, &costs, &function);
+    char *problem = begin(document, ask, true, json, &costs, &function);
     if (problem)
         return problem;
     const char *path = costs.profile->functions[function].file;
@@ -281,7 +299,7 @@ char *answer_assembly(struct document *document, const struct ask *ask, struct j
     if (document->costs && !document->costs->instruction_count)
         return base_copy(
             "the file tells no addresses; --dump-instr=yes makes callgrind write them");
-    char *problem = begin(document, ask, json, &costs, &function);
+    char *problem = begin(document, ask, false, json, &costs, &function);
     if (problem)
         return problem;
     const struct cost_function *known = &costs.profile->functions[function];

@@ -120,13 +120,11 @@ struct massif_site {
 
 #define MASSIF_SITES 4096 // that are told apart
 
-static const char *behind_address(const char *text) {
+// What stands behind the address; NULL: it is no function, but what lies below the threshold.
+static const char *site_of(const struct massif_file_node *node) {
+    const char *text = node->text + strspn(node->text, " ");
     const char *colon = strncmp(text, "0x", 2) == 0 ? strstr(text, ": ") : NULL;
-    return colon ? colon + 2 : text;
-}
-
-static bool is_site(const char *text) {
-    return strncmp(text, "0x", 2) == 0;
+    return colon ? colon + 2 : NULL;
 }
 
 static size_t skip_tree(const struct massif_file *file, size_t node) {
@@ -150,9 +148,9 @@ static void visit_sites(const struct massif_file *file, const struct massif_file
     size_t node = snapshot->first_node + 1;
     for (size_t i = 0; i < root->children && node < file->node_count; i++) {
         const struct massif_file_node *child = &file->nodes[node];
-        const char *text = behind_address(child->text);
-        struct massif_site *site = is_site(child->text) ? find_site(sites, *count, text) : NULL;
-        if (!values && !site && is_site(child->text) && *count < MASSIF_SITES) {
+        const char *text = site_of(child);
+        struct massif_site *site = text ? find_site(sites, *count, text) : NULL;
+        if (!values && !site && text && *count < MASSIF_SITES) {
             site = &sites[(*count)++];
             *site = (struct massif_site){.text = text};
         }

@@ -3,11 +3,23 @@ import { useEffect, useState } from 'preact/hooks';
 
 export type Parameters = Record<string, string | number | boolean | undefined>;
 
+// What a page in a file holds: answers by question, the parts of the run it was cut into, and each
+// two files compared.
+interface Kept {
+  files: { answers: Record<string, unknown>; windows: { from: number; to: number; answers: Record<string, unknown> }[] }[];
+  diffs: Record<string, unknown>;
+}
+
 const holder = document.getElementById('answers');
-const kept: Record<string, unknown> | null = holder ? JSON.parse(holder.textContent || '{}') : null;
+const kept: Kept | null = holder ? JSON.parse(holder.textContent || '{}') : null;
 
 // The page is a file by itself: what it holds is all there is.
 export const offline = kept !== null;
+
+// The parts of the run that a page in a file can show.
+export function windowsOf(file: number): { from: number; to: number }[] {
+  return kept?.files[file]?.windows ?? [];
+}
 
 function words(parameters: Parameters): string {
   const list = new URLSearchParams();
@@ -26,9 +38,26 @@ const keys: Record<string, string[]> = {
   libraries: ['metric'],
   calls: ['function', 'metric'],
   costs: ['metric'],
+  source: ['metric', 'path'],
+  assembly: ['function', 'metric'],
+  diff: ['after', 'file', 'invert', 'metric'],
 };
 
+// These are about the whole run, whatever the window.
+const whole = ['timeline', 'sites', 'diagnosis', 'findings', 'points', 'costs', 'calls', 'source', 'assembly'];
+
+function answersOf(question: string, parameters: Parameters): Record<string, unknown> {
+  if (question === 'diff') return kept!.diffs;
+  const file = kept!.files[Number(parameters.file) || 0];
+  if ((!parameters.from && !parameters.to) || whole.includes(question)) return file.answers;
+  const part = file.windows.find((one) => String(one.from) === String(parameters.from || 0) && String(one.to) === String(parameters.to));
+  if (!part) throw new Error('this part of the run is not in the file; quern view shows any');
+  return part.answers;
+}
+
 function fromFile(question: string, parameters: Parameters): unknown {
+  if (question === 'files')
+    return { files: kept!.files.map((file) => ({ name: (file.answers.overview as { name: string }).name, ready: true, problem: null, read: 0, size: 0 })) };
   const names = keys[question];
   const key = names
     ? question + '?' + names.map((name) => {
@@ -36,12 +65,9 @@ function fromFile(question: string, parameters: Parameters): unknown {
         return `${name}=${value === true ? '1' : value === false || value === undefined ? '0' : value}`;
       }).join('&')
     : question;
-  if (question === 'files') {
-    const overview = kept!.overview as { name: string } | undefined;
-    return { files: [{ name: overview?.name ?? '', ready: true, problem: null, read: 0, size: 0 }] };
-  }
-  if (!(key in kept!)) throw new Error('this is not in the file; quern view shows it');
-  return kept![key];
+  const answers = answersOf(question, parameters);
+  if (!(key in answers)) throw new Error('this is not in the file; quern view shows it');
+  return answers[key];
 }
 
 export async function ask<T>(question: string, parameters: Parameters = {}): Promise<T> {

@@ -1,4 +1,5 @@
-// Functions with costs: who calls them, whom they call, the graph around one, and its source.
+// Functions with costs: who calls them, whom they call, the graph around one.
+import { useEffect } from 'preact/hooks';
 import { ask, offline, useAnswer } from './ask';
 import { amount, exact, number, percent } from './format';
 import { Problem, Search, useWidth, Waiting } from './parts';
@@ -6,11 +7,12 @@ import type { Shown } from './shown';
 import { listed, Table, usePages, type Column } from './table';
 import { colour } from './tree';
 
-interface CostFunction {
+export interface CostFunction {
   function: number;
   name: string;
   object: string;
   file: string;
+  line: number; // where it begins; 0: not known
   own: number;
   inclusive: number;
 }
@@ -38,9 +40,9 @@ interface Costs {
   rows: Listed[];
 }
 
-const base = (path: string) => path.slice(path.lastIndexOf('/') + 1);
+export const base = (path: string) => path.slice(path.lastIndexOf('/') + 1);
 
-function useCosts(shown: Shown) {
+export function useCosts(shown: Shown) {
   const { state, metric } = shown;
   const sort = ['own', 'inclusive', 'name'].includes(state.sort) ? state.sort : 'inclusive';
   const key = ['costs', state.file, metric.name, sort, state.search].join('|');
@@ -58,7 +60,9 @@ function useCosts(shown: Shown) {
 export function Calls({ shown }: { shown: Shown }) {
   const { state, go, metric } = shown;
   const { sort, head, problem, source } = useCosts(shown);
-  const chosen = state.select || (head?.rows[0] ? String(head.rows[0].function) : '');
+  // What the program itself does is below its start.
+  const first = head?.rows.find((row) => row.name === 'main') || head?.rows.find((row) => !/^\(below main\)|^0x|^_start$/.test(row.name)) || head?.rows[0];
+  const chosen = state.select || (first ? String(first.function) : '');
   const around = useAnswer<Around>(chosen ? 'calls' : null, { file: state.file, metric: metric.name, function: chosen });
   if (problem) return <Problem text={problem} />;
   if (!head) return <Waiting />;
@@ -95,7 +99,13 @@ function Neighbours({ around, shown }: { around: Around; shown: Shown }) {
   return (
     <>
       <h3 title={around.file}>{around.name} <span class="quiet">{base(around.object)}</span>{' '}
-        {!offline && <button type="button" onClick={() => go({ view: 'source', select: String(around.function) })}>Source</button>}</h3>
+        <span class="buttons">
+          {['source', 'assembly'].filter((view) => shown.overview.views.includes(view)).map((view) => (
+            <button type="button" key={view} onClick={() => go({ view, select: String(around.function) })}>{view === 'source' ? 'Source' : 'Assembly'}</button>
+          ))}
+          <button type="button" onClick={() => go({ view: 'flame', search: around.name, node: '' })}>Flame graph</button>
+        </span></h3>
+      <p class="quiet">{percent(around.inclusive, around.total)} with callees, {percent(around.own, around.total)} itself{around.file && around.file !== '???' ? `, in ${around.file}` : ''}</p>
       <Graph around={around} shown={shown} />
       <div class="pair">
         <div><h4>Callers</h4><Table label="Callers" columns={columns('Caller')} source={listed(around.callers)} name="callers" onRow={open} /></div>
@@ -124,6 +134,13 @@ function Graph({ around, shown }: { around: Around; shown: Shown }) {
     list.forEach((node, row) => places.set(node, [x, (height - list.length * (BOX_HEIGHT + LINE)) / 2 + row * (BOX_HEIGHT + LINE) + LINE / 2]));
   });
   const most = Math.max(1, ...around.edges.map((edge) => edge[3]));
+  // The function itself is in sight first.
+  useEffect(() => {
+    const box = outer.current, middle = places.get(around.nodes.findIndex((node) => node.level === 0));
+    if (!box || !middle) return;
+    box.scrollTop = middle[1] + BOX_HEIGHT / 2 - box.clientHeight / 2;
+    box.scrollLeft = middle[0] + BOX / 2 - box.clientWidth / 2;
+  }, [around.function, width]);
   return (
     <div class="graph" ref={outer} tabIndex={0} role="region" aria-label="Call graph around the function">
       <svg width={wide} height={height}>
@@ -155,60 +172,5 @@ function Graph({ around, shown }: { around: Around; shown: Shown }) {
         })}
       </svg>
     </div>
-  );
-}
-
-interface Source extends CostFunction {
-  total: number;
-  found: boolean;
-  lines: [number, number, number, string | null][];
-}
-
-export function SourceView({ shown }: { shown: Shown }) {
-  const { state, go, metric } = shown;
-  const { head } = useCosts(shown);
-  const answer = useAnswer<Source>('source', { file: state.file, metric: metric.name, function: state.select });
-  if (answer.problem) return <Problem text={answer.problem} />;
-  if (!answer.value) return <Waiting />;
-  const source = answer.value;
-  const most = Math.max(1, ...source.lines.map((line) => line[1] + line[2]));
-  let before = 0;
-  return (
-    <section>
-      <div class="controls">
-        <label class="field">
-          Function
-          <select value={String(source.function)} onChange={(event) => go({ select: (event.target as HTMLSelectElement).value })}>
-            {!head?.rows.some((row) => row.function === source.function) && <option value={String(source.function)}>{source.name}</option>}
-            {head?.rows.map((row) => <option key={row.function} value={String(row.function)}>{row.name}</option>)}
-          </select>
-        </label>
-      </div>
-      <h3 class="path" title={source.file}>{source.file}</h3>
-      {!source.found && <p class="notice">The source is not here, or is none; the numbers are.</p>}
-      <div class="table-scroll tall" tabIndex={0} role="region" aria-label="Source">
-        <table class="source">
-          <thead><tr><th scope="col" class="numeric">Itself</th><th scope="col" class="numeric">In calls</th><th scope="col" class="numeric">Line</th><th scope="col">Source</th></tr></thead>
-          <tbody>
-            {source.lines.map(([line, own, called, text]) => {
-              const gap = before > 0 && line > before + 1;
-              before = line;
-              return (
-                <>
-                  {gap && <tr key={`gap${line}`} aria-hidden="true"><td colSpan={4} class="gap">⋯</td></tr>}
-                  <tr key={line} class={own + called > most / 3 ? 'hot' : own + called ? 'warm' : ''}>
-                    <td class="numeric" title={own ? exact(own, metric.unit) : ''}>{own ? <>{number(own)} <small>{percent(own, source.total)}</small></> : ''}</td>
-                    <td class="numeric" title={called ? exact(called, metric.unit) : ''}>{called ? number(called) : ''}</td>
-                    <td class="numeric quiet">{line}</td>
-                    <td class="code">{text ?? ''}</td>
-                  </tr>
-                </>
-              );
-            })}
-          </tbody>
-        </table>
-        {source.lines.length === 0 && <p class="empty">The profile has no lines of this file.</p>}
-      </div>
-    </section>
   );
 }

@@ -128,6 +128,9 @@ export function CallTable({ shown }: { shown: Shown }) {
       row?.focus();
     }
   };
+  // On a phone names come first: numbers are what may be scrolled to.
+  const phone = window.innerWidth < 640;
+  const names = <th scope="col" key="names">{state.invert ? 'Function, and who called it' : 'Function, and what it called'}</th>;
   const text = () => lines.map((line) =>
     `${percent(line.total, root.total).padStart(8)} ${String(line.total).padStart(14)}  ${'  '.repeat(line.depth)}${line.function}`).join('\n');
   return (
@@ -142,31 +145,38 @@ export function CallTable({ shown }: { shown: Shown }) {
         <table role="treegrid" aria-label={state.invert ? 'Bottom-up' : 'Top-down'} onKeyDown={onKey}>
           <thead>
             <tr>
+              {phone && names}
               <th scope="col" class="numeric">With callees</th>
               <th scope="col" class="numeric">Itself</th>
-              <th scope="col">{state.invert ? 'Function, and who called it' : 'Function, and what it called'}</th>
+              {!phone && names}
               <th scope="col">Library</th>
             </tr>
           </thead>
           <tbody>
-            {lines.map((line) => (
-              <tr key={line.name} data-node={line.name} aria-level={line.depth + 1}
-                aria-expanded={line.children ? open.has(line.name) : undefined}
-                tabIndex={line.name === current ? 0 : -1} onFocus={() => setFocus(line.name)}
-                class={line.children ? 'clickable' : ''} onClick={() => line.children && toggle(line.name)}>
-                <td class="numeric" title={exact(line.total, root.unit)}>
-                  {amount(line.total, root.unit)} <small>{percent(line.total, root.total)}</small>
-                </td>
-                <td class="numeric" title={exact(line.self, root.unit)}>{line.self ? amount(line.self, root.unit) : ''}</td>
-                <td class="wide" title={line.function}>
-                  <span style={{ paddingLeft: `${Math.min(line.depth, 40) * 14}px` }}>
+            {lines.map((line) => {
+              const name = (
+                <td class="wide" key="name" title={line.function}>
+                  <span style={{ paddingLeft: `${Math.min(line.depth, 40) * (phone ? 9 : 14)}px` }}>
                     <span class="twist" aria-hidden="true">{line.children ? (open.has(line.name) ? '▾' : '▸') : ''}</span>
                     {line.function}
                   </span>
                 </td>
+              );
+              return (
+              <tr key={line.name} data-node={line.name} aria-level={line.depth + 1}
+                aria-expanded={line.children ? open.has(line.name) : undefined}
+                tabIndex={line.name === current ? 0 : -1} onFocus={() => setFocus(line.name)}
+                class={line.children ? 'clickable' : ''} onClick={() => line.children && toggle(line.name)}>
+                {phone && name}
+                <td class="numeric" title={exact(line.total, root.unit)}>
+                  {amount(line.total, root.unit)} <small>{percent(line.total, root.total)}</small>
+                </td>
+                <td class="numeric" title={exact(line.self, root.unit)}>{line.self ? amount(line.self, root.unit) : ''}</td>
+                {!phone && name}
                 <td title={line.library}>{line.library}</td>
               </tr>
-            ))}
+              );
+            })}
           </tbody>
         </table>
       </div>

@@ -33,8 +33,8 @@ export function Compare({ shown }: { shown: Shown }) {
     <section>
       <div class="controls">
         <label class="field">
-          {files[state.file]} against
-          <select value={String(other)} onChange={(event) => go({ after: (event.target as HTMLSelectElement).value })}>
+          <b>{files[state.file]}</b> → 
+          <select aria-label="The file to compare with" value={String(other)} onChange={(event) => go({ after: (event.target as HTMLSelectElement).value })}>
             {files.map((name, i) => i !== state.file && <option key={i} value={String(i)}>{name}</option>)}
           </select>
         </label>
@@ -66,7 +66,7 @@ function Changes({ diff, shown }: { diff: Diff; shown: Shown }) {
     { key: 'library', label: 'Library', text: (row) => row.library },
   ];
   // By size of the change, whichever way.
-  const byChange = useMemo(() => [...diff.functions].sort((a, b) =>
+  const byChange = useMemo(() => diff.functions.filter((row) => row.self_after !== row.self_before || row.total_after !== row.total_before).sort((a, b) =>
     Math.abs(b.self_after - b.self_before) - Math.abs(a.self_after - a.self_before)), [diff]);
   const sorted = useSorted(byChange, columns, sort === 'change' ? '' : sort);
   return (
@@ -77,6 +77,7 @@ function Changes({ diff, shown }: { diff: Diff; shown: Shown }) {
         ({percent(diff.after - diff.before, diff.before)})
       </p>
       <Both diff={diff} />
+      {byChange.length < diff.count && <p class="hint">{(diff.count - byChange.length).toLocaleString('en')} functions are the same in both, or changed least.</p>}
       <Table label="Changes by function" columns={columns} source={listed(sorted)} sort={sort} setSort={(sort) => go({ sort })} name="changes" />
     </>
   );

@@ -18,8 +18,10 @@ export function Histograms({ shown }: { shown: Shown }) {
   if (!answer.value) return <Waiting what="Reading the recording once more…" />;
   return (
     <section>
-      <Histogram title="Sizes when allocated" unit="bytes" bins={answer.value.sizes} />
-      <Histogram title="Lifetimes" unit="nanoseconds" bins={answer.value.lifetimes} />
+      <div class="pair">
+        <div><Histogram title="Sizes when allocated" unit="bytes" bins={answer.value.sizes} /></div>
+        <div><Histogram title="Lifetimes" unit="nanoseconds" bins={answer.value.lifetimes} /></div>
+      </div>
       <p class="hint">A block that was not freed lives to the end of the run. Times are recorded to a tenth of a millisecond.</p>
     </section>
   );
@@ -38,14 +40,14 @@ export function Histogram({ title, unit, bins: all }: { title: string; unit: str
     { key: 'blocks', label: 'Blocks', numeric: true, text: (bin) => bin.blocks, show: (bin) => number(bin.blocks) },
     {
       key: 'share', label: 'Share', text: (bin) => percent(bin.blocks, total), wide: true,
-      show: (bin) => <span class="histogram"><span style={{ width: `${(100 * bin.blocks) / most}%` }} /><em>{percent(bin.blocks, total)}</em></span>,
+      show: (bin) => <span class="histogram"><span style={{ width: `${(82 * bin.blocks) / most}%` }} /><em>{percent(bin.blocks, total)}</em></span>,
     },
     { key: 'bytes', label: 'Bytes', numeric: true, text: (bin) => bin.bytes, show: (bin) => amount(bin.bytes, 'bytes'), title: (bin) => exact(bin.bytes, 'bytes') },
   ];
   return (
     <>
       <h3>{title}</h3>
-      <Table label={title} columns={columns} source={listed(bins)} name={title.toLowerCase().replace(/ /g, '-')} />
+      <Table label={title} columns={columns} source={listed(bins)} name={title.toLowerCase().replace(/ /g, '-')} whole />
     </>
   );
 }

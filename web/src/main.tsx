@@ -1,15 +1,16 @@
 // The page: which file, which view, which metric; loading, and files that are damaged.
 import './style.css';
 import { render } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask, offline, useAnswer, type FileState, type Overview as Facts } from './ask';
-import { Calls, SourceView } from './calls';
+import { Calls } from './calls';
 import { CallTable } from './calltable';
 import { DiagnosisView } from './diagnosis';
 import { Compare } from './diff';
 import { Findings } from './findings';
 import { Flame } from './flame';
-import { amount, bytes } from './format';
+import { amount, bytes, time } from './format';
+import { Help } from './help';
 import { Histograms } from './histograms';
 import { CallMap } from './map';
 import { Overview, viewNames } from './overview';
@@ -17,6 +18,7 @@ import { Problem, Waiting } from './parts';
 import { Points } from './points';
 import { Query } from './query';
 import type { Shown } from './shown';
+import { AssemblyView, SourceView } from './source';
 import { useAddress } from './state';
 import { Sums, Threads } from './sums';
 import { TimelineView } from './timeline';
@@ -58,6 +60,7 @@ function App() {
   const [lost, setLost] = useState<string | null>(null);
   const [state, go] = useAddress();
   const [dark, theme, setTheme] = useTheme();
+  const [help, setHelp] = useState(false);
   useEffect(() => {
     let timer = 0;
     const look = () =>
@@ -74,13 +77,15 @@ function App() {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       const target = event.target as HTMLElement;
-      if (event.key === '/' && !/INPUT|TEXTAREA|SELECT/.test(target.tagName)) {
-        const field = document.getElementById('search');
-        if (field) {
-          field.focus();
-          event.preventDefault();
-        }
-      }
+      if (/INPUT|TEXTAREA|SELECT/.test(target.tagName) || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (event.key === '/') document.getElementById('search')?.focus();
+      else if (event.key === '?') setHelp(true);
+      else if (event.key === '[' || event.key === ']') {
+        const tabs = [...document.querySelectorAll<HTMLButtonElement>('nav.views button')];
+        const here = tabs.findIndex((one) => one.hasAttribute('aria-current'));
+        tabs[here + (event.key === ']' ? 1 : -1)]?.click();
+      } else return;
+      event.preventDefault();
     };
     window.addEventListener('keydown', onKey);
     return () => window.removeEventListener('keydown', onKey);
@@ -91,7 +96,7 @@ function App() {
     <>
       <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); document.getElementById('main')?.focus(); }}>Skip to the view</a>
       <header>
-        <h1>Quern</h1>
+        <h1><Mark /> Quern</h1>
         {files && files.length > 1 ? (
           <select aria-label="File" value={number} title={file?.name}
             onChange={(event) => go({ file: Number((event.target as HTMLSelectElement).value), node: '', from: '', to: '', metric: '', select: '' })}>
@@ -101,12 +106,15 @@ function App() {
           <span class="file-name" title={file?.name}>{file?.name}</span>
         )}
         <span class="spread" />
-        <select aria-label="Colours" value={theme} onChange={(event) => setTheme((event.target as HTMLSelectElement).value as Theme)}>
-          <option value="auto">System colours</option>
+        {offline && <button type="button" class="chip" onClick={() => setHelp(true)}>saved page</button>}
+        <select aria-label="Colours" class="theme" value={theme} onChange={(event) => setTheme((event.target as HTMLSelectElement).value as Theme)}>
+          <option value="auto">Auto</option>
           <option value="light">Light</option>
           <option value="dark">Dark</option>
         </select>
+        <button type="button" class="ask" aria-label="Keyboard help" title="Keyboard help (?)" onClick={() => setHelp(true)}>?</button>
       </header>
+      {help && <Help close={() => setHelp(false)} />}
       {lost ? (
         <main id="main" tabIndex={-1}><Problem text={`The server does not answer: ${lost}. Is quern view still running?`} /></main>
       ) : !file ? (
@@ -120,13 +128,31 @@ function App() {
   );
 }
 
+// Two stones, as in a mill.
+function Mark() {
+  return (
+    <svg class="logo" width="22" height="22" viewBox="0 0 22 22" aria-hidden="true">
+      <ellipse cx="11" cy="15" rx="10" ry="4.4" class="stone-low" />
+      <path d="M2.6 8.6v3.2c0 2 3.8 3.6 8.4 3.6s8.4-1.6 8.4-3.6V8.6z" class="stone-side" />
+      <ellipse cx="11" cy="8.6" rx="8.4" ry="3.7" class="stone-top" />
+      <ellipse cx="11" cy="8.4" rx="2" ry="0.9" class="stone-eye" />
+    </svg>
+  );
+}
+
 function Loading({ file }: { file: FileState }) {
   return (
     <div class="loading" role="status">
-      <p>Reading {file.name}: {bytes(file.read)} of {bytes(file.size)}</p>
+      <h2>Reading {file.name}</h2>
       <progress max={file.size || 1} value={file.read} aria-label="Read so far" />
+      <p class="quiet">{bytes(file.read)} of {bytes(file.size)}{file.size ? `, ${Math.floor((100 * file.read) / file.size)} %` : ''}</p>
     </div>
   );
+}
+
+function windowText(kind: string | null, from: string, to: string): string {
+  if (kind !== 'recording') return 'a part of the run';
+  return `${from ? time(Number(from)) : 'the start'} to ${to ? time(Number(to)) : 'the end'}`;
 }
 
 const none = { name: '', help: '', unit: '', total: 0 };
@@ -145,7 +171,7 @@ function File(props: Pick<Shown, 'state' | 'go' | 'dark' | 'files'>) {
   if (overview.problem) return <Damaged overview={overview} />;
   const metric = overview.metrics.find((one) => one.name === state.metric) || overview.metrics[0] || none;
   const shown: Shown = { ...props, overview, metric, window: part };
-  const views = ['overview', ...overview.views.filter((name) => !offline || !['source', 'query'].includes(name)),
+  const views = ['overview', ...overview.views.filter((name) => !offline || name !== 'query'),
     ...(props.files.length > 1 && overview.views.includes('flame') ? ['diff'] : [])];
   // What the file is about comes first.
   for (const name of ['findings', 'points'])
@@ -154,13 +180,7 @@ function File(props: Pick<Shown, 'state' | 'go' | 'dark' | 'files'>) {
   document.title = `${overview.name} · ${viewNames[view]} · Quern`;
   return (
     <>
-      <nav class="views" aria-label="Views">
-        {views.map((name) => (
-          <button type="button" key={name} aria-current={name === view ? 'page' : undefined} onClick={() => go({ view: name, sort: '' })}>
-            {viewNames[name] || name}
-          </button>
-        ))}
-      </nav>
+      <Tabs views={views} view={view} choose={(name) => go({ view: name, sort: '' })} />
       <div class="bar-line">
         {overview.metrics.length > 0 && !['findings', 'points', 'query', 'timeline', 'histograms', 'diagnosis'].includes(view) && (
           <label class="field">
@@ -174,7 +194,7 @@ function File(props: Pick<Shown, 'state' | 'go' | 'dark' | 'files'>) {
         )}
         {(state.from || state.to) && (
           <span class="window-chip">
-            a window of the run{' '}
+            {windowText(overview.kind, state.from, state.to)}{' '}
             <button type="button" onClick={() => go({ from: '', to: '', node: '' })}>show all</button>
           </span>
         )}
@@ -188,15 +208,36 @@ function File(props: Pick<Shown, 'state' | 'go' | 'dark' | 'files'>) {
   );
 }
 
+function Tabs({ views, view, choose }: { views: string[]; view: string; choose: (name: string) => void }) {
+  const outer = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const box = outer.current, tab = box?.querySelector<HTMLElement>('[aria-current]');
+    if (box && tab) box.scrollLeft = tab.offsetLeft - (box.clientWidth - tab.offsetWidth) / 2;
+  }, [view, views.length]);
+  return (
+    <nav class="views" aria-label="Views" ref={outer}>
+      {views.map((name) => (
+        <button type="button" key={name} aria-current={name === view ? 'page' : undefined} onClick={() => choose(name)}>
+          {viewNames[name] || name}
+        </button>
+      ))}
+    </nav>
+  );
+}
+
 function Damaged({ overview }: { overview: Facts }) {
   return (
     <main id="main" tabIndex={-1} class="damaged">
       <h2>{overview.name} cannot be read</h2>
       <p role="alert" data-testid="problem">{overview.problem}</p>
-      <p class="hint">
-        {offline ? 'Write the page anew from a file that is whole.' :
-          'Nothing of it is shown. If the program was still running when the file was copied, copy it again; otherwise record the run again.'}
-      </p>
+      <h3>What to do</h3>
+      <ul>
+        <li>If the program was still running when the file was copied, copy it again.</li>
+        <li>If the file came by mail, chat or a CI artifact, fetch it again, in binary mode: compare its size with the original's.</li>
+        <li>Otherwise record the run again.</li>
+      </ul>
+      <p class="hint">Files that can be shown: recordings of quern --tool=heap, massif.out, callgrind.out, cachegrind.out, dhat.out,
+        memcheck's XML and collapsed stacks; Quern's or the peers'. Nothing of this one was taken in.</p>
     </main>
   );
 }
@@ -208,6 +249,7 @@ function View({ view, shown }: { view: string; shown: Shown }) {
     case 'findings': return <Findings shown={shown} />;
     case 'calls': return <Calls shown={shown} />;
     case 'source': return <SourceView shown={shown} />;
+    case 'assembly': return <AssemblyView shown={shown} />;
     case 'diff': return <Compare shown={shown} />;
     case 'diagnosis': return <DiagnosisView shown={shown} />;
     case 'points': return <Points shown={shown} />;

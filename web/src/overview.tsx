@@ -1,5 +1,7 @@
 // What the file is, and what matters most in it.
 import { offline, useAnswer, type Rows } from './ask';
+import { Spark } from './spark';
+import { Limits } from './help';
 import { amount, exact, percent } from './format';
 import type { Shown } from './shown';
 
@@ -14,7 +16,7 @@ const kinds: Record<string, string> = {
 };
 
 export function Overview({ shown }: { shown: Shown }) {
-  const { overview, metric, state, go } = shown;
+  const { overview, metric, state } = shown;
   return (
     <section>
       <h2>{kinds[overview.kind || ''] || 'File'}</h2>
@@ -30,12 +32,9 @@ export function Overview({ shown }: { shown: Shown }) {
           </div>
         ))}
       </dl>
+      {overview.views.includes('timeline') && <Spark shown={shown} />}
       {metric.name && overview.views.includes('functions') && <Top shown={shown} />}
-      <div class="doors">
-        {overview.views.filter((view) => !offline || !['source', 'query'].includes(view)).map((view) => (
-          <button type="button" key={view} onClick={() => go({ view })}>{viewNames[view] || view}</button>
-        ))}
-      </div>
+      {offline && <Limits />}
       {state.from || state.to ? <p class="hint">All numbers are those of the window.</p> : null}
     </section>
   );
@@ -78,6 +77,7 @@ export const viewNames: Record<string, string> = {
   histograms: 'Sizes and lifetimes',
   calls: 'Callers and callees',
   source: 'Source',
+  assembly: 'Assembly',
   points: 'Program points',
   diagnosis: 'Diagnosis',
   query: 'SQL',

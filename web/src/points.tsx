@@ -30,9 +30,22 @@ const sorts: [string, string][] = [
   ['unused', 'never read or never written'],
 ];
 
+const bare = (frame: string) => frame.replace(/^0x[0-9A-Fa-f]+: /, '');
+
+// Without the allocator itself.
+function own(point: Point): string[] {
+  const at = point.frames.findIndex((one) => !/: (malloc|calloc|realloc|operator new|memalign)\b/.test(one));
+  return point.frames.slice(Math.max(0, at)).map(bare);
+}
+
 function first(point: Point): string {
-  const frame = point.frames.find((one) => !/: (malloc|calloc|realloc|operator new|memalign)\b/.test(one)) || point.frames[0] || '';
-  return frame.replace(/^0x[0-9A-Fa-f]+: /, '');
+  return own(point)[0] ?? '';
+}
+
+// The function and who called it, recursion once.
+function trail(point: Point): string {
+  const names = own(point).map((frame) => frame.replace(/ \((in )?[^)]*\)$/, ''));
+  return [first(point), ...names.slice(1).filter((name, i) => name !== names[i]).slice(0, 4)].join(' ← ');
 }
 
 function order(sort: string): (a: Point, b: Point) => number {
@@ -68,7 +81,7 @@ export function Points({ shown }: { shown: Shown }) {
       text: (row: Point) => Math.round(row.tl / (row.tbk || 1)), show: (row: Point) => number(row.tl / (row.tbk || 1)),
       title: (row: Point) => exact(Math.round(row.tl / (row.tbk || 1)), head.time) }] : []),
     ...(head.accesses ? [bytes('rb', 'Read', 'Bytes read'), bytes('wb', 'Written', 'Bytes written')] : []),
-    { key: 'where', label: 'Where', text: first, wide: true, title: (row) => row.frames.join('\n') },
+    { key: 'where', label: 'Where', text: trail, wide: true, title: (row) => row.frames.join('\n') },
   ];
   let chosen: Point | undefined;
   for (let i = 0; i < source.count; i++) {

@@ -77,6 +77,16 @@ export function usePages<Row, Head extends { count: number; rows: Row[] }>(
   };
 }
 
+// Enter opens a row, arrows go to its neighbours.
+function onKey(event: KeyboardEvent, open: () => void): void {
+  const row = event.currentTarget as HTMLElement;
+  if (event.key === 'Enter') open();
+  else if (event.key === 'ArrowDown') (row.nextElementSibling as HTMLElement | null)?.focus();
+  else if (event.key === 'ArrowUp') (row.previousElementSibling as HTMLElement | null)?.focus();
+  else return;
+  event.preventDefault();
+}
+
 export function Table<Row>(props: {
   label: string;
   columns: Column<Row>[];
@@ -87,6 +97,7 @@ export function Table<Row>(props: {
   selected?: (row: Row) => boolean;
   name: string; // of the file to download
   tall?: boolean;
+  whole?: boolean; // as high as its rows, which are few
 }) {
   const { source } = props;
   // On a phone names come first: numbers are what may be scrolled to.
@@ -101,7 +112,7 @@ export function Table<Row>(props: {
     setTop(0);
   }, [props.sort, source.count]);
   const first = Math.max(0, Math.floor(top / ROW) - 5);
-  const last = Math.min(source.count, Math.ceil((top + seen) / ROW) + 5);
+  const last = props.whole ? source.count : Math.min(source.count, Math.ceil((top + seen) / ROW) + 5);
   const rows: [number, Row | undefined][] = [];
   for (let i = first; i < last; i++) rows.push([i, source.row(i)]);
   const cells = (all: Row[]) => all.map((row) => props.columns.map((column) => column.text(row)));
@@ -109,7 +120,7 @@ export function Table<Row>(props: {
     <div class="table-outer">
       <div class="table-scroll" ref={box} tabIndex={0} role="region" aria-label={props.label}
         onScroll={(event) => setTop((event.target as HTMLElement).scrollTop)}
-        style={{ maxHeight: props.tall ? '70vh' : '45vh' }}>
+        style={{ maxHeight: props.whole ? 'none' : props.tall ? '70vh' : '45vh' }}>
         <table aria-rowcount={source.count + 1}>
           <thead>
             <tr>
@@ -131,7 +142,8 @@ export function Table<Row>(props: {
           <tbody>
             {first > 0 && <tr aria-hidden="true" style={{ height: `${first * ROW}px` }}><td colSpan={columns.length} /></tr>}
             {rows.map(([index, row]) => (
-              <tr key={index} aria-rowindex={index + 2}
+              <tr key={index} aria-rowindex={index + 2} tabIndex={row && props.onRow ? 0 : undefined}
+                onKeyDown={row && props.onRow ? (event) => onKey(event, () => props.onRow!(row)) : undefined}
                 class={(props.onRow ? 'clickable ' : '') + (row && props.selected?.(row) ? 'chosen' : '')}
                 onClick={row && props.onRow ? () => props.onRow!(row) : undefined}>
                 {columns.map((column) => (
@@ -150,7 +162,7 @@ export function Table<Row>(props: {
         {source.count === 0 && <p class="empty">Nothing to show.</p>}
       </div>
       <div class="table-tools">
-        <span class="quiet">{source.count.toLocaleString('en')} rows</span>
+        <span class="quiet">{source.count.toLocaleString('en')} {source.count === 1 ? 'row' : 'rows'}</span>
         <button type="button" onClick={async () => {
           const all = await source.all();
           download(`${props.name}.csv`, csv(props.columns.map((column) => column.key), cells(all)));

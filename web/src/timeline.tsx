@@ -1,9 +1,10 @@
 // The heap over time. A window that is marked here is what all other views show.
 import { useMemo, useRef, useState } from 'preact/hooks';
-import { useAnswer } from './ask';
-import { amount, exact, time as showTime } from './format';
-import { Check, Problem, useWidth, Waiting } from './parts';
+import { offline, useAnswer, windowsOf } from './ask';
+import { amount, exact, number, time as showTime } from './format';
+import { Check, csv, download, Problem, useWidth, Waiting } from './parts';
 import type { Shown } from './shown';
+import { listed, Table, type Column } from './table';
 
 interface Point {
   time: number;
@@ -16,20 +17,42 @@ interface Point {
   kind?: string;
 }
 
-interface Timeline {
+interface Mark {
+  time: number;
+  kind: string;
+  name: string;
+  heap: number;
+  blocks: number;
+  thread: number;
+}
+
+interface Scope {
+  name: string;
+  entered: number;
+  time: number;
+  blocks: number;
+  bytes: number;
+  freed: number;
+}
+
+export interface Timeline {
   unit: string;
   end?: number;
   peak?: number;
   points: Point[];
+  marks?: Mark[];
+  marks_count?: number;
+  scopes?: Scope[];
 }
 
 interface Sites {
-  end: number;
+  end?: number;
+  times?: number[]; // of a massif.out: its detailed snapshots
   sites: { stack: number; peak: number; frames: string[] }[];
   steps: number[][];
 }
 
-const HEIGHT = 320, LEFT = 74, BOTTOM = 28, TOP = 12, RIGHT = 12;
+const HEIGHT = 360, LEFT = 74, BOTTOM = 32, TOP = 12, RIGHT = 12;
 
 interface Band {
   label: string;
@@ -47,21 +70,27 @@ export function TimelineView({ shown }: { shown: Shown }) {
   return (
     <section aria-label="Timeline">
       <div class="controls">
-        {recording && (
-          <Check label="Stacked by site" hint="The stacks that hold most at the peak" value={state.stacked}
-            set={(stacked) => go({ stacked })} />
-        )}
-        <WindowFields shown={shown} unit={answer.value.unit} />
+        <Check label="Stacked by site" value={state.stacked} set={(stacked) => go({ stacked })}
+          hint={recording ? 'The stacks that hold most at the peak' : 'The functions that allocate, at the snapshots that have stacks'} />
+        {offline ? <WindowChoice shown={shown} unit={answer.value.unit} /> : <WindowFields shown={shown} unit={answer.value.unit} />}
       </div>
-      {state.stacked && recording ? (
+      {state.stacked ? (
         sites.problem ? <Problem text={sites.problem} /> :
         sites.value ? <Stacked sites={sites.value} timeline={answer.value} shown={shown} /> :
         <Waiting what="Reading the recording once more…" />
       ) : (
         <Plain timeline={answer.value} shown={shown} />
       )}
-      <p class="hint">Drag to mark a window: everything else then shows that part.
+      <p class="hint">
+        {!offline ? 'Drag over the chart to mark a window: all other views then show that part.' :
+          windowsOf(state.file).length ? 'Drag over the chart, or choose above: all other views then show the nearest part that this file holds. quern view shows any.' :
+          'This file holds the whole run only; quern view shows any part of it.'}
         {overview.kind === 'massif' && ' Snapshots with a large dot have stacks; a click chooses one.'}</p>
+      <div class="table-tools">
+        <button type="button" onClick={() => download('timeline.csv', csv(Object.keys(answer.value!.points[0] || {}),
+          answer.value!.points.map((point) => Object.keys(answer.value!.points[0]).map((name) => (point as unknown as Record<string, number | string>)[name] ?? ''))))}>Download CSV</button>
+      </div>
+      <Marks timeline={answer.value} shown={shown} />
     </section>
   );
 }
@@ -69,6 +98,78 @@ export function TimelineView({ shown }: { shown: Shown }) {
 // Seconds where the file counts time so.
 function factor(unit: string): number {
   return unit === 'nanoseconds' ? 1e9 : unit === 'ms' ? 1e3 : 1;
+}
+
+// Of what was brushed, the part that a page in a file has.
+function nearestWindow(file: number, from: number, to: number): { from: number; to: number } | undefined {
+  const shared = (one: { from: number; to: number }) => Math.min(one.to, to) - Math.max(one.from, from);
+  return [...windowsOf(file)].sort((a, b) => shared(b) - shared(a))[0];
+}
+
+function moment(value: number, unit: string): string {
+  return unit === 'nanoseconds' || unit === 'ms' ? showTime(unit === 'ms' ? value * 1e6 : value) : amount(Math.round(value), unit);
+}
+
+function WindowChoice({ shown, unit }: { shown: Shown; unit: string }) {
+  const { state, go, overview } = shown;
+  const windows = windowsOf(state.file);
+  if (!windows.length) return null;
+  return (
+    <label class="field">
+      Part of the run
+      <select value={state.to ? `${state.from || 0}-${state.to}` : ''} onChange={(event) => {
+        const [from, to] = (event.target as HTMLSelectElement).value.split('-');
+        go({ from: from && from !== '0' ? from : '', to: to || '', node: '' });
+      }}>
+        <option value="">all of it</option>
+        {windows.map((one) => (
+          <option key={one.from} value={`${one.from}-${one.to}`}>
+            {overview.kind === 'massif' ? `the snapshot at ${moment(one.from, unit)}` : `${moment(one.from, unit)} to ${moment(one.to, unit)}`}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+// What the program has said about itself.
+function Marks({ timeline, shown }: { timeline: Timeline; shown: Shown }) {
+  const { go } = shown;
+  const marks = timeline.marks ?? [], scopes = timeline.scopes ?? [];
+  const markColumns: Column<Mark>[] = [
+    { key: 'time', label: 'Time', numeric: true, text: (row) => row.time, show: (row) => showTime(row.time), title: (row) => exact(row.time, 'nanoseconds') },
+    { key: 'name', label: 'Marker', wide: true, text: (row) => row.name },
+    { key: 'kind', label: 'Kind', text: (row) => row.kind },
+    { key: 'heap', label: 'Heap', numeric: true, text: (row) => row.heap, show: (row) => amount(row.heap, 'bytes'), title: (row) => exact(row.heap, 'bytes') },
+    { key: 'blocks', label: 'Blocks', numeric: true, text: (row) => row.blocks, show: (row) => number(row.blocks) },
+    { key: 'thread', label: 'Thread', numeric: true, text: (row) => row.thread },
+  ];
+  const scopeColumns: Column<Scope>[] = [
+    { key: 'name', label: 'Scope', wide: true, text: (row) => row.name },
+    { key: 'entered', label: 'Entered', numeric: true, text: (row) => row.entered, show: (row) => number(row.entered) },
+    { key: 'time', label: 'Time in it', numeric: true, text: (row) => row.time, show: (row) => showTime(row.time) },
+    { key: 'blocks', label: 'Allocations', numeric: true, text: (row) => row.blocks, show: (row) => number(row.blocks) },
+    { key: 'bytes', label: 'Allocated', numeric: true, text: (row) => row.bytes, show: (row) => amount(row.bytes, 'bytes'), title: (row) => exact(row.bytes, 'bytes') },
+    { key: 'freed', label: 'Freed', numeric: true, text: (row) => row.freed, show: (row) => amount(row.freed, 'bytes'), title: (row) => exact(row.freed, 'bytes') },
+  ];
+  return (
+    <>
+      {marks.length > 0 && (
+        <>
+          <h3>Markers of the program</h3>
+          <Table label="Markers" columns={markColumns} source={listed(marks)} name="markers"
+            onRow={offline ? undefined : (row) => go({ from: String(row.time), to: '', node: '' })} />
+          <p class="hint">{offline ? '' : 'A click shows the run from there on. '}{(timeline.marks_count ?? 0) > marks.length && `${number((timeline.marks_count ?? 0) - marks.length)} more are not shown.`}</p>
+        </>
+      )}
+      {scopes.length > 0 && (
+        <>
+          <h3>Scopes of the program</h3>
+          <Table label="Scopes" columns={scopeColumns} source={listed(scopes)} name="scopes" />
+        </>
+      )}
+    </>
+  );
 }
 
 function WindowFields({ shown, unit }: { shown: Shown; unit: string }) {
@@ -108,7 +209,7 @@ function Plain({ timeline, shown }: { timeline: Timeline; shown: Shown }) {
   const resident = points.filter((point) => point.resident).map((point): [number, number] => [point.time, point.resident!]);
   return (
     <Chart shown={shown} times={points.map((point) => point.time)} bands={bands} unit={timeline.unit} step={massif}
-      line={resident} peak={timeline.peak} snapshots={massif ? points : []} />
+      line={resident} peak={timeline.peak} snapshots={massif ? points : []} marks={timeline.marks ?? []} />
   );
 }
 
@@ -125,14 +226,17 @@ function short(frames: string[]): string {
 }
 
 function Stacked({ sites, timeline, shown }: { sites: Sites; timeline: Timeline; shown: Shown }) {
-  const times = sites.steps.map((_, i) => (sites.end / sites.steps.length) * (i + 1));
+  const times = sites.times ?? sites.steps.map((_, i) => ((sites.end ?? 1) / sites.steps.length) * (i + 1));
   const bands = sites.sites
     .map((site, i): Band => ({
       label: short(site.frames), className: `band-${i}`,
       values: sites.steps.map((step) => step[i]),
     }))
     .concat([{ label: 'everything else', className: 'band-rest', values: sites.steps.map((step) => step[sites.sites.length]) }]);
-  return <Chart shown={shown} times={times} bands={bands} unit={timeline.unit} peak={timeline.peak} line={[]} snapshots={[]} />;
+  // Between snapshots that have stacks, and before them, the whole heap is known at least.
+  const outline = sites.times ? timeline.points.map((point): [number, number] => [point.time, point.heap]) : [];
+  return <Chart shown={shown} times={times} bands={bands} unit={timeline.unit} peak={timeline.peak} line={outline} lineLabel="The whole heap, at all snapshots" snapshots={[]}
+    end={timeline.points[timeline.points.length - 1]?.time} marks={timeline.marks ?? []} />;
 }
 
 function ticks(most: number): number[] {
@@ -150,17 +254,20 @@ function Chart(props: {
   bands: Band[];
   unit: string;
   line: [number, number][];
+  lineLabel?: string;
   peak?: number;
   snapshots: Point[];
+  marks: Mark[];
   step?: boolean;
+  end?: number;
 }) {
-  const { shown, times, bands, unit, line, snapshots } = props;
+  const { shown, times, bands, unit, line, snapshots, marks } = props;
   const { state, go } = shown;
   const [outer, width] = useWidth<HTMLDivElement>();
   const [hover, setHover] = useState<number | null>(null);
   const [drag, setDrag] = useState<[number, number] | null>(null);
   const start = useRef<number | null>(null);
-  const end = Math.max(times[times.length - 1] || 1, 1);
+  const end = Math.max(times[times.length - 1] || 1, props.end || 1);
   const sums = useMemo(() => {
     const rows = [times.map(() => 0)];
     for (const band of bands) rows.push(band.values.map((value, i) => value + rows[rows.length - 1][i]));
@@ -189,7 +296,8 @@ function Chart(props: {
   const finish = () => {
     if (drag && Math.abs(x(drag[0]) - x(drag[1])) > 4) {
       const [from, to] = [Math.min(...drag), Math.max(...drag)];
-      go({ from: String(Math.floor(from)), to: String(Math.ceil(to)), node: '' });
+      const part = offline ? nearestWindow(state.file, from, to) : { from: Math.floor(from), to: Math.ceil(to) };
+      if (part) go({ from: part.from ? String(part.from) : '', to: String(part.to), node: '' });
     }
     start.current = null;
     setDrag(null);
@@ -220,8 +328,8 @@ function Chart(props: {
               </g>
             ))}
             {xTicks.map((time, i) => (
-              <text class="axis" key={i} x={x(time)} y={HEIGHT - 8} text-anchor={i === 0 ? 'start' : i === xTicks.length - 1 ? 'end' : 'middle'}>
-                {unit === 'nanoseconds' || unit === 'ms' ? showTime(time * (unit === 'ms' ? 1e6 : 1)) : amount(Math.round(time), unit)}
+              <text class="axis" key={i} x={x(time)} y={HEIGHT - 6} text-anchor={i === 0 ? 'start' : i === xTicks.length - 1 ? 'end' : 'middle'}>
+                {moment(time, unit)}
               </text>
             ))}
             {bands.map((band, i) => <path key={i} class={band.className} d={area(sums[i], sums[i + 1])}><title>{band.label}</title></path>)}
@@ -239,6 +347,13 @@ function Chart(props: {
                 <title>{`snapshot ${point.number}${point.kind === 'empty' ? '' : ', ' + point.kind}`}</title>
               </circle>
             ))}
+            {marks.map((mark, i) => (
+              <g key={i} class="mark" data-testid="mark">
+                <line x1={x(mark.time)} x2={x(mark.time)} y1={TOP} y2={HEIGHT - BOTTOM} />
+                <path d={`M${x(mark.time)},${HEIGHT - BOTTOM}l-5,9h10z`} />
+                <title>{`${mark.name} (${mark.kind})\n${showTime(mark.time)}: ${exact(mark.heap, 'bytes')}`}</title>
+              </g>
+            ))}
             {marked && <rect class="window" x={x(marked[0])} width={Math.max(1, x(marked[1]) - x(marked[0]))} y={TOP} height={HEIGHT - TOP - BOTTOM} />}
             {hover !== null && <line class="cursor" x1={x(times[hover])} x2={x(times[hover])} y1={TOP} y2={HEIGHT - BOTTOM} />}
           </svg>
@@ -246,15 +361,16 @@ function Chart(props: {
       </div>
       <p class="readout" role="status">
         {hover !== null
-          ? `${unit === 'nanoseconds' ? showTime(times[hover]) : exact(times[hover], unit)}: ${amount(sums[sums.length - 1][hover], 'bytes')}`
-          : ' '}
+          ? `${moment(times[hover], unit)}: ${amount(sums[sums.length - 1][hover], 'bytes')}`
+          : marked ? `${moment(marked[0], unit)} to ${moment(marked[1], unit)}` : '\u00a0'}
       </p>
       <ul class="legend">
         {[...bands].reverse().map((band) => (
           <li key={band.label}><span class={`swatch ${band.className}`} /> <span class="name" title={band.label}>{band.label}</span>
             {hover !== null && <span class="quiet"> {amount(band.values[hover], 'bytes')}</span>}</li>
         ))}
-        {line.length > 1 && <li><span class="swatch resident-swatch" /> Resident memory of the process</li>}
+        {line.length > 1 && <li><span class="swatch resident-swatch" /> {props.lineLabel ?? 'Resident memory of the process'}</li>}
+        {marks.length > 0 && <li><span class="swatch mark-swatch" /> Markers of the program</li>}
       </ul>
     </>
   );

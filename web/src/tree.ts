@@ -93,13 +93,18 @@ export function parentName(node: string): string {
   return dot < 0 ? '' : node.slice(0, dot);
 }
 
-// A colour by library, with some variation by name. Lightness keeps text readable.
+// A colour by library, with some variation by name: hues of one library lie together. Lightness
+// keeps text readable.
 export function colour(name: string, library: string, dark: boolean): string {
   let hash = 7, fine = 3;
   for (let i = 0; i < library.length; i++) hash = (hash * 31 + library.charCodeAt(i)) >>> 0;
   for (let i = 0; i < name.length; i++) fine = (fine * 33 + name.charCodeAt(i)) >>> 0;
-  const hue = library ? hash % 360 : 30 + (fine % 30);
-  const light = dark ? 26 + (fine % 9) : 74 + (fine % 11);
-  const strength = dark ? 34 + ((fine >>> 4) % 12) : 62 + ((fine >>> 4) % 18);
+  fine = (fine ^ (fine >>> 15)) >>> 0;
+  const base = hues[hash % hues.length];
+  const hue = (base + (fine % 44) - 22 + 360) % 360;
+  const light = dark ? 28 + ((fine >>> 8) % 9) : 75 + ((fine >>> 8) % 9);
+  const strength = dark ? 38 + ((fine >>> 4) % 14) : 68 + ((fine >>> 4) % 22);
   return `hsl(${hue} ${strength}% ${light}%)`;
 }
+
+const hues = [28, 205, 265, 150, 340, 185, 50, 300, 230, 95];
