@@ -4,7 +4,7 @@ import { ask, offline, useAnswer, type Tree } from './ask';
 import { amount, exact, percent } from './format';
 import { Check, CopyButton, Problem, Search, useWidth, Waiting } from './parts';
 import type { Shown } from './shown';
-import { colour, label, layout, library, matched, nameOf, part, parentName, PARENT, SELF, TOTAL, type Box } from './tree';
+import { colour, indexOf, label, layout, library, matched, nameOf, part, parentName, PARENT, SELF, TOTAL, type Box } from './tree';
 
 const ROW = 20;
 
@@ -99,12 +99,18 @@ function Graph({ tree, shown }: { tree: Tree; shown: Shown }) {
   const [outer, width] = useWidth<HTMLDivElement>();
   const canvas = useRef<HTMLCanvasElement>(null);
   const [hover, setHover] = useState<Hover | null>(null);
-  const [selected, select] = useState(0);
+  // What was chosen stays so when the same part of the tree comes with more detail.
+  const [chosen, choose] = useState({ tree, index: 0 });
+  const selected = useMemo(
+    () => (chosen.tree === tree ? chosen.index
+      : chosen.tree.node === tree.node ? indexOf(tree, nameOf(chosen.tree, chosen.index)) : 0),
+    [chosen, tree],
+  );
+  const select = (index: number) => choose({ tree, index });
   const places = useMemo(() => layout(tree), [tree]);
   const depth = places.rows.length;
   const height = 2 + Math.min(Math.max(depth * ROW, 5 * ROW), Math.max(320, window.innerHeight - 330));
   const total = depth * ROW;
-  useEffect(() => select(0), [tree]);
 
   const rowOf = (level: number) => (state.icicle ? level : depth - 1 - level);
   const found = (x: number, y: number): Box | null => {

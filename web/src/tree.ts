@@ -37,6 +37,17 @@ export function nameOf(tree: Tree, index: number): string {
   return tree.node && below ? `${tree.node}.${below}` : tree.node || below;
 }
 
+// The node of that name in a tree, 0 when it is not there.
+export function indexOf(tree: Tree, name: string): number {
+  const below = tree.node ? name.slice(tree.node.length + 1) : name;
+  let at = 0;
+  for (const place of below ? below.split('.').map(Number) : []) {
+    at = tree.nodes.findIndex((one) => one[PARENT] === at && one[PLACE] === place);
+    if (at < 0) return 0;
+  }
+  return at;
+}
+
 export function label(tree: Tree, index: number): string {
   const number = tree.nodes[index][FUNCTION];
   if (number >= 0) return tree.functions[number][0];
