@@ -16,9 +16,15 @@ static inline bool still_within(long milliseconds) {
            milliseconds;
 }
 
+// Until the next beat. On a busy machine, what was late is caught up with.
 static inline void rest(long microseconds) {
-    struct timespec time = {0, microseconds * 1000};
-    nanosleep(&time, 0);
+    static struct timespec beat;
+    if (!beat.tv_sec && !beat.tv_nsec)
+        clock_gettime(CLOCK_MONOTONIC, &beat);
+    beat.tv_nsec += microseconds * 1000;
+    beat.tv_sec += beat.tv_nsec / 1000000000;
+    beat.tv_nsec %= 1000000000;
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &beat, 0);
 }
 
 #ifdef FIXED

@@ -154,7 +154,7 @@ def build(case, folder):
             return output
         os.makedirs(os.path.dirname(output), exist_ok=True)
         done = subprocess.run(case.build_command(output + '.new'), capture_output=True, text=True,
-                              timeout=120, cwd=os.path.dirname(case.source))
+                              timeout=300, cwd=os.path.dirname(case.source))
         if done.returncode:
             raise RuntimeError(f'it does not compile: {done.stderr.strip()[:500]}')
         os.rename(output + '.new', output)

@@ -21,7 +21,7 @@ def make(folder, quern):
 
     def run(name, words, option, *arguments):
         path = files[name] = os.path.join(folder, name)
-        done = subprocess.run([*words, f'{option}={path}', program, *arguments], timeout=60,
+        done = subprocess.run([*words, f'{option}={path}', program, *arguments], timeout=300,
                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, text=True, errors='replace',
                               env=environment, cwd=folder)

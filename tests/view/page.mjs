@@ -33,7 +33,7 @@ class Tester {
       viewport: { width: 1280, height: 900 }, colorScheme: 'light', bypassCSP: false, ...options,
     });
     this.page = await this.context.newPage();
-    this.page.setDefaultTimeout(10000);
+    this.page.setDefaultTimeout(60000);
     this.page.on('console', (message) => {
       if (message.type() === 'error' && !/status of 422/.test(message.text())) this.problems.push(`console: ${message.text()}`);
     });
@@ -66,13 +66,13 @@ class Tester {
     await page.waitForFunction(
       ([file, view]) => document.querySelector('select[aria-label=File]')?.value === file &&
         document.querySelector(`main.view-${view}, main.damaged`)?.querySelector('h2, section, .table-outer, .problem'),
-      [String(file), view], { timeout: 20000 });
+      [String(file), view], { timeout: 120000 });
     await this.settled();
     return page;
   }
 
   async settled() {
-    await this.page.waitForFunction(() => !document.querySelector('.waiting, .loading'), null, { timeout: 20000 });
+    await this.page.waitForFunction(() => !document.querySelector('.waiting, .loading'), null, { timeout: 120000 });
   }
 
   async accessible(what, rules = null) {

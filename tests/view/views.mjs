@@ -228,30 +228,30 @@ export const tests = {
     }
   },
 
-  // Zooming into 200,000 functions: how long the page does not answer at a stretch.
+  // Zooming into 200,000 functions: how long the page works, and so does not answer, at most. It is
+  // CPU time: on a busy machine a task takes longer, but is no longer.
   async page_large_graph(t) {
     t.origin = t.settings.large;
     const page = await t.open();
-    await page.addInitScript(() => {
-      window.longTasks = [];
-      new PerformanceObserver((list) => list.getEntries().forEach((one) => window.longTasks.push(one.duration)))
-        .observe({ type: 'longtask', buffered: true });
-    });
+    const session = await t.context.newCDPSession(page);
+    await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+    const worked = async () => (await session.send('Performance.getMetrics')).metrics
+      .find((one) => one.name === 'TaskDuration').value * 1000;
     await page.goto(`${t.settings.large}#view=flame&icicle=1`);
-    await page.waitForSelector('.flame', { timeout: 60000 });
-    const worst = [];
+    await page.waitForSelector('.flame', { timeout: 300000 });
+    const times = [];
     for (let i = 0; i < 5; i++) {
-      await page.evaluate(() => (window.longTasks.length = 0));
+      const before = await worked();
       await page.focus('.flame');
       await page.keyboard.press('ArrowDown');
       await page.keyboard.press('Enter');
-      await page.waitForFunction((count) => document.querySelectorAll('.crumbs button').length === count, i + 2, { timeout: 30000 });
+      await page.waitForFunction((count) => document.querySelectorAll('.crumbs button').length === count, i + 2, { timeout: 120000 });
       await t.settled();
-      worst.push(Math.max(0, ...(await page.evaluate(() => window.longTasks))));
+      times.push(await worked() - before);
     }
-    console.log(`# zooming in a graph of 200,000 functions: longest tasks ${worst.map((one) => one.toFixed(0)).join(', ')} ms`);
-    worst.sort((a, b) => a - b);
-    assert.ok(worst[2] < 200, `the page does not answer for ${worst[2]} ms`);
+    console.log(`# zooming in a graph of 200,000 functions: ${times.map((one) => one.toFixed(0)).join(', ')} ms of work`);
+    times.sort((a, b) => a - b);
+    assert.ok(times[2] < 200, `the page works for ${times[2]} ms`);
   },
 
   async page_map(t) {
