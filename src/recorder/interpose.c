@@ -20,16 +20,16 @@ EXPORT int dlclose(void *handle);
 EXPORT void _exit(int status) __attribute__((noreturn));
 EXPORT void _Exit(int status) __attribute__((noreturn));
 
-static inline void *allocated(void *block, size_t size) {
+static inline void *allocated(void *block, size_t size, const uint64_t *frame) {
     if (block && recorder_on())
-        record_allocated(block, size);
+        record_allocated(block, size, frame);
     return block;
 }
 
 void *malloc(size_t size) {
     if (UNLIKELY(!recorder_ready()))
         return recorder_early(size, 16);
-    return allocated(recorder_next.malloc(size), size);
+    return allocated(recorder_next.malloc(size), size, RECORDER_FRAME);
 }
 
 void *calloc(size_t count, size_t size) {
@@ -37,7 +37,7 @@ void *calloc(size_t count, size_t size) {
         // Fresh memory, never used before.
         return size && count > SIZE_MAX / size ? NULL : recorder_early(count * size, 16);
     }
-    return allocated(recorder_next.calloc(count, size), count * size);
+    return allocated(recorder_next.calloc(count, size), count * size, RECORDER_FRAME);
 }
 
 void free(void *block) {
@@ -71,7 +71,7 @@ void *realloc(void *block, size_t size) {
     if (!moved && size == 0)
         record_resize_released(began);
     else
-        record_resize_ended(began, block, usable, moved, size);
+        record_resize_ended(began, block, usable, moved, size, RECORDER_FRAME);
     return moved;
 }
 
@@ -87,13 +87,13 @@ void *reallocarray(void *block, size_t count, size_t size) {
 void *memalign(size_t alignment, size_t size) {
     if (UNLIKELY(!recorder_ready()))
         return recorder_early(size, alignment);
-    return allocated(recorder_next.memalign(alignment, size), size);
+    return allocated(recorder_next.memalign(alignment, size), size, RECORDER_FRAME);
 }
 
 void *aligned_alloc(size_t alignment, size_t size) {
     if (UNLIKELY(!recorder_ready()))
         return recorder_early(size, alignment);
-    return allocated(recorder_next.aligned_alloc(alignment, size), size);
+    return allocated(recorder_next.aligned_alloc(alignment, size), size, RECORDER_FRAME);
 }
 
 int posix_memalign(void **block, size_t alignment, size_t size) {
@@ -103,7 +103,7 @@ int posix_memalign(void **block, size_t alignment, size_t size) {
     }
     int error = recorder_next.posix_memalign(block, alignment, size);
     if (!error)
-        allocated(*block, size);
+        allocated(*block, size, RECORDER_FRAME);
     return error;
 }
 

@@ -33,9 +33,9 @@ static void *find_operator(const char *name) {
         real = (__typeof__(&name))find_operator(#name);                                            \
     }
 
-static inline void *made(void *block, size_t size) {
+static inline void *made(void *block, size_t size, const uint64_t *frame) {
     if (block && recorder_on() && *record_latest() != ~(uint64_t)block)
-        record_allocated(block, size);
+        record_allocated(block, size, frame);
     return block;
 }
 
@@ -44,7 +44,7 @@ static inline void *made(void *block, size_t size) {
     void *name parameters {                                                                        \
         REAL(name)                                                                                 \
         *record_latest() = 0;                                                                      \
-        return made(real arguments, size);                                                         \
+        return made(real arguments, size, RECORDER_FRAME);                                         \
     }
 
 #define DELETE(name, parameters, arguments)                                                        \

@@ -246,11 +246,11 @@ static inline void leave(struct recorder_thread *thread) {
 
 // ---- events ----
 
-void record_allocated(const void *block, size_t size) {
+void record_allocated(const void *block, size_t size, const uint64_t *frame) {
     struct recorder_thread *thread = enter();
     if (!thread)
         return;
-    uint32_t stack = stacks_here(thread);
+    uint32_t stack = stacks_here(thread, frame);
     write_record(thread, WIRE_HEAP_ALLOCATED, 3, (uint64_t)block, size, stack, NULL, 0);
     latest = ~(uint64_t)block;
     leave(thread);
@@ -279,15 +279,15 @@ bool record_resize_began(const void *block) {
 }
 
 void record_resize_ended(bool began, const void *old, size_t old_usable, const void *block,
-                         size_t size) {
+                         size_t size, const uint64_t *frame) {
     if (!began) {
-        record_allocated(block ? block : old, block ? size : old_usable);
+        record_allocated(block ? block : old, block ? size : old_usable, frame);
         return;
     }
     struct recorder_thread *thread = self;
     uint64_t interrupted = thread->busy;
     thread->busy = (uint64_t)__builtin_frame_address(0);
-    uint32_t stack = block ? stacks_here(thread) : 0;
+    uint32_t stack = block ? stacks_here(thread, frame) : 0;
     write_record(thread, WIRE_HEAP_RESIZE_ENDED, 3, (uint64_t)block, size, stack, NULL, 0);
     latest = ~(uint64_t)block;
     thread->resizing = false;
@@ -311,7 +311,7 @@ void record_mapped(const void *address, size_t size, unsigned kind) {
     struct recorder_thread *thread = enter();
     if (!thread)
         return;
-    uint64_t stack = stacks_here(thread);
+    uint64_t stack = stacks_here(thread, NULL);
     write_record(thread, WIRE_HEAP_MAPPED, 3, (uint64_t)address, size, stack | (uint64_t)kind << 32,
                  NULL, 0);
     leave(thread);

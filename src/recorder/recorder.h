@@ -5,9 +5,10 @@
 // How it works: interpose.c and operators.c hold the functions that take the place of the
 // allocator's. They call the real one and hand what happened to record.c, which writes it into the
 // ring of the calling thread. regions.c stands in for what maps memory, and for what gives a thread
-// a name; requests.c answers what the program itself says. Where a block was allocated is a number: stacks.c walks the stack, looks it up in a table
-// of all stacks known, and tells the supervisor only of new ones. modules.c keeps the unwinder
-// informed of what is loaded. start.c sets all this up.
+// a name; requests.c answers what the program itself says. Where a block was allocated is a number:
+// stacks.c walks the stack, looks it up in a table of all stacks known, and tells the supervisor
+// only of new ones. modules.c keeps the unwinder informed of what is loaded. start.c sets all this
+// up.
 //
 // Rules for everything in this folder: it runs inside the target, at any moment of its life.
 //   - No allocation, no stdio, no lock that a signal handler or a forked child could find taken:
@@ -35,6 +36,13 @@
 // Thread-local storage that never allocates: the library is there when the program starts.
 #define PER_THREAD static __thread __attribute__((tls_model("initial-exec")))
 
+// In a function that stands in for the allocator's: its frame, the caller's rbp and then the return
+// address.
+#define RECORDER_FRAME ((const uint64_t *)__builtin_frame_address(0))
+
+// Most frames of this library itself at the inner end of a stack.
+#define RECORDER_FRAMES 8
+
 // What a thread needs for recording. Made once per ring and used again by later threads.
 struct recorder_thread {
     struct wire_heap_ring *ring;
@@ -47,7 +55,7 @@ struct recorder_thread {
     uint32_t rounds; // of the thread's destructors that have run
     bool resizing;
     pthread_t handle;
-    uint64_t pcs[WIRE_HEAP_FRAMES];
+    uint64_t pcs[WIRE_HEAP_FRAMES + RECORDER_FRAMES];
     // The stack of the last event, and its number; 0: none.
     uint32_t last_stack;
     bool last_truncated;
@@ -110,13 +118,15 @@ static inline bool recorder_on(void) {
 
 // ---- record.c ----
 
-void record_allocated(const void *block, size_t size);
+// `frame` is RECORDER_FRAME of the function that the program has called, or NULL if the stack is to
+// be walked from here.
+void record_allocated(const void *block, size_t size, const uint64_t *frame);
 void record_freed(const void *block);
 // Around the real realloc; `began` is what the first one returned. `old_usable` is only needed when
 // the block could not be resized.
 bool record_resize_began(const void *block);
 void record_resize_ended(bool began, const void *old, size_t old_usable, const void *block,
-                         size_t size);
+                         size_t size, const uint64_t *frame);
 // Instead of record_resize_ended: the block was freed.
 void record_resize_released(bool began);
 // Around the real operator delete: records the release, and keeps the free inside from doing so
@@ -131,8 +141,8 @@ void record_unmapped(const void *address, size_t size);
 void record_name(pthread_t thread, const char *name);
 // What the kernel says of this process now.
 void record_sample(void);
-// What the program says about itself (enum wire_heap_mark), and what it asks: WIRE_HEAP_ANSWERS words.
-// False: there is no answer.
+// What the program says about itself (enum wire_heap_mark), and what it asks: WIRE_HEAP_ANSWERS
+// words. False: there is no answer.
 void record_mark(unsigned kind, const char *name);
 bool record_ask(uint64_t *answers);
 // A block serves an allocator of the program's own.
@@ -149,8 +159,9 @@ uint64_t *record_latest(void);
 
 // ---- stacks.c ----
 
-// The number of the caller's stack; 0 when there is no more room for new ones.
-uint32_t stacks_here(struct recorder_thread *thread);
+// The number of the caller's stack; 0 when there is no more room for new ones. `frame` as for
+// record_allocated.
+uint32_t stacks_here(struct recorder_thread *thread, const uint64_t *frame);
 
 // ---- requests.c ----
 

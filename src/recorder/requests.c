@@ -17,14 +17,15 @@ static unsigned long answer(unsigned long otherwise, const unsigned long *words)
     case HEAP_REQUEST_ASK:
         return record_ask((uint64_t *)words[1]) ? 1 : otherwise;
     case HEAP_REQUEST_ALLOCATED:
-        record_allocated((const void *)words[1], words[2]);
+        record_allocated((const void *)words[1], words[2], NULL);
         return 1;
     case HEAP_REQUEST_FREED:
         record_freed((const void *)words[1]);
         return 1;
     case HEAP_REQUEST_RESIZED: {
         bool began = record_resize_began((const void *)words[1]);
-        record_resize_ended(began, (const void *)words[1], 0, (const void *)words[2], words[3]);
+        record_resize_ended(began, (const void *)words[1], 0, (const void *)words[2], words[3],
+                            NULL);
         return 1;
     }
     case HEAP_REQUEST_CHUNK:

@@ -57,7 +57,40 @@ static uint32_t known_or_intern(struct recorder_thread *thread, const uint64_t *
     return thread->last_stack;
 }
 
-uint32_t stacks_here(struct recorder_thread *thread) {
+// What a walk has found: without this library's own frames, and no more of the others than is
+// wanted, however the walk was made.
+static uint32_t number_of(struct recorder_thread *thread, size_t count, bool truncated) {
+    size_t own = 0;
+    while (own < count && modules_is_own(thread->pcs[own]))
+        own++;
+    count -= own;
+    if (count > (size_t)recorder_depth) {
+        count = (size_t)recorder_depth;
+        truncated = true;
+    }
+    return known_or_intern(thread, thread->pcs + own, count, truncated);
+}
+
+// The walk from the frame of the function that the program has called: mostly along the frames of
+// the walk before. False: it cannot be made this way.
+static inline bool walk_callers(struct recorder_thread *thread, const uint64_t *frame,
+                                uint32_t *stack) {
+    struct unwind_memory memory = {.low = (uint64_t)frame, .high = thread->stack_high};
+    if (memory.low < thread->stack_low || memory.low >= memory.high)
+        return false;
+    bool is_same;
+    enum unwind_end end;
+    size_t count =
+        unwind_callers_quickly(&modules_space, &thread->unwind, frame, &memory, thread->pcs,
+                               (size_t)recorder_depth + RECORDER_FRAMES, &end, &is_same);
+    if (!count)
+        return false;
+    *stack = is_same && thread->last_stack ? thread->last_stack
+                                           : number_of(thread, count, unwind_end_is_truncated(end));
+    return true;
+}
+
+static uint32_t walk_here(struct recorder_thread *thread) {
     struct unwind_registers registers;
     unwind_registers_here(&registers);
     uint64_t here = registers.value[UNWIND_RSP];
@@ -71,18 +104,20 @@ uint32_t stacks_here(struct recorder_thread *thread) {
     };
     enum unwind_end end;
     size_t count = unwind_stack(&modules_space, &thread->unwind, &registers, &memory, thread->pcs,
-                                (size_t)recorder_depth, &end);
+                                (size_t)recorder_depth + RECORDER_FRAMES, &end);
     if (UNLIKELY(end == UNWIND_END_NO_MODULE) && count) {
         uint64_t page = thread->pcs[count - 1] >> 12;
         if (page != thread->unknown && modules_refresh())
             count = unwind_stack(&modules_space, &thread->unwind, &registers, &memory, thread->pcs,
-                                 (size_t)recorder_depth, &end);
+                                 (size_t)recorder_depth + RECORDER_FRAMES, &end);
         thread->unknown = page;
     }
-    size_t own = 0;
-    while (own < count && modules_is_own(thread->pcs[own]))
-        own++;
     bool truncated = unwind_end_is_truncated(end) &&
                      !(end == UNWIND_END_NO_RULE && modules_is_start(thread->pcs[count - 1]));
-    return known_or_intern(thread, thread->pcs + own, count - own, truncated);
+    return number_of(thread, count, truncated);
+}
+
+uint32_t stacks_here(struct recorder_thread *thread, const uint64_t *frame) {
+    uint32_t stack;
+    return frame && walk_callers(thread, frame, &stack) ? stack : walk_here(thread);
 }

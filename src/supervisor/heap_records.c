@@ -40,7 +40,7 @@ static uint32_t stack_of(struct heap_source *source, uint64_t id) {
 
 static bool end_chunk(struct heap_source *source, struct heap_ring *ring, uint64_t address);
 
-static void on_freed(struct heap_source *source, struct heap_ring *ring, uint64_t address) {
+void records_freed(struct heap_source *source, struct heap_ring *ring, uint64_t address) {
     struct heap_event event = {.kind = HEAP_FREED, .thread = ring->thread, .time = source->time};
     if (!address || !blocks_remove(&source->blocks, address, &event.before)) {
         source->counts.unknown += !end_chunk(source, ring, address);
@@ -50,15 +50,15 @@ static void on_freed(struct heap_source *source, struct heap_ring *ring, uint64_
     tell(source, &event);
 }
 
-static void on_allocated(struct heap_source *source, struct heap_ring *ring, uint64_t address,
-                         uint64_t size, uint64_t stack) {
+void records_allocated(struct heap_source *source, struct heap_ring *ring, uint64_t address,
+                       uint64_t size, uint64_t stack) {
     if (!address || size > HEAP_SIZE_MAX) {
         source->broken = true;
         return;
     }
     if (blocks_find(&source->blocks, address)) {
         source->counts.repaired++;
-        on_freed(source, ring, address);
+        records_freed(source, ring, address);
     }
     struct heap_block *block = blocks_insert(&source->blocks, address);
     *block = (struct heap_block){
@@ -90,7 +90,7 @@ static void on_resize_ended(struct heap_source *source, struct heap_ring *ring, 
                             uint64_t size, uint64_t stack) {
     if (!ring->resizing) {
         if (address != 0 && address != WIRE_HEAP_RELEASED)
-            on_allocated(source, ring, address, size, stack);
+            records_allocated(source, ring, address, size, stack);
         return;
     }
     ring->resizing = false;
@@ -292,12 +292,6 @@ static bool end_chunk(struct heap_source *source, struct heap_ring *ring, uint64
 void records_take(struct heap_source *source, struct heap_ring *ring, unsigned kind,
                   const uint64_t *words, uint64_t count) {
     switch (kind) {
-    case WIRE_HEAP_ALLOCATED:
-        on_allocated(source, ring, words[1], words[2], words[3]);
-        break;
-    case WIRE_HEAP_FREED:
-        on_freed(source, ring, words[1]);
-        break;
     case WIRE_HEAP_RESIZE_BEGAN:
         on_resize_began(source, ring, words[1]);
         break;

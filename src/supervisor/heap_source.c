@@ -18,6 +18,8 @@
 #define GIVE_WORDS (WIRE_HEAP_RING_WORDS / 8)
 
 #define NO_CLOCK UINT64_MAX
+// Of the fraction in `factor`: a day is right to the microsecond.
+#define FACTOR_BITS 40
 
 // ---- time ----
 
@@ -41,13 +43,13 @@ static void calibrate(struct heap_source *source) {
     uint64_t time = monotonic() - source->first_time;
     if (source->clock == WIRE_HEAP_CLOCK_TSC && time > 1000000)
         source->scale = (double)time / (double)ticks;
+    source->factor = (uint64_t)(source->scale * (double)(1ull << FACTOR_BITS));
 }
 
 // Never before the last one told, also when the scale has just been corrected.
 static uint64_t time_of(const struct heap_source *source, uint64_t clock) {
-    uint64_t time = clock > source->clock_start
-                        ? (uint64_t)((double)(clock - source->clock_start) * source->scale)
-                        : 0;
+    uint64_t ticks = clock > source->clock_start ? clock - source->clock_start : 0;
+    uint64_t time = (uint64_t)((unsigned __int128)ticks * source->factor >> FACTOR_BITS);
     return time > source->time ? time : source->time;
 }
 
@@ -75,6 +77,7 @@ struct heap_source *heap_source_open(int fd, uint64_t size, const char **problem
     source->first_clock = clock_now(source);
     source->first_time = monotonic();
     source->scale = 1;
+    source->factor = 1ull << FACTOR_BITS;
     if (source->clock == WIRE_HEAP_CLOCK_TSC) {
         // A first estimate; the drains improve it.
         struct timespec pause = {.tv_nsec = 2000000};
@@ -136,8 +139,9 @@ static void look_ahead(struct heap_ring *ring) {
         ring->head < ring->tail ? word_at(ring, ring->head) >> WIRE_HEAP_KIND_BITS : NO_CLOCK;
 }
 
-// Takes the record at the head.
-static void take_record(struct heap_source *source, struct heap_ring *ring) {
+// Takes the record at the head, of any kind.
+static __attribute__((noinline)) void take_other(struct heap_source *source, struct heap_ring *ring,
+                                                 unsigned kind) {
     static const uint8_t words_of[] = {
         [WIRE_HEAP_ALLOCATED] = 4,    [WIRE_HEAP_FREED] = 2,    [WIRE_HEAP_RESIZE_BEGAN] = 2,
         [WIRE_HEAP_RESIZE_ENDED] = 4, [WIRE_HEAP_STACK] = 2,    [WIRE_HEAP_THREAD] = 2,
@@ -145,7 +149,6 @@ static void take_record(struct heap_source *source, struct heap_ring *ring) {
         [WIRE_HEAP_SAMPLE] = 4,       [WIRE_HEAP_MOMENT] = 3,   [WIRE_HEAP_DEPTH] = 3,
         [WIRE_HEAP_MARK] = 2,         [WIRE_HEAP_ASKED] = 2,    [WIRE_HEAP_CHUNK] = 3};
     uint64_t words[4 + WIRE_HEAP_FRAMES];
-    unsigned kind = word_at(ring, ring->head) & ((1u << WIRE_HEAP_KIND_BITS) - 1);
     uint64_t there = ring->tail - ring->head;
     uint64_t count = kind < sizeof words_of ? words_of[kind] : 0;
     if (kind == WIRE_HEAP_STACK && there >= 2)
@@ -158,20 +161,39 @@ static void take_record(struct heap_source *source, struct heap_ring *ring) {
     }
     for (uint64_t i = 1; i < count; i++)
         words[i] = word_at(ring, ring->head + i);
-    source->time = time_of(source, ring->next);
     ring->head += count;
     records_take(source, ring, kind, words, count);
+}
+
+// Takes the record at the head. Nearly all are of the two kinds that are read here.
+static inline void take_record(struct heap_source *source, struct heap_ring *ring) {
+    unsigned kind = word_at(ring, ring->head) & ((1u << WIRE_HEAP_KIND_BITS) - 1);
+    uint64_t at = ring->head;
+    uint64_t there = ring->tail - at;
+    source->time = time_of(source, ring->next);
+    if (kind == WIRE_HEAP_ALLOCATED && there >= 4) {
+        ring->head += 4;
+        records_allocated(source, ring, word_at(ring, at + 1), word_at(ring, at + 2),
+                          word_at(ring, at + 3));
+    } else if (kind == WIRE_HEAP_FREED && there >= 2) {
+        ring->head += 2;
+        records_freed(source, ring, word_at(ring, at + 1));
+    } else {
+        take_other(source, ring, kind);
+    }
     look_ahead(ring);
 }
 
 static void give_back(struct heap_ring *ring) {
     struct wire_heap_ring *shared = ring->shared;
-    if (atomic_load_explicit(&shared->head, memory_order_relaxed) == ring->head)
+    if (ring->given == ring->head)
         return;
+    ring->given = ring->head;
     atomic_store_explicit(&shared->head, ring->head, memory_order_release);
     atomic_store(&shared->taken, (uint32_t)ring->head);
-    // A writer that waits is woken when there is enough room for it to be worth while.
-    if (atomic_load(&shared->waiting) && ring->tail - ring->head <= WIRE_HEAP_RING_WORDS / 2)
+    // A writer that waits is woken when there is enough room for it to be worth while, and once.
+    if (atomic_load(&shared->waiting) && ring->tail - ring->head <= WIRE_HEAP_RING_WORDS / 2 &&
+        atomic_exchange(&shared->waiting, 0))
         syscall(SYS_futex, &shared->taken, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
@@ -222,17 +244,15 @@ static void take_in_order(struct heap_source *source, uint64_t horizon) {
             until = horizon;
         if (ring->next > horizon)
             return;
-        uint64_t given = ring->head;
         do {
             take_record(source, ring);
-            if (ring->head - given >= GIVE_WORDS) {
+            if (ring->head - ring->given >= GIVE_WORDS)
                 give_back(ring);
-                given = ring->head;
-            }
         } while (ring->next <= until && !source->broken);
-        give_back(ring);
-        if (ring->next == NO_CLOCK)
+        if (ring->next == NO_CLOCK) {
+            give_back(ring);
             source->order[0] = source->order[--source->order_count];
+        }
         sift_down(source, 0);
     }
 }
@@ -262,8 +282,10 @@ size_t heap_source_drain(struct heap_source *source, bool last) {
     take_in_order(source, last ? NO_CLOCK - 1 : now);
     if (!last)
         source->time = time_of(source, now);
-    for (uint32_t i = 0; i < source->ring_count && !source->broken; i++)
+    for (uint32_t i = 0; i < source->ring_count && !source->broken; i++) {
+        give_back(&source->rings[i]);
         recycle(&source->rings[i]);
+    }
     source->counts.missed = atomic_load(&source->header->missed);
     if (source->broken)
         give_up(source);

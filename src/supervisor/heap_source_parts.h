@@ -11,7 +11,8 @@
 // What is known of a ring.
 struct heap_ring {
     struct wire_heap_ring *shared;
-    uint64_t head; // words taken
+    uint64_t head;  // words taken
+    uint64_t given; // of these, words that the writer has been told of
     uint64_t tail; // words that are there, as of this round
     uint64_t next; // clock of the record at head; NO_CLOCK: none
     uint32_t thread;
@@ -30,6 +31,7 @@ struct heap_source {
     uint64_t clock_start;
     uint64_t first_clock, first_time; // a pair to convert by
     double scale;                     // nanoseconds per tick
+    uint64_t factor;                  // the same, as a number with a binary fraction
     struct heap_ring *rings;
     uint32_t ring_count;
     uint32_t *order; // rings that have records, a binary heap by `next`
@@ -50,7 +52,11 @@ struct heap_source {
     bool broken;
 };
 
-// A record of this kind, `count` words long, has been read; the first word is the clock's, which
+// The two that there are most of.
+void records_allocated(struct heap_source *source, struct heap_ring *ring, uint64_t address,
+                       uint64_t size, uint64_t stack);
+void records_freed(struct heap_source *source, struct heap_ring *ring, uint64_t address);
+// A record of another kind, `count` words long, has been read; the first word is the clock's, which
 // has become source->time.
 void records_take(struct heap_source *source, struct heap_ring *ring, unsigned kind,
                   const uint64_t *words, uint64_t count);

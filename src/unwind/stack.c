@@ -420,6 +420,7 @@ static bool open_cache(struct unwind_space *space, struct unwind_thread *thread)
         thread->kept_count = 0;
         thread->generation = generation;
     }
+    thread->kept_all = false;
     return true;
 }
 
@@ -459,6 +460,7 @@ struct keeper {
     size_t rest;                  // the kept frames from here on are outer frames of this walk, too
     size_t fresh;                 // frames noted before those
     bool skipped;                 // steps were left out: only pc, sp and rbp are known
+    bool kept;                    // the frames of the walk are kept now
 };
 
 static void start_keeping(struct keeper *keeper, struct unwind_thread *cached,
@@ -488,7 +490,7 @@ static inline void note_step(struct keeper *keeper, const struct unwind_rule *ru
 // the frames it leaves behind and returns how many; `place` is then the last one reached.
 static inline size_t follow_kept(struct keeper *keeper, struct walk *walk, struct place *place,
                                  uint64_t *pcs, size_t max) {
-    const struct unwind_kept *kept = keeper->thread->kept;
+    struct unwind_kept *kept = keeper->thread->kept;
     while (keeper->join < UNWIND_KEPT_MAX && kept[keeper->join].sp < place->sp)
         keeper->join++;
     size_t first = keeper->join;
@@ -504,10 +506,12 @@ static inline size_t follow_kept(struct keeper *keeper, struct walk *walk, struc
             break;
         pcs[at - first] = kept[at].pc;
     }
-    // The first of them has been noted already, by the step that led to it.
+    // The first of them has been noted already, by what led to it, which is another frame than the
+    // last time: so is the place where that has saved rbp.
     if (at + 1 == UNWIND_KEPT_MAX) {
         keeper->rest = first;
         keeper->fresh--;
+        kept[first].rbp_at = keeper->thread->fresh[keeper->fresh % UNWIND_KEPT_MAX].rbp_at;
     } else {
         for (size_t i = first + 1; i <= at; i++)
             note(keeper, &kept[i]);
@@ -520,8 +524,9 @@ static inline size_t follow_kept(struct keeper *keeper, struct walk *walk, struc
 }
 
 // The walk has reached the bottom: what it noted replaces the kept frames that it did not meet.
-static void keep_frames(const struct keeper *keeper, uint64_t high) {
+static void keep_frames(struct keeper *keeper, uint64_t high) {
     struct unwind_thread *thread = keeper->thread;
+    keeper->kept = true;
     size_t count = keeper->fresh < keeper->rest ? keeper->fresh : keeper->rest;
     for (size_t i = 1; i <= count; i++)
         thread->kept[keeper->rest - i] = thread->fresh[(keeper->fresh - i) % UNWIND_KEPT_MAX];
@@ -552,8 +557,10 @@ struct walked {
 static bool walk_stack(struct walk *walk, struct unwind_thread *cached, struct keeper *keeper,
                        uint64_t *pcs, size_t max, struct walked *walked) {
     struct place place = {walk->registers.value[UNWIND_PC], walk->registers.value[UNWIND_RSP],
-                          true};
+                          walk->exact};
     *walked = (struct walked){.end = UNWIND_END_LIMIT};
+    if (keeper->skipped && keeper->join < UNWIND_KEPT_MAX)
+        walked->count = follow_kept(keeper, walk, &place, pcs, max);
     while (walked->count < max) {
         pcs[walked->count++] = place.pc;
         uint64_t address = place.pc - !place.exact;
@@ -611,6 +618,35 @@ size_t unwind_stack_quickly(struct unwind_space *space, struct unwind_thread *th
     if (is_complete)
         count_walk(thread, &walk, &walked);
     close_cache(thread);
+    return is_complete ? walked.count : 0;
+}
+
+size_t unwind_callers_quickly(struct unwind_space *space, struct unwind_thread *thread,
+                              const uint64_t *frame, const struct unwind_memory *memory,
+                              uint64_t *pcs, size_t max, enum unwind_end *end, bool *is_same) {
+    uint64_t sp = (uint64_t)(frame + 2);
+    struct walk walk = {.space = space, .memory = memory, .quick = true};
+    struct keeper keeper;
+    struct walked walked;
+    bool kept_all = thread->kept_all;
+    walk.registers.value[UNWIND_PC] = frame[1];
+    walk.registers.value[UNWIND_RSP] = sp;
+    walk.registers.value[UNWIND_RBP] = frame[0];
+    if (thread->generation != unwind_space_generation(space) || !open_cache(space, thread))
+        return 0;
+    start_keeping(&keeper, thread, memory);
+    // The other registers are not known, as if frames had been skipped to come here.
+    keeper.skipped = true;
+    size_t first = keeper.join;
+    note(&keeper, &(struct unwind_kept){frame[1], sp, frame[0], (uint64_t)frame});
+    bool is_complete = walk_stack(&walk, thread, &keeper, pcs, max, &walked);
+    *is_same = keeper.kept && kept_all && keeper.rest == first && keeper.fresh == 0;
+    if (is_complete)
+        count_walk(thread, &walk, &walked);
+    // One of the two arrays may have been too small for all of them.
+    thread->kept_all = keeper.kept && walked.count < UNWIND_KEPT_MAX;
+    close_cache(thread);
+    *end = walked.end;
     return is_complete ? walked.count : 0;
 }
 

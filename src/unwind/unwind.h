@@ -216,6 +216,7 @@ struct unwind_thread {
     // The outermost frames of the last walk that reached the bottom, at the end of the array.
     size_t kept_count;
     uint64_t kept_high; // end of the stack that they are on
+    bool kept_all;      // the thread has walked these frames last, and no others
     struct unwind_kept kept[UNWIND_KEPT_MAX];
     struct unwind_kept fresh[UNWIND_KEPT_MAX]; // of the walk in progress
     _Alignas(64) struct unwind_cache_entry cache[UNWIND_CACHE_SIZE];
@@ -232,6 +233,13 @@ size_t unwind_stack(struct unwind_space *space, struct unwind_thread *thread,
 size_t unwind_stack_quickly(struct unwind_space *space, struct unwind_thread *thread,
                             const struct unwind_registers *registers,
                             const struct unwind_memory *memory, uint64_t *pcs, size_t max);
+
+// The same from the caller of a function that has a frame pointer, which points to the caller's rbp
+// and to the return address above it. The other registers are not needed: rules that want them end
+// the walk. `is_same`: the pcs are those of the thread's last walk.
+size_t unwind_callers_quickly(struct unwind_space *space, struct unwind_thread *thread,
+                              const uint64_t *frame, const struct unwind_memory *memory,
+                              uint64_t *pcs, size_t max, enum unwind_end *end, bool *is_same);
 
 // A walk of the thread has been left in the middle, by a jump out of it.
 void unwind_abandon(struct unwind_thread *thread);

@@ -15,6 +15,9 @@ static struct unwind_thread lasting, fresh;
 static uint64_t state = 3;
 static uint64_t stack_high;
 static long checks, different, shared;
+static long quick, quick_same;
+static uint64_t last[256]; // pcs of the last walk of `lasting`
+static size_t last_count;
 
 static uint64_t any(uint64_t below) {
     state = state * 6364136223846793005 + 1442695040888963407;
@@ -28,6 +31,33 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *context) {
     return 0;
 }
 
+static void keep_last(const uint64_t *pcs, size_t count) {
+    memcpy(last, pcs, count * sizeof *pcs);
+    last_count = count;
+}
+
+// From the caller's frame pointer alone: `expected` are the pcs of a walk without memory.
+static void compare_callers(const uint64_t *frame, const struct unwind_memory *memory,
+                            const uint64_t *expected, size_t expected_count,
+                            enum unwind_end expected_end, size_t limit) {
+    uint64_t pcs[256];
+    enum unwind_end end;
+    bool is_same = false;
+    size_t count =
+        unwind_callers_quickly(&space, &lasting, frame, memory, pcs, limit, &end, &is_same);
+    if (!count) {
+        last_count = 0;
+        return;
+    }
+    quick++;
+    quick_same += is_same;
+    if (count != expected_count || end != expected_end ||
+        memcmp(pcs, expected, count * sizeof *pcs) != 0 ||
+        (is_same && (count != last_count || memcmp(pcs, last, count * sizeof *pcs) != 0)))
+        different++;
+    keep_last(pcs, count);
+}
+
 static __attribute__((noinline)) void compare(void) {
     uint64_t with[256], without[256];
     enum unwind_end end_with, end_without;
@@ -36,14 +66,20 @@ static __attribute__((noinline)) void compare(void) {
     struct unwind_memory memory = {.low = registers.value[UNWIND_RSP], .high = stack_high};
     size_t before = lasting.kept_count;
     fresh.kept_count = 0;
-    size_t limit = any(8) ? 256 : 1 + any(20);
-    size_t count = unwind_stack(&space, &lasting, &registers, &memory, with, limit, &end_with);
+    size_t limit = any(8) ? 256 : 2 + any(20);
     size_t plain = unwind_stack(&space, &fresh, &registers, &memory, without, limit, &end_without);
     checks++;
     shared += before > 0;
+    for (uint64_t times = any(3); times > 0 && plain > 1; times--)
+        compare_callers(__builtin_frame_address(0), &memory, without + 1, plain - 1, end_without,
+                        limit - 1);
+    if (any(2))
+        return;
+    size_t count = unwind_stack(&space, &lasting, &registers, &memory, with, limit, &end_with);
     if (count != plain || end_with != end_without ||
         memcmp(with, without, count * sizeof *with) != 0)
         different++;
+    keep_last(with, count);
 }
 
 static long wander(int depth);
@@ -109,10 +145,14 @@ TEST(kept_frames_are_those_of_a_fresh_walk) {
         stack_high = (uint64_t)environ & ~7ull;
     while (checks < 100000)
         wander(0);
-    NOTE("%ld walks, %ld with frames of the walk before", checks, shared);
+    NOTE("%ld walks, %ld with frames of the walk before, %ld from frame pointers, %ld the same "
+         "again",
+         checks, shared, quick, quick_same);
     CHECK_EQ(different, 0);
     CHECK(shared > checks / 2);
-    CHECK(lasting.counts.ends[UNWIND_END_BOTTOM] > (uint64_t)checks / 2);
+    CHECK(quick > checks / 4);
+    CHECK(quick_same > quick / 8 && quick_same < quick);
+    CHECK(lasting.counts.ends[UNWIND_END_BOTTOM] > (uint64_t)checks / 4);
     unwind_space_close(&space);
 }
 
