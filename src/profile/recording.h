@@ -29,7 +29,7 @@
 #include "profile/heap.h"
 
 #define RECORDING_MAGIC       "QUERNREC"
-#define RECORDING_VERSION     3
+#define RECORDING_VERSION     4
 #define RECORDING_OLDEST      2           // that is read
 #define RECORDING_CHUNK_MAGIC 0x4b4e4843u // "CHNK" in memory
 #define RECORDING_CHUNK_MAX   (4u << 20)  // bytes of records in a chunk
@@ -124,6 +124,8 @@ struct recording_end {
 // ---- writing ----
 
 struct recording_writer;
+struct summary;
+struct timeline;
 
 // Takes the descriptor over. The first chunk is written at once.
 struct recording_writer *recording_create(int fd, const struct recording_process *process);
@@ -132,6 +134,8 @@ void recording_sink(struct recording_writer *writer, struct heap_sink *sink);
 void recording_tick(struct recording_writer *writer, uint64_t now);
 // Writes what is there: a reader then finds all that was told.
 void recording_flush(struct recording_writer *writer);
+// What the events come to; looked at when the recording is closed, for its index.
+void recording_set_sums(struct recording_writer *writer, const struct summary *sums);
 // Writes the rest and closes. 0, or the number of the first error there was.
 int recording_close(struct recording_writer *writer, const struct recording_end *end);
 uint64_t recording_size(const struct recording_writer *writer);
@@ -177,6 +181,13 @@ struct recording_info {
 // none, or of another version; true also if it is damaged further on.
 bool recording_read(int fd, const struct heap_sink *sinks, size_t count,
                     struct recording_info *info);
+// The same without events: what they come to is put into the summary, which is to be one of the
+// sinks, and into the timeline, likewise or NULL, from the index of the file. Nothing is told of
+// blocks that are left. False: it has no index, or is damaged, or the index does not agree with
+// what is there; the descriptor is where it was, and what the sinks have been told is of no use.
+bool recording_read_sums(int fd, const struct heap_sink *sinks, size_t count,
+                         struct summary *summary, struct timeline *timeline,
+                         struct recording_info *info);
 void recording_info_free(struct recording_info *info);
 
 #endif

@@ -285,6 +285,38 @@ static void read_record(struct reader *reader, uint8_t kind) {
         reader_wrong(reader, "there is a record of an unknown kind");
 }
 
+// What kinds of events are counted as when they are passed over: allocations in the lower half,
+// releases in the upper one, resizes not at all. Everything else is to be read.
+#define SKIM_READ      UINT64_MAX
+#define SKIM_ALLOCATED 1ull
+#define SKIM_FREED     (1ull << 32)
+
+static uint64_t skimmed_as(unsigned kind) {
+    bool is_recent = kind >= RECORDING_FREED_RECENT && kind <= RECORDING_RESIZED_FOREIGN;
+    if (kind == RECORDING_ALLOCATED)
+        return SKIM_ALLOCATED;
+    if (kind == RECORDING_FREED || kind == RECORDING_FREED_GROUP ||
+        (is_recent && kind < RECORDING_RESIZED_RECENT) || kind == RECORDING_FREED_FOREIGN)
+        return SKIM_FREED;
+    return kind == RECORDING_RESIZED || kind == RECORDING_RESIZED_GROUP || is_recent ? 0
+                                                                                     : SKIM_READ;
+}
+
+// Passes over the events that come next in a turn.
+static void skim_events(struct reader *reader, struct reader_column *kinds) {
+    const uint8_t *at = kinds->at, *end = at + reader->turn;
+    uint64_t sum = 0;
+    for (; at < end && reader->skimmed[*at] != SKIM_READ; at++)
+        sum += reader->skimmed[*at];
+    uint64_t count = (uint64_t)(at - kinds->at);
+    uint64_t allocated = (uint32_t)sum, freed = sum >> 32;
+    reader->info->allocated += allocated;
+    reader->info->freed += freed;
+    reader->info->resized += count - allocated - freed;
+    reader->turn -= count;
+    kinds->at = at;
+}
+
 // The records of a thread's turn.
 static void read_turn(struct reader *reader) {
     reader->thread =
@@ -295,9 +327,24 @@ static void read_turn(struct reader *reader) {
     if (reader->turn > (uint64_t)(kinds->end - kinds->at))
         reader_wrong(reader, "a turn is longer than there are records");
     while (reader->turn && kinds->at < kinds->end) {
+        if (reader->index)
+            skim_events(reader, kinds);
+        if (!reader->turn)
+            return;
         reader->turn--;
-        read_record(reader, *kinds->at++);
+        uint8_t kind = *kinds->at++;
+        if (reader->index && kind >= RECORDING_STEP_BEGINS && kind <= RECORDING_CORRECTED)
+            reader_wrong(reader, "merged detail has no index");
+        else
+            read_record(reader, kind);
     }
+}
+
+// Columns that belong to events only are left as they are when those are passed over.
+static bool is_skimmed(const struct reader *reader, int column) {
+    return reader->index &&
+           (column == COLUMN_NEW ||
+            (column >= COLUMN_LANES && (column - COLUMN_LANES) % SORT_COUNT != SORT_KINDS));
 }
 
 static void read_records(struct reader *reader) {
@@ -306,7 +353,7 @@ static void read_records(struct reader *reader) {
     while (turns->at < turns->end)
         read_turn(reader);
     for (int i = 0; i < COLUMN_COUNT; i++)
-        if (reader->columns[i].at != reader->columns[i].end)
+        if (reader->columns[i].at != reader->columns[i].end && !is_skimmed(reader, i))
             reader_wrong(reader, "records and numbers do not match");
 }
 
@@ -336,6 +383,8 @@ static bool split_columns(struct reader *reader, const uint8_t *plain, size_t si
 static bool read_chunk(struct reader *reader, struct buffers *buffers) {
     struct recording_chunk chunk;
     if (read_bytes(reader, &chunk, sizeof chunk) < sizeof chunk)
+        return false;
+    if (reader->info->is_complete && recording_index_is_one(chunk.magic))
         return false;
     if (reader->info->is_complete || chunk.magic != RECORDING_CHUNK_MAGIC ||
         chunk.plain > RECORDING_CHUNK_MAX ||
@@ -415,18 +464,58 @@ void reader_close(struct reader *reader) {
     free(reader->held_regions);
 }
 
+static void tell_end(const struct reader *reader) {
+    for (size_t i = 0; i < reader->sink_count; i++)
+        if (reader->sinks[i].end)
+            reader->sinks[i].end(reader->sinks[i].context, reader->info->end.time);
+}
+
 bool recording_read(int fd, const struct heap_sink *sinks, size_t count,
                     struct recording_info *info) {
     struct reader reader = {.fd = fd, .sinks = sinks, .sink_count = count, .info = info};
     bool is_one = reader_read(&reader);
     if (is_one) {
         tell_left(&reader);
-        for (size_t i = 0; i < count; i++)
-            if (sinks[i].end)
-                sinks[i].end(sinks[i].context, info->end.time);
+        tell_end(&reader);
     }
     reader_close(&reader);
     return is_one;
+}
+
+// Whether what was passed over is what the index is of.
+static bool agrees(const struct recording_index *index, const struct recording_info *info) {
+    return info->is_complete && !info->damage && info->allocated == index->total.allocated &&
+           info->freed == index->freed && info->resized == index->resized;
+}
+
+bool recording_read_sums(int fd, const struct heap_sink *sinks, size_t count,
+                         struct summary *summary, struct timeline *timeline,
+                         struct recording_info *info) {
+    *info = (struct recording_info){0};
+    off_t place = lseek(fd, 0, SEEK_CUR);
+    struct recording_index *index = place >= 0 ? recording_index_read(fd) : NULL;
+    if (!index)
+        return false;
+    // Which stacks are mentioned is not known without events: any that the index knows may be.
+    struct reader reader = {.fd = fd,
+                            .sinks = sinks,
+                            .sink_count = count,
+                            .info = info,
+                            .index = index,
+                            .stacks = index->site_count - 1};
+    for (unsigned kind = 0; kind < 256; kind++)
+        reader.skimmed[kind] = skimmed_as(kind);
+    bool fine =
+        reader_read(&reader) && agrees(index, info) && reader.stacks == index->site_count - 1;
+    if (fine) {
+        tell_end(&reader);
+        fine = recording_index_apply(index, summary, timeline);
+    }
+    reader_close(&reader);
+    recording_index_free(index);
+    if (!fine)
+        lseek(fd, place, SEEK_SET);
+    return fine;
 }
 
 void recording_info_free(struct recording_info *info) {

@@ -7,7 +7,7 @@
 #define QUERN_PROFILE_RECORDING_READER_H
 
 #include "profile/classes.h"
-#include "profile/recording.h"
+#include "profile/recording_index.h"
 
 #define READER_MERGED_MAX (1ull << 36) // blocks in one record
 
@@ -38,6 +38,8 @@ struct reader {
     const struct heap_sink *sinks;
     size_t sink_count;
     struct recording_info *info;
+    const struct recording_index *index; // instead of events; NULL: read them
+    uint64_t skimmed[256];               // by kind, with an index: what it counts as
     struct classes classes;
     struct reader_held *held; // [0] is not used
     uint32_t held_count, held_room, unused;

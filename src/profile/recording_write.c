@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "profile/recording_index.h"
 #include "profile/recording_writer.h"
 
 // Records collected before a chunk is written.
@@ -22,6 +23,7 @@
 #define LEVEL       3
 #define TIME_STEP   20 // time units: events closer together share a time
 #define WAIT        1000000000
+#define INDEX_FROM  (4u << 20) // bytes of columns: fewer events are read fast enough
 
 // ---- numbers ----
 
@@ -118,6 +120,16 @@ static void go_back(struct recording_writer *writer) {
         writer->error = errno;
 }
 
+// Before time goes on, or is told anew: what was alive up to now.
+static void note_time(struct recording_writer *writer) {
+    if (writer->ordinal == writer->noted)
+        return;
+    timeline_note(&writer->timeline, writer->time * RECORDING_TIME_UNIT, writer->highest,
+                  writer->live);
+    writer->highest = 0;
+    writer->noted = writer->ordinal;
+}
+
 static void flush(struct recording_writer *writer) {
     if (is_empty(writer))
         return;
@@ -145,6 +157,7 @@ static void flush(struct recording_writer *writer) {
     write_bytes(writer, writer->packed, sizeof chunk + packed);
     writer->waiting_since = 0;
     // Time is told anew in each chunk.
+    note_time(writer);
     writer->time = 0;
 }
 
@@ -161,6 +174,7 @@ static inline void tell_time(struct recording_writer *writer, uint64_t time) {
     if (units >= writer->time + TIME_STEP || (!writer->time && units)) {
         put_kind(writer, RECORDING_TIME);
         put_rest(writer, units - writer->time);
+        note_time(writer);
         writer->time = units;
     }
 }
@@ -199,8 +213,11 @@ static inline void mention(struct recording_writer *writer, uint32_t stack) {
 // After an event: what is alive now.
 static inline void note_live(struct recording_writer *writer) {
     writer->ordinal++;
+    if (writer->live > writer->highest)
+        writer->highest = writer->live;
     if (writer->live > writer->peak && !writer->is_merging) {
         writer->peak = writer->live;
+        writer->peak_time = writer->time * RECORDING_TIME_UNIT;
         writer->peak_ordinal = writer->ordinal;
     }
 }
@@ -563,6 +580,23 @@ void recording_flush(struct recording_writer *writer) {
         flush(writer);
 }
 
+void recording_set_sums(struct recording_writer *writer, const struct summary *sums) {
+    writer->sums = sums;
+}
+
+static void write_index(struct recording_writer *writer, uint64_t end) {
+    if (writer->error || !writer->sums || writer->merges.until || writer->told < INDEX_FROM)
+        return;
+    timeline_end(&writer->timeline, end);
+    writer->error = recording_index_write(writer->fd, writer->size,
+                                          &(struct recording_index_parts){
+                                              .sums = writer->sums,
+                                              .timeline = &writer->timeline,
+                                              .peak_time = writer->peak_time,
+                                              .stacks = writer->stacks,
+                                          });
+}
+
 int recording_close(struct recording_writer *writer, const struct recording_end *end) {
     begin(writer, RECORDING_END);
     put_rest(writer, end->time);
@@ -570,6 +604,7 @@ int recording_close(struct recording_writer *writer, const struct recording_end 
     put_rest(writer, end->unknown);
     if (!writer->error)
         flush(writer);
+    write_index(writer, end->time);
     int error = writer->error;
     if (close(writer->fd) < 0 && !error)
         error = errno;

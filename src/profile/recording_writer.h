@@ -7,6 +7,7 @@
 
 #include "profile/classes.h"
 #include "profile/recording.h"
+#include "profile/timeline.h"
 
 struct recording_writer {
     int fd;
@@ -48,6 +49,12 @@ struct recording_writer {
     uint64_t ordinal;
     uint64_t live, peak;              // bytes
     uint64_t peak_ordinal;            // of the event after which most was alive
+    // For the index, with times as they are written.
+    const struct summary *sums; // NULL: there will be none
+    struct timeline timeline;
+    uint64_t highest; // bytes alive at most since time last went on
+    uint64_t noted;   // events that are in the timeline
+    uint64_t peak_time;
     bool is_merging;                  // within a step
     uint64_t most;                    // bytes of the file at most; 0: any number
     uint64_t latest;                  // time of the latest event, in nanoseconds

@@ -35,7 +35,7 @@ static char *read_to(int fd, struct heap_file *file, const struct heap_sink *sin
     return recording_read(fd, sinks, count, &file->info) ? NULL : base_copy(file->info.damage);
 }
 
-char *heap_file_read(int fd, struct heap_file *file, const struct heap_sink *sinks, size_t count) {
+static char *read_all(int fd, struct heap_file *file, const struct heap_sink *sinks, size_t count) {
     struct heap_sink all[HEAP_FILE_SINKS + 2];
     if (count > HEAP_FILE_SINKS)
         abort();
@@ -45,6 +45,26 @@ char *heap_file_read(int fd, struct heap_file *file, const struct heap_sink *sin
     for (size_t i = 0; i < count; i++)
         all[i + 2] = sinks[i];
     return read_to(fd, file, all, count + 2);
+}
+
+char *heap_file_read_sums(int fd, struct heap_file *file, struct timeline *timeline) {
+    struct heap_sink sinks[3];
+    size_t count = timeline ? 3 : 2;
+    open_file(file);
+    summary_sink(&file->summary, &sinks[0]);
+    sinks[1] = (struct heap_sink){.context = file->symbols, .mapping = on_mapping};
+    if (timeline)
+        timeline_sink(timeline, &sinks[2]);
+    if (recording_read_sums(fd, sinks, count, &file->summary, timeline, &file->info))
+        return NULL;
+    heap_file_free(file);
+    if (timeline)
+        *timeline = (struct timeline){0};
+    return read_all(fd, file, &sinks[2], count - 2);
+}
+
+char *heap_file_read(int fd, struct heap_file *file, const struct heap_sink *sinks, size_t count) {
+    return count ? read_all(fd, file, sinks, count) : heap_file_read_sums(fd, file, NULL);
 }
 
 char *heap_file_read_through(int fd, struct heap_file *file, const struct heap_sink *sink,

@@ -8,6 +8,7 @@
 
 #include "profile/recording.h"
 #include "profile/summary.h"
+#include "profile/timeline.h"
 #include "report/heap_names.h"
 
 #define HEAP_FILE_SINKS 4 // at most so many of the caller's
@@ -24,6 +25,9 @@ bool heap_file_is_one(const char *start, size_t size);
 // Reads from the descriptor, which stays open. NULL, or what is wrong, to be freed. The file is to
 // be freed in either case.
 char *heap_file_read(int fd, struct heap_file *file, const struct heap_sink *sinks, size_t count);
+// The same for whoever needs no more than sums, and the heap over time, which may be NULL: an index
+// saves reading all events.
+char *heap_file_read_sums(int fd, struct heap_file *file, struct timeline *timeline);
 // The same with one sink of the caller's only, to which `own` is what the file itself needs told:
 // the caller stands in between.
 char *heap_file_read_through(int fd, struct heap_file *file, const struct heap_sink *sink,

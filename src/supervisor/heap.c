@@ -300,6 +300,7 @@ static void report_recording(struct heap_process *process) {
         if (recording_is_full(process->writer))
             merge_recording(process);
         merges = recording_merges(process->writer);
+        recording_set_sums(process->writer, &process->summary);
         int error = recording_close(process->writer, &end);
         if (error)
             log_complain("cannot write '%s': %s", process->path, strerror(error));

@@ -5,7 +5,7 @@
 #include "report/heap_rows.h"
 #include "view/answers.h"
 #include "view/heap_details.h"
-#include "view/timeline.h"
+#include "profile/timeline.h"
 
 #define MARKS_MOST 1000 // that are told
 
@@ -64,14 +64,14 @@ static void add_marks(const struct marks *marks, struct json *json) {
 }
 
 static void add_recording(const struct document *document, struct json *json) {
-    const struct view_timeline *timeline = document->timeline;
+    const struct timeline *timeline = document->timeline;
     json_string_at(json, "unit", "nanoseconds");
     json_number_at(json, "end", timeline->end);
     json_number_at(json, "peak", document->heap.summary.peak_time);
     json_name(json, "points");
     json_open(json, '[');
     for (size_t i = 0; i < timeline->count; i++) {
-        const struct view_timeline_step *step = &timeline->steps[i];
+        const struct timeline_step *step = &timeline->steps[i];
         uint64_t time = timeline->length * (i + 1);
         json_open(json, '{');
         json_number_at(json, "time", time < timeline->end ? time : timeline->end);

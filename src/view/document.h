@@ -70,7 +70,7 @@ struct document {
     uint64_t uses;
     // Contents, by format.
     struct heap_file heap;
-    struct view_timeline *timeline;
+    struct timeline *timeline;
     struct heap_details *details;
     struct massif_file massif;
     const struct massif_file_snapshot *snapshot; // the one whose tree is shown; NULL: none

@@ -7,7 +7,7 @@
 #include "report/heap_rows.h"
 #include "view/document.h"
 #include "view/heap_details.h"
-#include "view/timeline.h"
+#include "profile/timeline.h"
 
 static struct heap_filter filter_of(const struct document *document) {
     struct heap_filter filter = HEAP_FILTER_ALL;
@@ -20,11 +20,9 @@ static char *read_recording(struct document *document, int fd) {
     struct heap_filter filter = filter_of(document);
     bool is_part = filter.from || filter.to != UINT64_MAX;
     document->timeline = base_allocate(sizeof *document->timeline);
-    *document->timeline = (struct view_timeline){0};
-    struct heap_sink sink;
-    view_timeline_sink(document->timeline, &sink);
-    char *problem =
-        heap_filter_read(fd, &document->heap, is_part ? &filter : NULL, &sink, is_part ? 0 : 1);
+    *document->timeline = (struct timeline){0};
+    char *problem = is_part ? heap_filter_read(fd, &document->heap, &filter, NULL, 0)
+                            : heap_file_read_sums(fd, &document->heap, document->timeline);
     if (problem)
         return problem;
     const struct recording_info *info = &document->heap.info;
