@@ -4,9 +4,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "profile/timeline.h"
 #include "view/answers.h"
 #include "view/page.h"
-#include "view/timeline.h"
 
 #define HEAD                                                                                       \
     "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"                      \
