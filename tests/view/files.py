@@ -13,6 +13,7 @@ def make(folder, quern):
     """Makes all files in folder; {short name: path}."""
     program = os.path.join(folder, NAME)
     subprocess.run(['gcc', '-g', '-O1', '-fno-builtin', '-fno-optimize-sibling-calls', '-w',
+                    '-I', os.path.join(HERE, '..', '..', 'include'),
                     os.path.join(HERE, 'target.c'), '-o', program, '-lpthread'], check=True)
     environment = {name: value for name, value in os.environ.items()
                    if name not in ('QUERN_OPTS', 'VALGRIND_OPTS')}
@@ -34,13 +35,17 @@ def make(folder, quern):
     run('massif.peer', [*valgrind, '--tool=massif'], '--massif-out-file')
     run('callgrind.ours', [quern, '--tool=callgrind'], '--callgrind-out-file')
     run('callgrind.peer', [*valgrind, '--tool=callgrind'], '--callgrind-out-file')
+    with_code = ['--tool=callgrind', '--dump-instr=yes']
+    run('instructions.ours', [quern, *with_code], '--callgrind-out-file')
+    run('instructions.peer', [*valgrind, *with_code], '--callgrind-out-file')
+    run('cachegrind.ours', [quern, '--tool=cachegrind'], '--cachegrind-out-file')
     run('cachegrind.peer', [*valgrind, '--tool=cachegrind'], '--cachegrind-out-file')
     run('dhat.ours', [quern, '--tool=dhat'], '--dhat-out-file')
     run('dhat.peer', [*valgrind, '--tool=dhat'], '--dhat-out-file')
     with open(files['dhat.peer'], 'rb') as whole:
         damage(files, folder, 'dhat.damaged', whole.read()[:-300])
     checked = ['--leak-check=full', '--xml=yes']
-    run('memcheck.ours', [quern, *checked], '--xml-file', 'errors')
+    run('memcheck.ours', [quern, *checked, '--show-leak-kinds=all'], '--xml-file', 'errors')
     run('memcheck.peer', [*valgrind, *checked, '--gen-suppressions=all'], '--xml-file', 'errors')
     with open(files['memcheck.peer'], 'rb') as whole:
         damage(files, folder, 'memcheck.cut', whole.read().split(b'</error>')[0] + b'</error><err')

@@ -1,5 +1,6 @@
 // What the page is shown: recursion, threads, temporary blocks, leaks, errors.
 #include <pthread.h>
+#include <quern/heap.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -56,7 +57,11 @@ int main(int argc, char **argv) {
     pthread_t thread;
     int result = 0;
     pthread_create(&thread, NULL, worker, NULL);
+    quern_heap_mark("<i>growing</i>");
+    quern_heap_scope_begin("growth");
     grow(0);
+    quern_heap_scope_end();
+    quern_heap_mark("grown");
     churn();
     forget();
     if (argc > 1 && strcmp(argv[1], "errors") == 0)

@@ -44,7 +44,7 @@ export const tests = {
   },
 
   async page_overview_numbers(t) {
-    for (const name of ['heap.quern', 'massif.ours', 'massif.peer', 'callgrind.ours', 'callgrind.peer', 'cachegrind.peer', 'collapsed', 'memcheck.ours', 'memcheck.peer', 'dhat.ours', 'dhat.peer']) {
+    for (const name of ['heap.quern', 'massif.ours', 'massif.peer', 'callgrind.ours', 'callgrind.peer', 'cachegrind.ours', 'cachegrind.peer', 'collapsed', 'memcheck.ours', 'memcheck.peer', 'dhat.ours', 'dhat.peer']) {
       const page = await t.show(name, 'overview');
       const shown = await page.$$eval('[data-fact]', (all) => all.map((one) => [one.dataset.fact, one.dataset.value]));
       const wanted = t.print(name).facts.map((fact) => [fact.label, String(fact.value)]);
@@ -54,7 +54,7 @@ export const tests = {
   },
 
   async page_functions_numbers(t) {
-    for (const name of ['heap.quern', 'massif.peer', 'callgrind.ours', 'callgrind.peer', 'cachegrind.peer', 'collapsed']) {
+    for (const name of ['heap.quern', 'massif.peer', 'callgrind.ours', 'callgrind.peer', 'cachegrind.ours', 'cachegrind.peer', 'collapsed', 'dhat.peer', 'memcheck.peer']) {
       const page = await t.show(name, 'functions');
       const wanted = t.print(name, '--view=functions', '--top=10');
       await page.waitForSelector('tbody tr td:nth-child(3)');
@@ -195,6 +195,7 @@ export const tests = {
 
   async page_calls_and_source(t) {
     await everyView(t, 'callgrind.peer', ['calls', 'source', 'map']);
+    await everyView(t, 'instructions.peer', ['assembly']);
     await t.open();
     for (const name of ['callgrind.ours', 'callgrind.peer']) {
       const page = await t.show(name, 'calls');
@@ -207,9 +208,168 @@ export const tests = {
       await page.locator('.pair tbody tr', { hasText: 'deeper' }).last().click();
       await page.waitForFunction(() => /^deeper/.test(document.querySelector('section > h3')?.textContent || ''));
       await page.click('section > h3 >> text=Source');
+      await t.settled();
       await page.waitForSelector('.source tr.hot');
       assert.ok((await texts(page, '.source .code')).some((text) => text.includes('deeper(depth - 1, size)')));
     }
+  },
+
+  // Instructions and their costs, and from one function's code to that of another.
+  async page_assembly(t) {
+    for (const name of ['instructions.ours', 'instructions.peer']) {
+      const rows = t.print(name, '--view=costs', '--top=5000').rows;
+      const churn = rows.find((row) => row.name === 'churn');
+      const page = await t.show(name, 'assembly', { select: String(churn.function) });
+      await page.waitForSelector('.assembly .hot');
+      assert.equal(await page.textContent('h2.of-function'), 'churn');
+      const own = (await titles(page, '.assembly tbody tr:not(.line-head) td:nth-child(1)')).filter(Boolean);
+      const sum = own.reduce((total, text) => total + Number(text.replace(/[^0-9]/g, '')), 0);
+      assert.equal(sum, churn.own, name);
+      const code = await texts(page, '.assembly tbody tr:not(.line-head) td:nth-child(4)');
+      assert.ok(code.some((text) => /^call .*malloc/.test(text)), code.join('; '));
+      assert.ok((await texts(page, '.assembly .line-head td.code')).some((text) => text.includes('malloc(32)')), 'its source lines');
+      const grow = rows.find((row) => row.name === 'grow');
+      await t.show(name, 'calls', { select: String(grow.function) });
+      await page.click('section > h3 >> text=Assembly');
+      await page.click('.assembly button.inline >> text=/^deeper/');
+      await page.waitForFunction(() => /^deeper/.test(document.querySelector('h2.of-function')?.textContent || ''));
+    }
+  },
+
+  async page_markers(t) {
+    const page = await t.show('heap.quern', 'timeline');
+    const wanted = t.print('heap.quern', '--view=timeline');
+    const marks = page.getByRole('region', { name: 'Markers' }).locator('tbody tr');
+    assert.equal(await marks.count(), wanted.marks.length);
+    for (const [i, mark] of wanted.marks.entries()) {
+      const cells = await marks.nth(i).locator('td').evaluateAll((all) => all.map((one) => [one.textContent, one.title]));
+      assert.equal(cells[1][0], mark.name);
+      assert.equal(cells[3][1], exact(mark.heap, 'bytes'));
+    }
+    assert.equal(await page.$$eval('[data-testid=mark]', (all) => all.length), wanted.marks.length);
+    const scopes = page.getByRole('region', { name: 'Scopes' }).locator('tbody tr');
+    assert.deepEqual(await scopes.locator('td:nth-child(1)').allTextContents(), wanted.scopes.map((one) => one.name));
+    assert.deepEqual(await scopes.locator('td:nth-child(4)').allTextContents(), wanted.scopes.map((one) => exact(one.blocks, '')));
+  },
+
+  // A window that is marked is what every other view shows.
+  async page_window_is_everywhere(t) {
+    const end = t.print('heap.quern', '--view=timeline').end;
+    const from = Math.floor(end / 3), to = Math.floor((2 * end) / 3);
+    const words = [`--from=${(from / 1e9).toFixed(9)}`, `--to=${(to / 1e9).toFixed(9)}`];
+    const link = { from: String(from), to: String(to), metric: 'count' };
+    const page = await t.show('heap.quern', 'functions', link);
+    const functions = t.print('heap.quern', '--view=functions', '--by=count', ...words, '--top=100');
+    assert.notEqual(functions.total, t.print('heap.quern', '--view=functions', '--by=count').total);
+    assert.deepEqual(await titles(page, 'tbody tr td:nth-child(1)'), functions.rows.map((row) => exact(row.self, 'blocks')));
+    await t.show('heap.quern', 'libraries', link);
+    assert.deepEqual(await titles(page, 'tbody tr td:nth-child(1)'), t.print('heap.quern', '--view=libraries', '--by=count', ...words).rows.map((row) => exact(row.self, 'blocks')));
+    await t.show('heap.quern', 'threads', link);
+    const threads = t.print('heap.quern', '--view=threads', ...words).rows;
+    assert.deepEqual((await titles(page, 'tbody tr td:nth-child(6)')).sort(), threads.map((row) => exact(row.count, 'blocks')).sort());
+    await t.show('heap.quern', 'flame', link);
+    assert.match(await page.textContent('[data-testid=selected]'), new RegExp(exact(functions.total, 'blocks')));
+    await t.show('heap.quern', 'map', link);
+    assert.match(await page.textContent('[data-testid=selected]'), new RegExp(exact(functions.total, '')));
+    await t.show('heap.quern', 'histograms', link);
+    const bins = t.print('heap.quern', '--view=histograms', ...words).sizes.filter((bin) => bin.blocks);
+    const shown = await page.$$eval('.pair > div:first-child tbody tr td:nth-child(2)', (all) => all.map((one) => one.textContent));
+    assert.deepEqual(shown.filter((text) => text !== '0'), bins.map((bin) => exact(bin.blocks, '')));
+    await t.show('heap.quern', 'tree', link);
+    const root = t.print('heap.quern', '--view=top-down', '--by=count', '--threshold=0.001', ...words);
+    const first = root.nodes.filter((node) => node[0] === 0).map((node) => exact(node[2], 'blocks'));
+    assert.deepEqual((await page.$$eval('tr[aria-level="1"]', (all) => all.map((one) => one.cells[0].title))).sort(), first.sort());
+  },
+
+  async page_massif_by_site(t) {
+    await everyView(t, 'massif.ours', ['timeline'], { timeline: { stacked: '1' } });
+    await t.open();
+    for (const name of ['massif.ours', 'massif.peer']) {
+      const page = await t.show(name, 'timeline', { stacked: '1' });
+      const wanted = t.print(name, '--view=sites').sites.map((site) => site.frames[0]);
+      const shown = (await texts(page, '.legend .name')).filter((text) => text !== 'everything else');
+      assert.deepEqual(shown.reverse(), wanted, name);
+    }
+  },
+
+  // Why memory that is still reachable is.
+  async page_holders(t) {
+    const rows = t.print('memcheck.ours', '--view=findings', '--top=1000').rows;
+    const held = rows.find((row) => row.sections.some((part) => /Held by/.test(part.text || '')));
+    const page = await t.show('memcheck.ours', 'findings', { select: String(held.index) });
+    await page.waitForSelector('.holder');
+    assert.equal(await page.textContent('.holder'), held.sections.find((part) => /Held by/.test(part.text || '')).text);
+  },
+
+  async page_keyboard(t) {
+    const page = await t.show('heap.quern', 'overview');
+    await page.keyboard.press('?');
+    await page.waitForSelector('dialog[open]');
+    await t.accessible('help');
+    await t.shot('help');
+    await page.keyboard.press('Escape');
+    await page.waitForFunction(() => !document.querySelector('dialog'));
+    await page.keyboard.press(']');
+    await page.waitForSelector('main.view-flame .flame');
+    await page.keyboard.press('/');
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'search');
+    await page.keyboard.type(']');
+    assert.ok(/view=flame/.test(page.url()), 'what is typed into a field is text');
+    await page.evaluate(() => document.activeElement.blur());
+    await page.keyboard.press('[');
+    await page.waitForSelector('main.view-overview');
+    await t.show('memcheck.ours', 'findings');
+    await page.focus('.table-scroll tbody tr:nth-child(1)');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    const second = t.print('memcheck.ours', '--view=findings').rows[1];
+    await page.waitForFunction((what) => document.querySelector('.finding h3').textContent === what, second.what);
+  },
+
+  async page_copy_as_text(t) {
+    await t.open({ permissions: ['clipboard-read', 'clipboard-write'] });
+    const copied = () => t.page.evaluate(() => navigator.clipboard.readText());
+    const page = await t.show('heap.quern', 'functions', { metric: 'count' });
+    await page.click('text=Copy as text');
+    await page.waitForSelector('text=Copied');
+    const rows = t.print('heap.quern', '--view=functions', '--by=count', '--top=500').rows;
+    assert.deepEqual((await copied()).split('\n').slice(1).map((line) => line.split('\t')),
+      rows.map((row) => [String(row.self), String(row.total), row.name, row.library]));
+    await t.show('heap.quern', 'flame', { metric: 'count' });
+    await page.click('text=Copy as text');
+    await page.waitForSelector('text=Copied');
+    const total = t.print('heap.quern', '--view=functions', '--by=count').total;
+    assert.match((await copied()).split('\n')[0], new RegExp(`100.0 % +${total}  everything`));
+  },
+
+  async page_colours(t) {
+    const page = await t.show('heap.quern', 'overview');
+    const back = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const light = await back();
+    await page.selectOption('select[aria-label=Colours]', 'dark');
+    await page.waitForFunction(() => document.documentElement.dataset.theme === 'dark');
+    assert.notEqual(await back(), light);
+    await page.reload();
+    await page.waitForFunction(() => document.documentElement.dataset.theme === 'dark');
+  },
+
+  // What is shown while a large file is read; the server's word is held back.
+  async page_progress(t) {
+    const page = await t.open();
+    let ready = false;
+    await page.route('**/ask/files*', async (route) => {
+      const answer = await (await route.fetch()).json();
+      if (!ready) answer.files[0] = { ...answer.files[0], ready: false, read: 3 << 20, size: 12 << 20 };
+      await route.fulfill({ json: answer });
+    });
+    await page.goto(`${t.settings.address}#view=functions`);
+    await page.waitForSelector('.loading progress');
+    assert.equal(await page.$eval('progress', (one) => one.value / one.max), 0.25);
+    assert.match(await page.textContent('.loading'), /3.00 MiB of 12.0 MiB, 25 %/);
+    await t.accessible('progress');
+    await t.shot('progress');
+    ready = true;
+    await page.waitForSelector('tbody tr');
   },
 
   async page_points(t) {
@@ -315,26 +475,85 @@ export const tests = {
 
   // One file, opened from disk, with the network switched off.
   async page_html_file(t) {
-    for (const name of ['heap.quern', 'callgrind.peer', 'massif.ours', 'memcheck.ours', 'dhat.peer']) {
-      const path = join(t.settings.folder, `${name}.html`);
-      execFileSync(t.settings.quern, ['export', t.settings.files[name], '--as=html', '-o', path]);
-      await t.open({ offline: true });
+    for (const name of ['heap.quern', 'instructions.peer', 'cachegrind.peer', 'massif.ours', 'memcheck.ours', 'dhat.peer', 'collapsed']) {
+      const address = await written(t, [name]);
       const page = t.page;
-      const address = pathToFileURL(path).href;
       await page.goto(`${address}#view=functions`);
       await page.waitForSelector('tbody tr td:nth-child(3)');
       const wanted = t.print(name, '--view=functions', '--top=10');
       assert.deepEqual((await texts(page, 'tbody tr td:nth-child(3)')).slice(0, wanted.rows.length), wanted.rows.map((row) => row.name));
-      for (const view of (await t.print(name)).views.filter((view) => !['query', 'source'].includes(view))) {
+      for (const view of (await t.print(name)).views.filter((view) => view !== 'query')) {
         await page.goto(`${address}#view=${view}`);
         await t.settled();
         assert.equal(await page.$$eval('.problem', (all) => all.length), 0, `${view} of ${name}`);
+        await t.shot(`file-${name}-${view}`);
       }
       await page.goto(`${address}#view=flame&search=main`);
       await page.waitForFunction(() => document.querySelector('[data-testid=match]')?.textContent);
-      await t.shot(`file-${name}`);
+      await page.goto(`${address}#view=overview`);
+      assert.match(await page.textContent('[data-testid=limits]'), /SQL over a recording/);
+      await t.accessible(`file of ${name}`);
       await t.context.close();
       t.page = null;
     }
   },
+
+  // Source and machine code, in the file.
+  async page_html_source(t) {
+    const address = await written(t, ['instructions.ours']);
+    const page = t.page;
+    const churn = t.print('instructions.ours', '--view=costs', '--top=5000').rows.find((row) => row.name === 'churn');
+    await page.goto(`${address}#view=source&select=${churn.function}`);
+    await page.waitForSelector('.source tr.hot');
+    assert.ok((await texts(page, '.source .code')).some((text) => text.includes('malloc(32)')));
+    await page.click('.controls >> text=Assembly');
+    await page.waitForSelector('.assembly tr.hot');
+    assert.ok((await texts(page, '.assembly .code')).some((text) => /^call/.test(text)));
+  },
+
+  // Parts of the run, in the file: the one nearest to what is marked.
+  async page_html_window(t) {
+    const address = await written(t, ['heap.quern']);
+    const page = t.page;
+    await page.goto(`${address}#view=timeline`);
+    const box = await page.locator('.chart svg').boundingBox();
+    await page.mouse.move(box.x + box.width * 0.53, box.y + 100);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.64, box.y + 120, { steps: 4 });
+    await page.mouse.up();
+    await page.waitForFunction(() => /from=/.test(location.hash));
+    const words = new URLSearchParams(new URL(page.url()).hash.slice(1));
+    const part = [`--from=${(Number(words.get('from')) / 1e9).toFixed(9)}`, `--to=${(Number(words.get('to')) / 1e9).toFixed(9)}`];
+    const wanted = t.print('heap.quern', '--view=functions', '--by=total', ...part, '--top=300');
+    await page.goto(`${address}#view=functions&metric=total&${new URLSearchParams({ from: words.get('from'), to: words.get('to') })}`);
+    await page.waitForSelector('.window-chip');
+    await t.settled();
+    assert.deepEqual(await titles(page, 'tbody tr td:nth-child(1)'), wanted.rows.map((row) => exact(row.self, 'bytes')));
+    await page.goto(`${address}#view=functions&from=17&to=18`);
+    await page.waitForSelector('.problem');
+    assert.match(await page.textContent('.problem'), /quern view/);
+  },
+
+  // Two files on one page, compared.
+  async page_html_compare(t) {
+    const address = await written(t, ['callgrind.ours', 'callgrind.peer']);
+    const page = t.page;
+    const totals = ['callgrind.ours', 'callgrind.peer'].map((name) => t.print(name).metrics[0].total);
+    for (const file of [0, 1]) {
+      await page.goto('about:blank');
+      await page.goto(`${address}#view=diff&file=${file}`);
+      await page.waitForSelector('[data-testid=diff-sum]');
+      assert.equal(await page.getAttribute('[data-testid=diff-sum] b', 'title'), exact(totals[1 - file] - totals[file], 'Ir'));
+      assert.ok((await page.$$('.both rect')).length > 5);
+    }
+    await t.shot('file-compare');
+  },
 };
+
+// The page of these files, on disk, in a browser without a network; its address.
+async function written(t, names) {
+  const path = join(t.settings.folder, `${names.join('-')}.html`);
+  execFileSync(t.settings.quern, ['export', ...names.map((name) => t.settings.files[name]), '--as=html', '-o', path]);
+  await t.open({ offline: true });
+  return pathToFileURL(path).href;
+}

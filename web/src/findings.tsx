@@ -115,7 +115,7 @@ function Details({ finding }: { finding: Finding }) {
       </p>
       {finding.sections.map((section, i) => (
         <div key={i}>
-          {section.text && section.text !== finding.what && <h4>{section.text}</h4>}
+          {section.text && section.text !== finding.what && <h4 class={/^\s*Held by/.test(section.text) ? 'holder' : ''}>{section.text}</h4>}
           {section.frames.length > 0 && (
             <ol class="stack" aria-label={section.text || 'Stack'}>
               {section.frames.map((frame, j) => (

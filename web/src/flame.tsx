@@ -274,9 +274,19 @@ function Selected({ tree, index }: { tree: Tree; index: number }) {
       <span class="name" title={label(tree, index)}>{label(tree, index)}</span>{' '}
       <span class="quiet">{library(tree, index)}</span>{' '}
       {percent(node[TOTAL], tree.total)}, {exact(node[TOTAL], tree.unit)}, itself {exact(node[SELF], tree.unit)}{' '}
-      <CopyButton text={() => [...tree.path.slice(0, -1), ...chain(tree, index)].join('\n')}>Copy stack</CopyButton>
+      <CopyButton text={() => [...tree.path.slice(0, -1), ...chain(tree, index)].join('\n')}>Copy stack</CopyButton>{' '}
+      <CopyButton text={() => asText(tree)}>Copy as text</CopyButton>
     </p>
   );
+}
+
+// What is in sight, indented by depth.
+function asText(tree: Tree): string {
+  const depths: number[] = [];
+  return tree.nodes.map((node, index) => {
+    depths[index] = node[PARENT] < 0 ? 0 : depths[node[PARENT]] + 1;
+    return `${percent(node[TOTAL], tree.total).padStart(8)} ${String(node[TOTAL]).padStart(14)}  ${'  '.repeat(depths[index])}${label(tree, index)}`;
+  }).join('\n');
 }
 
 // The names from the root of the answer to the node.

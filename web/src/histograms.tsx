@@ -39,7 +39,7 @@ export function Histogram({ title, unit, bins: all }: { title: string; unit: str
     },
     { key: 'blocks', label: 'Blocks', numeric: true, text: (bin) => bin.blocks, show: (bin) => number(bin.blocks) },
     {
-      key: 'share', label: 'Share', text: (bin) => percent(bin.blocks, total), wide: true,
+      key: 'share', label: 'Share', text: (bin) => percent(bin.blocks, total), chart: true,
       show: (bin) => <span class="histogram"><span style={{ width: `${(82 * bin.blocks) / most}%` }} /><em>{percent(bin.blocks, total)}</em></span>,
     },
     { key: 'bytes', label: 'Bytes', numeric: true, text: (bin) => bin.bytes, show: (bin) => amount(bin.bytes, 'bytes'), title: (bin) => exact(bin.bytes, 'bytes') },

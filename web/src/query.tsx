@@ -1,5 +1,5 @@
 // SQL over a recording.
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { ask, offline } from './ask';
 import { Problem, Waiting } from './parts';
 import type { Shown } from './shown';
@@ -42,6 +42,10 @@ export function Query({ shown }: { shown: Shown }) {
     }
     setBusy(false);
   };
+  // A link that holds a statement shows its rows.
+  useEffect(() => {
+    if (state.sql && !offline) run();
+  }, []);
   if (offline) return <Problem text="a page in a file cannot be asked in SQL; quern view and quern query can" />;
   const names = answer?.rows.length ? Object.keys(answer.rows[0]) : [];
   const columns: Column<Cells>[] = names.map((name) => ({
@@ -68,7 +72,8 @@ export function Query({ shown }: { shown: Shown }) {
         ? <Table label="Rows" columns={columns} source={listed(answer.rows.slice(0, answer.most))} name="query" />
         : <p class="empty">No rows.</p>)}
       {answer && answer.rows.length > answer.most && <p class="notice">Only the first {answer.most} rows are shown.</p>}
-      <details>
+      {state.from || state.to ? <p class="hint">Statements are about the whole run, not the window: use the column time.</p> : null}
+      <details open>
         <summary>Tables</summary>
         <pre class="box" tabIndex={0}>{tables}</pre>
       </details>

@@ -12,7 +12,8 @@ export interface Column<Row> {
   title?: (row: Row) => string;
   numeric?: boolean;
   sortable?: boolean;
-  wide?: boolean;
+  wide?: boolean; // a name: comes first on a phone
+  chart?: boolean; // as wide, in its place
 }
 
 const ROW = 30;
@@ -147,7 +148,7 @@ export function Table<Row>(props: {
                 class={(props.onRow ? 'clickable ' : '') + (row && props.selected?.(row) ? 'chosen' : '')}
                 onClick={row && props.onRow ? () => props.onRow!(row) : undefined}>
                 {columns.map((column) => (
-                  <td key={column.key} class={(column.numeric ? 'numeric ' : '') + (column.wide ? 'wide' : '')}
+                  <td key={column.key} class={(column.numeric ? 'numeric ' : '') + (column.wide ? 'wide' : column.chart ? 'chart-cell' : '')}
                     title={row ? (column.title ? column.title(row) : String(column.text(row))) : ''}>
                     {row ? (column.show ? column.show(row) : column.text(row)) : '…'}
                   </td>

@@ -106,8 +106,11 @@ function nearestWindow(file: number, from: number, to: number): { from: number; 
   return [...windowsOf(file)].sort((a, b) => shared(b) - shared(a))[0];
 }
 
+const short = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 });
+
 function moment(value: number, unit: string): string {
-  return unit === 'nanoseconds' || unit === 'ms' ? showTime(unit === 'ms' ? value * 1e6 : value) : amount(Math.round(value), unit);
+  if (unit === 'nanoseconds' || unit === 'ms') return showTime(unit === 'ms' ? value * 1e6 : value);
+  return unit === 'B' ? amount(value, unit) : `${short.format(value)} ${unit === 'i' ? 'instr.' : unit}`;
 }
 
 function WindowChoice({ shown, unit }: { shown: Shown; unit: string }) {
@@ -214,7 +217,7 @@ function Plain({ timeline, shown }: { timeline: Timeline; shown: Shown }) {
 }
 
 // A stack in one line; recursion is counted.
-function short(frames: string[]): string {
+function line(frames: string[]): string {
   const parts: string[] = [];
   for (let i = 0; i < frames.length; ) {
     let next = i;
@@ -229,7 +232,7 @@ function Stacked({ sites, timeline, shown }: { sites: Sites; timeline: Timeline;
   const times = sites.times ?? sites.steps.map((_, i) => ((sites.end ?? 1) / sites.steps.length) * (i + 1));
   const bands = sites.sites
     .map((site, i): Band => ({
-      label: short(site.frames), className: `band-${i}`,
+      label: line(site.frames), className: `band-${i}`,
       values: sites.steps.map((step) => step[i]),
     }))
     .concat([{ label: 'everything else', className: 'band-rest', values: sites.steps.map((step) => step[sites.sites.length]) }]);
