@@ -257,6 +257,7 @@ static void choose_flame(const struct option_values *values, const char *program
         .is_static = program_is_static(program),
         .without_kernel = !option_yes(values, "kernel-time"),
         .inverted = option_yes(values, "flame-inverted"),
+        .all_inlined = option_given(values, "read-inline-info"),
         .out_file = option_text(values, "flame-out-file"),
         .stacks_file = option_text(values, "flame-stacks-file"),
         .folded_file = option_text(values, "flame-collapsed-file"),

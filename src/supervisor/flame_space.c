@@ -12,10 +12,13 @@
 #include "base/text.h"
 #include "symbols/guard.h"
 
+#define ENTRY_BYTES 96
+
 struct mapping {
     uint64_t start, end, offset;
     char *path;
-    bool tried; // to read its unwind information
+    bool tried;     // to read its unwind information
+    uint64_t entry; // where its file begins to run; 0: not known
 };
 
 // Invariant: mappings are sorted by address and do not overlap.
@@ -171,7 +174,7 @@ struct reading {
     const uint8_t *bytes;
     size_t size;
     struct flame_space *space;
-    const struct mapping *mapping;         // to be added to the space
+    struct mapping *mapping;               // to be added to the space
     const struct sampler_mapping *sampled; // of which the first part is sought
     struct sampler_mapping *part;
     bool found;
@@ -207,15 +210,19 @@ bool flame_space_first_part(const struct sampler_mapping *mapping, struct sample
     return whole && reading.found;
 }
 
-static void add_module(struct flame_space *space, const struct mapping *mapping,
-                       const uint8_t *bytes, size_t size) {
+static void add_module(struct flame_space *space, struct mapping *mapping, const uint8_t *bytes,
+                       size_t size) {
     uint64_t bias;
-    if (find_bias(bytes, size, mapping->start, mapping->offset, &bias))
-        unwind_space_add_file(&space->modules, bytes, size, bias, false);
+    Elf64_Ehdr header;
+    if (!find_bias(bytes, size, mapping->start, mapping->offset, &bias))
+        return;
+    memcpy(&header, bytes, sizeof header);
+    mapping->entry = header.e_entry ? bias + header.e_entry : 0;
+    unwind_space_add_file(&space->modules, bytes, size, bias, false);
 }
 
 // The kernel maps the same code into every process; ours is a copy of the target's.
-static void add_vdso(struct flame_space *space, const struct mapping *mapping) {
+static void add_vdso(struct flame_space *space, struct mapping *mapping) {
     const uint8_t *bytes = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
     if (bytes)
         add_module(space, mapping, bytes, mapping->end - mapping->start);
@@ -226,7 +233,7 @@ static void add_read(void *context) {
     add_module(reading->space, reading->mapping, reading->bytes, reading->size);
 }
 
-static void add_file(struct flame_space *space, const struct mapping *mapping) {
+static void add_file(struct flame_space *space, struct mapping *mapping) {
     struct reading reading = {.space = space, .mapping = mapping};
     void *bytes = map_file(mapping->path, &reading.size);
     if (!bytes)
@@ -283,6 +290,13 @@ static bool is_code(void *context, uint64_t address) {
     return find(walk->space, address) != NULL;
 }
 
+// Where the dynamic linker begins to run, and what follows, is code without unwind information.
+static bool is_entry(const struct flame_space *space, uint64_t address) {
+    const struct mapping *mapping = find(space, address);
+    return mapping && mapping->entry && address >= mapping->entry &&
+           address < mapping->entry + ENTRY_BYTES;
+}
+
 size_t flame_space_walk(struct flame_space *space, const struct sampler_sample *sample,
                         uint64_t *addresses, unsigned *end) {
     if (!sample->has_registers) {
@@ -304,7 +318,9 @@ size_t flame_space_walk(struct flame_space *space, const struct sampler_sample *
         need_module(space, address);
         why = unwind_step(&space->modules, &frame, &memory);
     }
-    if (why == UNWIND_END_UNREADABLE && sample->stack_full)
+    if (why == UNWIND_END_NO_RULE && is_entry(space, addresses[count - 1]))
+        *end = UNWIND_END_BOTTOM;
+    else if (why == UNWIND_END_UNREADABLE && sample->stack_full)
         *end = FLAME_END_STACK_BYTES;
     else
         *end = why == UNWIND_END_COUNT ? UNWIND_END_LIMIT : why;

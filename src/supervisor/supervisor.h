@@ -81,6 +81,7 @@ struct flame_settings {
     bool is_static;      // the program: nothing can be preloaded
     bool without_kernel; // time in the kernel does not count
     bool inverted;
+    bool all_inlined;        // also where debug information is in a file of its own
     const char *out_file;    // template
     const char *stacks_file; // template
     const char *folded_file; // template, NULL: not wanted

@@ -164,6 +164,22 @@ struct units *image_units(struct image *image) {
     return image->units;
 }
 
+bool image_has_debug(struct image *image) {
+    GElf_Addr bias;
+    size_t names;
+    Elf *elf = dwfl_module_getelf(image->module, &bias);
+    if (!elf || elf_getshdrstrndx(elf, &names) != 0)
+        return false;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
+        GElf_Shdr header;
+        const char *name =
+            gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
+        if (name && strcmp(name, ".debug_info") == 0)
+            return true;
+    }
+    return false;
+}
+
 const char *image_section(struct image *image, uint64_t vaddr) {
     static const struct {
         const char *name, *word;

@@ -82,6 +82,8 @@ const struct image_symbol *image_variable(struct image *image, uint64_t vaddr);
  * of these. */
 const char *image_section(struct image *image, uint64_t vaddr);
 
+/* Whether debug information is in the file itself. */
+bool image_has_debug(struct image *image);
 /* The compilation units, or NULL if there is no DWARF (units.h). */
 struct units *image_units(struct image *image);
 

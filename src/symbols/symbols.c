@@ -144,7 +144,8 @@ static void resolve(struct image *image, void *context) {
     if (!process_bias(question->process, question->mapping, image))
         return;
     uint64_t vaddr = question->address - question->mapping->bias;
-    struct units *units = image_units(image);
+    bool wanted = !symbols->options.own_debug_only || image_has_debug(image);
+    struct units *units = wanted ? image_units(image) : NULL;
     size_t count = 0;
     if (units)
         count =

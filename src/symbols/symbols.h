@@ -43,6 +43,9 @@ struct symbols_options {
     bool keep_unmapped;
     /* Leave inlined functions out (--read-inline-info=no). */
     bool no_inlined;
+    /* Leave out lines and inlined functions of objects whose debug information is in a file of its
+     * own: these are large, most often compressed, and take a tenth of a second each to read. */
+    bool own_debug_only;
     /* Leave names as the compiler wrote them (--demangle=no). */
     bool no_demangle;
     /* Bounds on what is open at once; 0 stands for the default. */

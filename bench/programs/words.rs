@@ -1,0 +1,64 @@
+// Counts made-up words in maps, sorts them and folds them together: generic code, closures, boxed
+// functions, growing vectors.
+use std::collections::{BTreeMap, HashMap};
+
+struct Numbers(u64);
+
+impl Iterator for Numbers {
+    type Item = u64;
+    fn next(&mut self) -> Option<u64> {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        Some(self.0 >> 33)
+    }
+}
+
+#[inline(never)]
+fn make_word(number: u64) -> String {
+    let mut left = number % 20011;
+    let mut word = String::new();
+    while left > 0 {
+        word.push((b'a' + (left % 26) as u8) as char);
+        left /= 26;
+    }
+    word
+}
+
+#[inline(never)]
+fn count(numbers: &mut Numbers, size: usize) -> HashMap<String, u64> {
+    let mut counts = HashMap::new();
+    for number in numbers.take(size) {
+        *counts.entry(make_word(number)).or_insert(0) += 1;
+    }
+    counts
+}
+
+#[inline(never)]
+fn rank(counts: &HashMap<String, u64>) -> Vec<(&String, u64)> {
+    let mut ranked: Vec<_> = counts.iter().map(|(word, count)| (word, *count)).collect();
+    ranked.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
+    ranked
+}
+
+#[inline(never)]
+fn fold(ranked: &[(&String, u64)], steps: &[Box<dyn Fn(u64) -> u64>]) -> u64 {
+    let mut by_length: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    for (word, count) in ranked {
+        let value = steps.iter().fold(*count, |value, step| step(value));
+        by_length.entry(word.len()).or_default().push(value);
+    }
+    by_length.values().flatten().fold(0, |sum, value| sum.rotate_left(5) ^ value)
+}
+
+fn main() {
+    let rounds: u64 = std::env::args().nth(1).and_then(|word| word.parse().ok()).unwrap_or(10);
+    let steps: Vec<Box<dyn Fn(u64) -> u64>> = (1..8u64)
+        .map(|n| -> Box<dyn Fn(u64) -> u64> { Box::new(move |value| (value ^ n).wrapping_mul(n | 1)) })
+        .collect();
+    let mut numbers = Numbers(42);
+    let mut sum = 0u64;
+    for _ in 0..rounds {
+        let counts = count(&mut numbers, 60000);
+        sum = sum.wrapping_add(fold(&rank(&counts), &steps));
+    }
+    println!("{sum}");
+}
