@@ -19,20 +19,23 @@ struct request {
 };
 
 static int usage(FILE *out, int status) {
-    fputs("usage: quern annotate [options] FILE...\n\n"
-          "FILE is a callgrind.out or cachegrind.out, Quern's or Valgrind's. Several add up.\n\n"
-          "  --inclusive=no|yes   costs of functions with what they call [no]\n"
-          "  --tree=none|caller|calling|both\n"
-          "                       who calls them, and whom they call [none]\n"
-          "  --sort=EVENT         the event that decides [the first]\n"
-          "  --show=EVENT,...     the events to show [all]\n"
-          "  --threshold=PERCENT  functions are shown until they make up so much [99]\n"
-          "  --show-percs=no|yes  shares of the total [yes]\n"
-          "  --auto=no|yes        source lines of the functions shown [no]\n"
-          "  --context=NUMBER     lines around those with costs [8]\n"
-          "  -I DIRECTORY         look for sources here too\n"
-          "  -o OUT               write to a file\n",
-          out);
+    fputs(
+        "usage: quern annotate [options] FILE...\n\n"
+        "FILE is a callgrind.out or cachegrind.out, Quern's or Valgrind's. Several add up.\n\n"
+        "  --inclusive=no|yes   costs of functions with what they call [no]\n"
+        "  --tree=none|caller|calling|both\n"
+        "                       who calls them, and whom they call [none]\n"
+        "  --sort=EVENT         the event that decides [the first]\n"
+        "  --show=EVENT,...     the events to show [all]\n"
+        "  --threshold=PERCENT  functions are shown until they make up so much [99]\n"
+        "  --show-percs=no|yes  shares of the total [yes]\n"
+        "  --auto=no|yes        source lines of the functions shown [no]\n"
+        "  --asm=no|yes         instructions of the functions shown, with their lines, calls and\n"
+        "                       jumps; of files written with --dump-instr=yes [no]\n"
+        "  --context=NUMBER     lines around those with costs [8]\n"
+        "  -I DIRECTORY         look for sources here too\n"
+        "  -o OUT               write to a file\n",
+        out);
     return status;
 }
 
@@ -78,6 +81,8 @@ static int take_word(struct request *request, char ***word) {
         return take_bool("--show-percs", value, &options->percents);
     if (words_value(word, "--auto", &value))
         return take_bool("--auto", value, &options->sources);
+    if (words_value(word, "--asm", &value))
+        return take_bool("--asm", value, &options->assembly);
     if (words_value(word, "--tree", &value))
         return take_tree(request, value);
     if (words_value(word, "--threshold", &value))
@@ -110,6 +115,10 @@ static int annotate_all(struct request *request) {
         status = cost_words_read(profile, request->paths[i]);
     if (!status)
         status = cost_words_events(profile, request->show, request->sort, options);
+    if (!status && options->assembly && !profile->instruction_count)
+        status = words_fail("there are no costs of instructions in '%s'; write it with "
+                            "--dump-instr=yes",
+                            request->paths[0]);
     if (!status) {
         options->directories = request->directories;
         FILE *out = words_output(request->out, request->paths[0]);

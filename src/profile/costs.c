@@ -14,7 +14,7 @@ struct table {
 struct cost_index {
     struct table strings, functions, lines, calls, instructions;
     char **texts;
-    size_t function_room, line_room, call_room, instruction_room, value_room, text_room;
+    size_t function_room, line_room, call_room, instruction_room, jump_room, value_room, text_room;
 };
 
 struct cost_profile *costs_new(void) {
@@ -40,6 +40,7 @@ void costs_free(struct cost_profile *profile) {
     free(profile->lines);
     free(profile->calls);
     free(profile->instructions);
+    free(profile->jumps);
     free(profile->values);
     free(profile);
 }
@@ -257,4 +258,10 @@ void costs_add_instruction(struct cost_profile *profile, const struct cost_instr
     known->callee = added->callee;
     known->count += added->count;
     add_to(profile, known->inclusive, values);
+}
+
+void costs_add_jump(struct cost_profile *profile, const struct cost_jump *jump) {
+    profile->jumps = grow(profile->jumps, profile->jump_count, &profile->index->jump_room,
+                          sizeof *profile->jumps);
+    profile->jumps[profile->jump_count++] = *jump;
 }

@@ -50,6 +50,15 @@ struct cost_instruction {
     size_t own, inclusive;
 };
 
+// Of files that tell addresses and jumps (--collect-jumps=yes): a jump within a function or out of
+// it. One that occurs in several parts of a file is told several times.
+struct cost_jump {
+    uint32_t function;
+    uint64_t from, to;
+    uint64_t taken;
+    uint64_t executed; // of a conditional one; 0: it is none
+};
+
 struct cost_profile {
     const char *events[COST_EVENTS];
     unsigned event_count;
@@ -60,7 +69,8 @@ struct cost_profile {
     struct cost_line *lines;
     struct cost_call *calls;
     struct cost_instruction *instructions;
-    size_t function_count, line_count, call_count, instruction_count;
+    struct cost_jump *jumps;
+    size_t function_count, line_count, call_count, instruction_count, jump_count;
     uint64_t *values;
     size_t value_count;
     struct cost_index *index; // what is where; costs.c
@@ -89,5 +99,6 @@ void costs_add_call(struct cost_profile *, const struct cost_call *, const uint6
 // Costs at an address, beside those of its line or, with a callee, of its call.
 void costs_add_instruction(struct cost_profile *, const struct cost_instruction *,
                            const uint64_t *values);
+void costs_add_jump(struct cost_profile *, const struct cost_jump *);
 
 #endif

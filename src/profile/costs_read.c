@@ -26,7 +26,8 @@ struct reader {
     uint64_t before[POSITIONS];
     unsigned columns[COST_EVENTS], column_count; // the profile's, in the file's order
     bool calls;                                  // the next costs are of a call
-    bool skips;                                  // the next line is of a jump
+    bool jumps;                                  // the next line is of a jump
+    struct cost_jump jump;
     uint64_t count;
 };
 
@@ -193,6 +194,36 @@ static void read_calls(struct reader *reader, const char *at) {
         reader->fault = "a call of nobody";
 }
 
+// "jump=COUNT TARGET" or "jcnd=TAKEN/EXECUTED TARGET"; the place of the jump is in the next line.
+static void read_jump(struct reader *reader, const char *line) {
+    const char *at = line + 5;
+    uint64_t target[POSITIONS] = {0};
+    reader->jump = (struct cost_jump){.taken = read_number(reader, &at)};
+    if (!reader->fault && line[1] == 'c' && *at == '/') {
+        at++;
+        reader->jump.executed = read_number(reader, &at);
+    }
+    if (!reader->fault)
+        read_positions(reader, &at, target);
+    reader->jumps = true;
+    if (reader->address_position >= 0)
+        reader->jump.to = target[reader->address_position];
+}
+
+static void end_jump(struct reader *reader, const char *at) {
+    reader->jumps = false;
+    read_positions(reader, &at, reader->before);
+    if (reader->fault || reader->address_position < 0)
+        return;
+    if (!reader->column_count) {
+        reader->fault = "a jump stands before the line 'events:'";
+        return;
+    }
+    reader->jump.function = current_function(reader);
+    reader->jump.from = reader->before[reader->address_position];
+    costs_add_jump(reader->profile, &reader->jump);
+}
+
 // ---- the head ----------------------------------------------------------------------------------
 
 static void read_events(struct reader *reader, const char *at) {
@@ -269,15 +300,14 @@ static bool read_head(struct reader *reader, const char *line) {
 static void read_line(struct reader *reader, const char *line) {
     if (!*line || *line == '#')
         return;
-    if (reader->skips) {
-        reader->skips = false;
-        read_positions(reader, &line, reader->before);
+    if (reader->jumps) {
+        end_jump(reader, line);
     } else if (isdigit((unsigned char)*line) || strchr("+-*", *line)) {
         read_costs(reader, line);
     } else if (strncmp(line, "calls=", 6) == 0) {
         read_calls(reader, line + 6);
     } else if (strncmp(line, "jump=", 5) == 0 || strncmp(line, "jcnd=", 5) == 0) {
-        reader->skips = true;
+        read_jump(reader, line);
     } else if (!read_spec(reader, line) && !read_head(reader, line)) {
         reader->fault = "it is neither a cost nor a name";
     }

@@ -1,4 +1,4 @@
-#include "report/annotate.h"
+#include "report/annotate_parts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,32 +9,15 @@
 
 enum { RULE = 80, COLUMN_LEAST = 8 };
 
-// A function as it is shown.
-struct row {
-    uint32_t function;
-    uint64_t weight; // by which rows are sorted
-    uint64_t *values;
-};
-
-struct view {
-    FILE *out;
-    const struct cost_profile *profile;
-    const struct annotate_options *options;
-    uint64_t *inclusive; // by function and event
-    struct row *rows;
-    size_t row_count, shown;
-    int widths[COST_EVENTS];
-};
-
 // ---- numbers -----------------------------------------------------------------------------------
 
-static void rule(FILE *out) {
+void annotate_rule(FILE *out) {
     for (int i = 0; i < RULE; i++)
         fputc('-', out);
     fputc('\n', out);
 }
 
-static void cell(const struct view *view, unsigned column, uint64_t value, bool percent) {
+static void cell(const struct annotate_view *view, unsigned column, uint64_t value, bool percent) {
     struct text text = {0};
     if (value || percent)
         event_number(value, &text);
@@ -50,20 +33,20 @@ static void cell(const struct view *view, unsigned column, uint64_t value, bool 
     text_free(&text);
 }
 
-static void cells(const struct view *view, const uint64_t *values) {
+void annotate_cells(const struct annotate_view *view, const uint64_t *values) {
     for (unsigned i = 0; i < view->options->show_count; i++) {
         uint64_t value = values[view->options->show[i]];
         cell(view, i, value, value != 0);
     }
 }
 
-static void headings(const struct view *view, const char *rest) {
+void annotate_headings(const struct annotate_view *view, const char *rest) {
     for (unsigned i = 0; i < view->options->show_count; i++)
         fprintf(view->out, "%*s  ", view->widths[i], view->profile->events[view->options->show[i]]);
     fprintf(view->out, "%s\n", rest);
 }
 
-static void choose_widths(struct view *view) {
+static void choose_widths(struct annotate_view *view) {
     for (unsigned i = 0; i < view->options->show_count; i++) {
         struct text text = {0};
         event_number(view->profile->totals[view->options->show[i]], &text);
@@ -79,32 +62,32 @@ static void choose_widths(struct view *view) {
 // ---- functions ---------------------------------------------------------------------------------
 
 // A name may hold anything.
-static void print_name(FILE *out, const char *name) {
+void annotate_name(FILE *out, const char *name) {
     for (; *name; name++)
         fputc((unsigned char)*name < ' ' || *name == 127 ? '?' : *name, out);
 }
 
-static void function_name(const struct view *view, uint32_t number) {
+void annotate_function_name(const struct annotate_view *view, uint32_t number) {
     const struct cost_function *function = &view->profile->functions[number];
-    print_name(view->out, function->file);
+    annotate_name(view->out, function->file);
     fputc(':', view->out);
-    print_name(view->out, function->name);
+    annotate_name(view->out, function->name);
     if (*function->object) {
         fputs(" [", view->out);
-        print_name(view->out, function->object);
+        annotate_name(view->out, function->object);
         fputc(']', view->out);
     }
 }
 
 static int by_weight(const void *left, const void *right) {
-    const struct row *a = left, *b = right;
+    const struct annotate_row *a = left, *b = right;
     if (a->weight != b->weight)
         return a->weight < b->weight ? 1 : -1;
     return a->function < b->function ? -1 : a->function > b->function;
 }
 
 // Own costs, and those of what it calls; calls of itself are within its own.
-static void add_inclusive(struct view *view) {
+static void add_inclusive(struct annotate_view *view) {
     const struct cost_profile *profile = view->profile;
     unsigned events = profile->event_count;
     view->inclusive = base_allocate((profile->function_count * events + 1) * sizeof(uint64_t));
@@ -118,14 +101,14 @@ static void add_inclusive(struct view *view) {
     }
 }
 
-static void make_rows(struct view *view) {
+static void make_rows(struct annotate_view *view) {
     const struct cost_profile *profile = view->profile;
     view->rows = base_allocate((profile->function_count + 1) * sizeof *view->rows);
     for (size_t i = 0; i < profile->function_count; i++) {
         uint64_t *values = view->options->inclusive
                                ? view->inclusive + i * profile->event_count
                                : cost_values(profile, profile->functions[i].own);
-        view->rows[i] = (struct row){(uint32_t)i, values[view->options->sort], values};
+        view->rows[i] = (struct annotate_row){(uint32_t)i, values[view->options->sort], values};
     }
     view->row_count = profile->function_count;
     qsort(view->rows, view->row_count, sizeof *view->rows, by_weight);
@@ -154,7 +137,7 @@ static int by_pair_weight(const void *left, const void *right, void *sort) {
     return x != y ? (x < y ? 1 : -1) : (a->other > b->other) - (a->other < b->other);
 }
 
-static void print_pairs(const struct view *view, uint32_t function, bool callers) {
+static void print_pairs(const struct annotate_view *view, uint32_t function, bool callers) {
     const struct cost_profile *profile = view->profile;
     struct pair *pairs = NULL;
     size_t count = 0;
@@ -178,26 +161,26 @@ static void print_pairs(const struct view *view, uint32_t function, bool callers
     if (count)
         qsort_r(pairs, count, sizeof *pairs, by_pair_weight, &sort);
     for (size_t i = 0; i < count; i++) {
-        cells(view, pairs[i].values);
+        annotate_cells(view, pairs[i].values);
         fputs(callers ? "  < " : "  > ", view->out);
-        function_name(view, pairs[i].other);
+        annotate_function_name(view, pairs[i].other);
         fprintf(view->out, " (%" PRIu64 "x)\n", pairs[i].count);
     }
     free(pairs);
 }
 
-static void print_functions(const struct view *view) {
+static void print_functions(const struct annotate_view *view) {
     enum annotate_tree tree = view->options->tree;
-    rule(view->out);
-    headings(view, "file:function");
-    rule(view->out);
+    annotate_rule(view->out);
+    annotate_headings(view, "file:function");
+    annotate_rule(view->out);
     for (size_t i = 0; i < view->shown; i++) {
         uint32_t function = view->rows[i].function;
         if (tree == TREE_CALLERS || tree == TREE_BOTH)
             print_pairs(view, function, true);
-        cells(view, view->rows[i].values);
+        annotate_cells(view, view->rows[i].values);
         fputs(tree != TREE_NONE ? "  * " : "", view->out);
-        function_name(view, function);
+        annotate_function_name(view, function);
         fputc('\n', view->out);
         if (tree == TREE_CALLEES || tree == TREE_BOTH)
             print_pairs(view, function, false);
@@ -208,17 +191,17 @@ static void print_functions(const struct view *view) {
         fputc('\n', view->out);
 }
 
-static void print_head(const struct view *view) {
+static void print_head(const struct annotate_view *view) {
     static const char *const caches[] = {"I1 cache:", "D1 cache:", "LL cache:"};
     const struct cost_profile *profile = view->profile;
     const struct annotate_options *options = view->options;
-    rule(view->out);
+    annotate_rule(view->out);
     for (unsigned i = 0; i < 3; i++)
         if (profile->caches[i])
             fprintf(view->out, "%-18s%s\n", caches[i], profile->caches[i]);
     if (profile->command) {
         fprintf(view->out, "%-18s", "Command:");
-        print_name(view->out, profile->command);
+        annotate_name(view->out, profile->command);
         fputc('\n', view->out);
     }
     fprintf(view->out, "%-18s", "Events:");
@@ -227,10 +210,10 @@ static void print_head(const struct view *view) {
     fprintf(view->out, "\n%-18s%s, %s costs, until they make up %g %%\n",
             "Functions by:", profile->events[options->sort],
             options->inclusive ? "inclusive" : "own", options->threshold);
-    rule(view->out);
-    headings(view, "");
-    rule(view->out);
-    cells(view, profile->totals);
+    annotate_rule(view->out);
+    annotate_headings(view, "");
+    annotate_rule(view->out);
+    annotate_cells(view, profile->totals);
     fputs("PROGRAM TOTALS\n\n", view->out);
 }
 
@@ -241,7 +224,7 @@ struct source_line {
     bool has_costs;
 };
 
-static FILE *open_source(const struct view *view, const char *path) {
+FILE *annotate_open_source(const struct annotate_view *view, const char *path) {
     FILE *file = fopen(path, "r");
     for (size_t i = 0; !file && i < view->options->directory_count; i++) {
         const char *rest = path;
@@ -258,15 +241,15 @@ static FILE *open_source(const struct view *view, const char *path) {
     return file;
 }
 
-static void print_calls_at(const struct view *view, const char *path, uint32_t line) {
+static void print_calls_at(const struct annotate_view *view, const char *path, uint32_t line) {
     const struct cost_profile *profile = view->profile;
     for (size_t i = 0; i < profile->call_count; i++) {
         const struct cost_call *call = &profile->calls[i];
         if (call->file != path || call->line != line)
             continue;
-        cells(view, cost_values(profile, call->inclusive));
+        annotate_cells(view, cost_values(profile, call->inclusive));
         fputs("=> ", view->out);
-        function_name(view, call->callee);
+        annotate_function_name(view, call->callee);
         fprintf(view->out, " (%" PRIu64 "x)\n", call->count);
     }
 }
@@ -279,7 +262,7 @@ static bool is_near(const struct source_line *lines, size_t count, size_t line, 
     return false;
 }
 
-static void print_lines(const struct view *view, const char *path, FILE *file,
+static void print_lines(const struct annotate_view *view, const char *path, FILE *file,
                         const struct source_line *lines, size_t count) {
     static const uint64_t none[COST_EVENTS];
     char *text = NULL;
@@ -297,8 +280,8 @@ static void print_lines(const struct view *view, const char *path, FILE *file,
             fprintf(view->out, "-- line %zu %s\n", line,
                     "----------------------------------------");
         skipped = false;
-        cells(view, line < count ? lines[line].values : none);
-        print_name(view->out, text);
+        annotate_cells(view, line < count ? lines[line].values : none);
+        annotate_name(view->out, text);
         fputc('\n', view->out);
         if (line < count && lines[line].has_costs)
             print_calls_at(view, path, (uint32_t)line);
@@ -306,7 +289,7 @@ static void print_lines(const struct view *view, const char *path, FILE *file,
     free(text);
 }
 
-static void print_source(const struct view *view, const char *path) {
+static void print_source(const struct annotate_view *view, const char *path) {
     const struct cost_profile *profile = view->profile;
     size_t count = 1;
     for (size_t i = 0; i < profile->line_count; i++)
@@ -323,14 +306,14 @@ static void print_source(const struct view *view, const char *path) {
         for (unsigned e = 0; e < profile->event_count; e++)
             lines[line->line].values[e] += cost_values(profile, line->own)[e];
     }
-    FILE *file = open_source(view, path);
-    rule(view->out);
+    FILE *file = annotate_open_source(view, path);
+    annotate_rule(view->out);
     fputs(file ? "-- Source: " : "-- No source found: ", view->out);
-    print_name(view->out, path);
+    annotate_name(view->out, path);
     fputc('\n', view->out);
-    rule(view->out);
+    annotate_rule(view->out);
     if (file) {
-        headings(view, "");
+        annotate_headings(view, "");
         print_lines(view, path, file, lines, count);
         fclose(file);
     }
@@ -339,7 +322,7 @@ static void print_source(const struct view *view, const char *path) {
 }
 
 // The files of the functions shown, each once.
-static void print_sources(const struct view *view) {
+static void print_sources(const struct annotate_view *view) {
     const struct cost_function *functions = view->profile->functions;
     for (size_t i = 0; i < view->shown; i++) {
         const char *path = functions[view->rows[i].function].file;
@@ -353,7 +336,7 @@ static void print_sources(const struct view *view) {
 
 void annotate(FILE *out, const struct cost_profile *profile,
               const struct annotate_options *options) {
-    struct view view = {.out = out, .profile = profile, .options = options};
+    struct annotate_view view = {.out = out, .profile = profile, .options = options};
     choose_widths(&view);
     add_inclusive(&view);
     make_rows(&view);
@@ -361,6 +344,8 @@ void annotate(FILE *out, const struct cost_profile *profile,
     print_functions(&view);
     if (options->sources)
         print_sources(&view);
+    if (options->assembly)
+        annotate_assembly(&view);
     free(view.inclusive);
     free(view.rows);
 }

@@ -15,6 +15,7 @@ struct annotate_options {
     double threshold; // functions are shown until they make up so many percent
     bool inclusive, percents;
     bool sources;     // those of the functions shown
+    bool assembly;    // likewise
     unsigned context; // lines around those with costs
     enum annotate_tree tree;
     const char *const *directories; // where else sources may be
