@@ -17,9 +17,19 @@ text() {
     }'
 }
 
-# free_port: a TCP port nobody listens on.
+# free_port: a TCP port nobody listens on, and none of those that the system gives to whoever connects.
 free_port() {
-    python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+    python3 -c '
+import random, socket
+while True:
+    port = random.randrange(20000, 32000)
+    with socket.socket() as one:
+        try:
+            one.bind(("127.0.0.1", port))
+            break
+        except OSError:
+            pass
+print(port)'
 }
 
 # await SECONDS COMMAND...: repeats the command until it succeeds.
