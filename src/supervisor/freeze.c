@@ -13,7 +13,7 @@
 
 #include "base/text.h"
 
-#define PATIENCE 2000000000ll // nanoseconds for all threads to stop
+#define PATIENCE 10000000000ll // nanoseconds for all threads to stop
 #define PAUSE    20000
 
 static int64_t now(void) {
