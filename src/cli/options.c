@@ -339,11 +339,33 @@ static char *failure(const char *origin, struct text *message) {
 // Options that stand in the table in another form.
 static const struct option *find_long(const char *name, size_t size) {
     const struct option *option = option_find(name, size);
-    if (!option && size > 12 && memcmp(name, "separate-recs", 13) == 0)
-        option = option_find("separate-recs", 13);
     if (!option && size == 14 && memcmp(name, "simulate-cache", 14) == 0)
         option = option_find("cache-sim", 9);
     return option;
+}
+
+// --separate-callersN=FUNCTION, --separate-recsN=FUNCTION: a number in the name. The form that stands
+// in the table, and its value, to be freed; NULL: it is none of these. Leaves a reason when the
+// number is out of range.
+static char *numbered_value(const char *name, size_t size, const struct option **option,
+                            struct text *reason) {
+    static const struct {
+        const char *plain, *listed;
+    } forms[] = {{"separate-callers", "separate-callers-of"}, {"separate-recs", "separate-recs-of"}};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        size_t length = strlen(forms[i].plain);
+        if (size <= length || memcmp(name, forms[i].plain, length) != 0 ||
+            strspn(name + length, "0123456789") != size - length || name[size] != '=')
+            continue;
+        struct text number = {0}, value = {0};
+        text_add(&number, name + length, size - length);
+        check_number(option_find(forms[i].plain, length), number.bytes, reason);
+        text_format(&value, "%s,%s", number.bytes, name + size + 1);
+        text_free(&number);
+        *option = option_find(forms[i].listed, strlen(forms[i].listed));
+        return text_take(&value);
+    }
+    return NULL;
 }
 
 static char *unknown(const struct word *word, const char *name, size_t size, const char *origin) {
@@ -463,8 +485,26 @@ char *options_apply(struct option_values *values, const struct tool *tool, const
         word.option = text[0] == '-' ? find_long(name, size) : NULL;
         word.value = name[size] == '=' ? name + size + 1 : NULL;
     }
-    if (word.option)
-        return apply_known(values, tool, &word, source, origin);
+    struct text reason = {0};
+    char *numbered = word.option ? NULL : numbered_value(name, size, &word.option, &reason);
+    if (reason.size) {
+        struct text message = {0};
+        text_format(&message, "bad option: %s: %s", text, reason.bytes);
+        text_free(&reason);
+        free(numbered);
+        return failure(origin, &message);
+    }
+    if (numbered)
+        word.value = numbered;
+    // "As many callers as there are" is none in Valgrind.
+    if (word.option && word.value && strcmp(word.option->name, "separate-callers") == 0 &&
+        strcmp(word.value, "auto") == 0)
+        word.value = "0";
+    if (word.option) {
+        char *failed = apply_known(values, tool, &word, source, origin);
+        free(numbered);
+        return failed;
+    }
     if (source != SOURCE_VALGRIND)
         return unknown(&word, name, size, origin);
     remark(values, true, origin, &word, "is unknown and is passed over");

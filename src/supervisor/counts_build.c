@@ -85,38 +85,121 @@ static bool is_below_main(const char *name) {
 
 // ---- the graph ---------------------------------------------------------------------------------
 
-uint32_t build_function(struct counts_build *build, uint32_t function, uint32_t level) {
-    if (function >= build->function_count)
-        function = 0;
-    if (level < 1 || level > COUNTS_LEVELS)
-        level = 1;
-    uint32_t *known = &build->functions[function * COUNTS_LEVELS + level - 1];
-    if (*known)
-        return *known - 1;
-    struct place place = place_of(build, function ? build->function_pcs[function] : 0);
-    struct text name = {0};
-    if (place.name && !build->source->show_below_main && is_below_main(place.name))
-        text_string(&name, "(below main)");
-    else if (place.name)
-        text_string(&name, place.name);
-    else if (place.address || place.pc)
-        text_format(&name, "0x%016" PRIx64, place.address ? place.address : place.pc);
+static bool is_hidden(const struct counts_build *build, const struct place *place) {
+    return place->name && !build->source->show_below_main && is_below_main(place->name);
+}
+
+static void add_name(struct counts_build *build, const struct place *place, struct text *name) {
+    if (is_hidden(build, place))
+        text_string(name, "(below main)");
+    else if (place->name)
+        text_string(name, place->name);
+    else if (place->address || place->pc)
+        text_format(name, "0x%016" PRIx64, place->address ? place->address : place->pc);
     else
-        text_string(&name, UNKNOWN);
-    if (level > 1)
-        text_format(&name, "'%u", level);
+        text_string(name, UNKNOWN);
+}
+
+static struct place place_of_function(struct counts_build *build, uint32_t function) {
+    return place_of(
+        build, function && function < build->function_count ? build->function_pcs[function] : 0);
+}
+
+// A new one.
+static uint32_t add_function(struct counts_build *build, const struct place *place,
+                             const char *name) {
     struct call_graph *graph = build->graph;
     graph->functions =
         base_reallocate(graph->functions, (graph->function_count + 1) * sizeof *graph->functions);
     graph->functions[graph->function_count] =
-        (struct graph_function){.object = place.object,
-                                .file = place.file,
-                                .name = symbols_keep(build->symbols, name.bytes),
-                                .address = place.address,
-                                .line = place.line};
+        (struct graph_function){.object = place->object,
+                                .file = place->file,
+                                .name = symbols_keep(build->symbols, name),
+                                .address = place->address,
+                                .line = place->line};
+    return graph->function_count++;
+}
+
+uint32_t build_function(struct counts_build *build, uint32_t function, uint32_t level) {
+    if (function >= build->function_count)
+        function = 0;
+    if (level < 1 || level > BUILD_LEVELS)
+        level = 1;
+    uint32_t *known = &build->functions[function * BUILD_LEVELS + level - 1];
+    if (*known)
+        return *known - 1;
+    struct place place = place_of_function(build, function);
+    struct text name = {0};
+    add_name(build, &place, &name);
+    if (level > 1)
+        text_format(&name, "'%u", level);
+    uint32_t number = add_function(build, &place, name.bytes);
     text_free(&name);
-    *known = ++graph->function_count;
-    return *known - 1;
+    *known = number + 1;
+    return number;
+}
+
+// ---- contexts ----------------------------------------------------------------------------------
+
+// Where the function of that name is, or is to be, in the table.
+static uint32_t *context_slot(const struct counts_build *build, const struct place *place,
+                              const char *name) {
+    const struct graph_function *functions = build->graph->functions;
+    uint32_t hash = 2166136261u;
+    for (const char *c = name; *c; c++)
+        hash = (hash ^ (uint8_t)*c) * 16777619u;
+    uint32_t at = hash & (build->context_room - 1);
+    for (; build->contexts[at]; at = (at + 1) & (build->context_room - 1)) {
+        const struct graph_function *other = &functions[build->contexts[at] - 1];
+        if (strcmp(other->name, name) == 0 && strcmp(other->file, place->file) == 0 &&
+            strcmp(other->object, place->object) == 0)
+            break;
+    }
+    return &build->contexts[at];
+}
+
+static void grow_contexts(struct counts_build *build) {
+    uint32_t *old = build->contexts, room = build->context_room;
+    build->context_room = room ? 2 * room : 1 << 12;
+    build->contexts = base_allocate(build->context_room * sizeof *build->contexts);
+    memset(build->contexts, 0, build->context_room * sizeof *build->contexts);
+    for (uint32_t i = 0; i < room; i++) {
+        if (!old[i])
+            continue;
+        const struct graph_function *function = &build->graph->functions[old[i] - 1];
+        struct place place = {.object = function->object, .file = function->file};
+        *context_slot(build, &place, function->name) = old[i];
+    }
+    free(old);
+}
+
+// Threads have contexts of their own: the same one by name is the same.
+uint32_t build_context(struct counts_build *build, const struct counts_context *context) {
+    struct place place = place_of_function(build, context->function);
+    struct text name = {0};
+    add_name(build, &place, &name);
+    if (context->level > 1)
+        text_format(&name, "'%u", context->level);
+    bool hidden = is_hidden(build, &place);
+    for (uint32_t i = 0; i < context->caller_count && i < COUNTS_CALLERS; i++) {
+        struct place caller = place_of_function(build, context->callers[i]);
+        // All that is below main is one function.
+        bool was_hidden = hidden;
+        hidden = is_hidden(build, &caller);
+        if (hidden && was_hidden)
+            continue;
+        text_char(&name, '\'');
+        add_name(build, &caller, &name);
+    }
+    if (2 * build->context_count >= build->context_room)
+        grow_contexts(build);
+    uint32_t *slot = context_slot(build, &place, name.bytes);
+    if (!*slot) {
+        *slot = add_function(build, &place, name.bytes) + 1;
+        build->context_count++;
+    }
+    text_free(&name);
+    return *slot - 1;
 }
 
 struct graph_place build_place(struct counts_build *build, uint32_t function, uint64_t pc) {
@@ -185,6 +268,9 @@ void build_jump(struct counts_build *build, const struct graph_jump *jump) {
 
 void build_free(struct counts_build *build) {
     free(build->functions);
+    free(build->contexts);
+    free(build->by_function);
+    free(build->first_id);
     free(build->places);
     free(build->branches);
     free(build->entries);

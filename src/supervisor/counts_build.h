@@ -7,6 +7,8 @@
 
 struct place; // what is known of an address
 
+enum { BUILD_LEVELS = 2 }; // of recursion, if contexts are not numbered
+
 struct counts_build {
     const struct counts_source *source;
     struct symbols *symbols;
@@ -31,13 +33,19 @@ struct counts_build {
         uint64_t target;
     } * entries; // sorted: functions entered by jumps
     size_t entry_count;
-    uint32_t *functions;  // number in the graph + 1, by function and level
-    struct place *places; // hash table by pc
+    uint32_t *functions; // number in the graph + 1, by function and level
+    uint32_t *contexts;  // number in the graph + 1, by name; a hash table
+    uint32_t context_count, context_room;
+    uint32_t *by_function; // ids in the order of their functions
+    uint32_t *first_id;    // of each function, in that; one more at the end
+    struct place *places;  // hash table by pc
     size_t place_count, place_room;
 };
 
 // The function's number in the graph. Without a symbol it is named by its address.
 uint32_t build_function(struct counts_build *, uint32_t function, uint32_t level);
+// The same for a numbered context.
+uint32_t build_context(struct counts_build *, const struct counts_context *);
 struct graph_place build_place(struct counts_build *, uint32_t function, uint64_t pc);
 // The numbers of a new cost, and of a new call, all 0.
 size_t build_cost(struct counts_build *, uint32_t function, uint64_t pc);
@@ -48,6 +56,17 @@ void build_event(struct counts_build *, uint32_t function, uint64_t pc, enum cou
                  uint64_t amount);
 void build_jump(struct counts_build *, const struct graph_jump *);
 void build_free(struct counts_build *);
+
+// ---- counts_contexts.c ----
+
+// Reads a counter of an area, and the one of what was skipped, for a function of the graph, or the
+// one that the id belongs to (BUILD_OWN).
+#define BUILD_OWN UINT32_MAX
+void build_counter(struct counts_build *, const struct counts_thread *, uint32_t area, uint32_t id,
+                   uint32_t function);
+void contexts_read(struct counts_build *, const uint8_t *part);
+// The context of an edge, by its number.
+uint32_t contexts_number(struct counts_build *, const uint8_t *part, uint32_t context);
 
 // ---- counts_jumps.c ----
 

@@ -47,13 +47,13 @@ static void read_run(struct counts_build *build, const struct counts_id *id, uin
 
 // A counter of an area. Areas 0 and 1 are told apart for functions that recurse, and only since.
 static uint64_t counter_of(const struct counts_thread *thread, uint32_t area, uint32_t id,
-                           uint32_t function) {
+                           uint32_t function, bool contexts) {
     const uint8_t *recurses = (const uint8_t *)thread + COUNTS_AT_RECURSES;
     const uint64_t *counters = (const void *)((const uint8_t *)thread + COUNTS_AT_COUNTERS);
     const uint64_t *own = counters + (uint64_t)area * COUNTS_IDS;
     const uint64_t *moved = counters + (uint64_t)COUNTS_MOVED_AREA * COUNTS_IDS;
     uint32_t level = area & ~COUNTS_SKIPPED;
-    if (level > 1)
+    if (level > 1 || contexts)
         return own[id];
     if (area != level)
         moved += (uint64_t)COUNTS_SKIPPED * COUNTS_IDS;
@@ -62,29 +62,38 @@ static uint64_t counter_of(const struct counts_thread *thread, uint32_t area, ui
     return level ? own[id] - moved[id] : own[id] + moved[id];
 }
 
+void build_counter(struct counts_build *build, const struct counts_thread *thread, uint32_t area,
+                   uint32_t number, uint32_t function) {
+    struct counts_base *base = build->source->base;
+    const struct counts_id *id = &build->ids[number];
+    bool contexts = build->header->contexts;
+    uint32_t skipped = area + COUNTS_SKIPPED;
+    uint64_t here = counts_base_counter(base, build->thread, area, number,
+                                        counter_of(thread, area, number, id->function, contexts));
+    uint64_t beyond =
+        counts_base_counter(base, build->thread, skipped, number,
+                            counter_of(thread, skipped, number, id->function, contexts));
+    if (!here && !beyond)
+        return;
+    if (function == BUILD_OWN)
+        function = context_of(build, thread, area, id->function);
+    if (here && id->kind == COUNTS_RUN)
+        read_run(build, id, function, here);
+    else if (here && id->kind == COUNTS_REPEAT)
+        build_event(build, function, id->pc, COUNTS_IR, here);
+    else if (here && id->kind == COUNTS_EVENT && id->count < COUNTS_EVENTS)
+        build_event(build, function, id->pc, id->count, here);
+    if (here && (id->kind == COUNTS_BRANCH || id->kind == COUNTS_REPEAT))
+        jumps_taken(build, function, id, here);
+    if (beyond)
+        build_event(build, function, id->pc, COUNTS_IR, beyond);
+}
+
 // All costs of one area.
 static void read_area(struct counts_build *build, const struct counts_thread *thread,
                       uint32_t area) {
-    struct counts_base *base = build->source->base;
-    for (uint32_t i = 1; i < build->id_count; i++) {
-        const struct counts_id *id = &build->ids[i];
-        uint32_t skipped = area + COUNTS_SKIPPED;
-        uint64_t here = counts_base_counter(base, build->thread, area, i,
-                                            counter_of(thread, area, i, id->function));
-        uint64_t beyond = counts_base_counter(base, build->thread, skipped, i,
-                                              counter_of(thread, skipped, i, id->function));
-        uint32_t function = here || beyond ? context_of(build, thread, area, id->function) : 0;
-        if (here && id->kind == COUNTS_RUN)
-            read_run(build, id, function, here);
-        else if (here && id->kind == COUNTS_REPEAT)
-            build_event(build, function, id->pc, COUNTS_IR, here);
-        else if (here && id->kind == COUNTS_EVENT && id->count < COUNTS_EVENTS)
-            build_event(build, function, id->pc, id->count, here);
-        if (here && (id->kind == COUNTS_BRANCH || id->kind == COUNTS_REPEAT))
-            jumps_taken(build, function, id, here);
-        if (beyond)
-            build_event(build, function, id->pc, COUNTS_IR, beyond);
-    }
+    for (uint32_t i = 1; i < build->id_count; i++)
+        build_counter(build, thread, area, i, BUILD_OWN);
 }
 
 // What calls that have not returned have cost so far, added to their edges' costs. Frames below a
@@ -155,13 +164,17 @@ static void read_calls(struct counts_build *build, const uint8_t *part,
         if (edge.site >= build->id_count || (!edge.calls && !build->source->base))
             continue;
         const struct counts_id *site = &build->ids[edge.site];
+        uint32_t caller = build->header->contexts
+                              ? contexts_number(build, part, edge.area)
+                              : context_of(build, thread, edge.area, site->function);
         if (edge.level & COUNTS_TO_ADDRESS) {
-            jumps_indirect(build, context_of(build, thread, edge.area, site->function), &edge);
+            jumps_indirect(build, caller, &edge);
             continue;
         }
-        size_t values =
-            build_call(build, context_of(build, thread, edge.area, site->function), site->pc,
-                       build_function(build, edge.function, edge.level), edge.calls);
+        uint32_t callee = edge.level & COUNTS_TO_CONTEXT
+                              ? contexts_number(build, part, edge.level & ~COUNTS_TO_CONTEXT)
+                              : build_function(build, edge.function, edge.level);
+        size_t values = build_call(build, caller, site->pc, callee, edge.calls);
         for (unsigned e = 0; e < COUNTS_EVENTS; e++)
             build_value(build, values, e, costs[i][e]);
     }
@@ -172,8 +185,12 @@ static void read_thread(struct counts_build *build, const uint8_t *part) {
     const struct counts_thread *thread = (const struct counts_thread *)part;
     size_t first = build->graph->cost_count;
     uint64_t totals[COUNTS_EVENTS];
-    read_area(build, thread, 0);
-    read_area(build, thread, 1);
+    if (build->header->contexts) {
+        contexts_read(build, part);
+    } else {
+        read_area(build, thread, 0);
+        read_area(build, thread, 1);
+    }
     for (uint32_t area = OWN_AREA;
          area < thread->areas && area + COUNTS_SKIPPED < COUNTS_MOVED_AREA; area++)
         if (!(area & COUNTS_SKIPPED))
@@ -278,7 +295,7 @@ static bool read_file(struct counts_build *build) {
     build->length_count = at_most(build->header->lengths, COUNTS_LENGTHS);
     build->function_count = at_most(build->header->functions, COUNTS_FUNCTIONS);
     build->thread_count = at_most(build->header->threads, COUNTS_THREADS);
-    size_t size = (build->function_count + 1ul) * COUNTS_LEVELS * sizeof *build->functions;
+    size_t size = (build->function_count + 1ul) * BUILD_LEVELS * sizeof *build->functions;
     build->functions = base_allocate(size);
     memset(build->functions, 0, size);
     jumps_start(build);

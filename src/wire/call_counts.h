@@ -21,6 +21,12 @@
 //   recurses  a function that has been in a context of level 2. Until then what it spends may be in
 //             area 0 or 1, so that the area need not change whenever levels do; what area 1 had
 //             when it began to recurse is kept in COUNTS_MOVED_AREA and belongs to level 1
+//   numbered  contexts, if functions are told apart by their callers, or by more or fewer levels
+//   than
+//             two (header.contexts): struct counts_context tells whose costs are in which area. The
+//             contexts of one function have different areas, those of different functions share
+//             them. "Area" is the number of the context then in edges and frames, and in an edge
+//             "level" is the callee's, with COUNTS_TO_CONTEXT. No function "recurses"
 //   skipped   instructions of PLT entries, which count for the function that called: two areas
 //             further on, by the id of the site that they were reached from
 //   group     with simulation, a site and the ids after it: events of PLT entries that it reached
@@ -44,11 +50,13 @@ enum {
     COUNTS_LENGTHS = 1 << 24,
     COUNTS_FUNCTIONS = 1 << 18,
     COUNTS_THREADS = 1 << 9,
-    COUNTS_AREAS = 128, // of a thread
-    COUNTS_LEVELS = 16, // of recursion
+    COUNTS_AREAS = 2048, // of a thread
+    COUNTS_LEVELS = 100, // of recursion, at most
+    COUNTS_CALLERS = 16, // in a context, at most
+    COUNTS_CONTEXTS = 1 << 19,
     COUNTS_SKIPPED = 2, // from an area to its skipped one
-    COUNTS_MOVED_AREA = 120,
-    COUNTS_OFF_AREA = 124,
+    COUNTS_MOVED_AREA = COUNTS_AREAS - 8,
+    COUNTS_OFF_AREA = COUNTS_AREAS - 4,
     COUNTS_EDGES = 1 << 20,
     COUNTS_FRAMES = (1 << 22) - 2,
 };
@@ -93,6 +101,7 @@ enum counts_kind {
 
 // In an edge's level: the edge is a jump, and level and function are the halves of where it leads.
 #define COUNTS_TO_ADDRESS 0x80000000u
+#define COUNTS_TO_CONTEXT 0x40000000u
 
 // Of an instruction in a run: its length and its accesses, in one byte.
 static inline unsigned counts_length(uint8_t byte) {
@@ -119,6 +128,14 @@ struct counts_area {
     uint32_t level;
 };
 
+struct counts_context {
+    uint32_t function, level;
+    uint32_t area;
+    uint32_t alone; // 1: nobody else has the area; it runs other functions' code
+    uint32_t caller_count;
+    uint32_t callers[COUNTS_CALLERS]; // functions, the nearest first
+};
+
 struct counts_edge {
     uint32_t site, area; // of the caller
     uint32_t function, level;
@@ -138,7 +155,7 @@ struct counts_frame {
 struct counts_thread {
     uint64_t total;
     uint32_t edges, areas;
-    uint32_t in_use, reserved;
+    uint32_t in_use, contexts; // the last context's number
     struct counts_area area[COUNTS_AREAS];
 };
 
@@ -157,6 +174,7 @@ struct counts_header {
     uint32_t on;             // 0: nothing is to be counted; the supervisor may change it
     uint32_t plain;          // 0: calls are looked at in full, so that changes of `on` are noticed
     uint32_t time_unit;      // of COUNTS_SYS_TIME: nanoseconds in one
+    uint32_t contexts;       // 1: contexts are numbered
     struct counts_cache caches[3]; // I1, D1, LL, if they are simulated
 };
 
@@ -169,6 +187,7 @@ struct counts_header {
 // Within a thread.
 #define COUNTS_AT_RECURSES     0x40000ul // uint8_t, by function: 1 if it recurses
 #define COUNTS_AT_EDGES        0x100000ul
+#define COUNTS_AT_CONTEXTS     0x3000000ul
 #define COUNTS_AT_FRAMES       0x8000000ul  // the first and the last are no calls but bounds
 #define COUNTS_AT_EDGE_EVENTS  0x20000000ul // uint64_t [COUNTS_EVENTS] for each edge
 #define COUNTS_AT_FRAME_EVENTS 0x30000000ul // the same for each frame: totals on entry
@@ -183,7 +202,11 @@ _Static_assert(COUNTS_AT_LENGTHS + COUNTS_LENGTHS <= COUNTS_AT_FUNCTIONS, "");
 _Static_assert(COUNTS_AT_FUNCTIONS + 8ul * COUNTS_FUNCTIONS <= COUNTS_AT_THREADS, "");
 _Static_assert(sizeof(struct counts_thread) <= COUNTS_AT_RECURSES, "");
 _Static_assert(COUNTS_AT_RECURSES + COUNTS_FUNCTIONS <= COUNTS_AT_EDGES, "");
-_Static_assert(COUNTS_AT_EDGES + COUNTS_EDGES * sizeof(struct counts_edge) <= COUNTS_AT_FRAMES, "");
+_Static_assert(COUNTS_AT_EDGES + COUNTS_EDGES * sizeof(struct counts_edge) <= COUNTS_AT_CONTEXTS,
+               "");
+_Static_assert(COUNTS_AT_CONTEXTS + COUNTS_CONTEXTS * sizeof(struct counts_context) <=
+                   COUNTS_AT_FRAMES,
+               "");
 _Static_assert(COUNTS_AT_FRAMES + (COUNTS_FRAMES + 2ul) * sizeof(struct counts_frame) <=
                    COUNTS_AT_EDGE_EVENTS,
                "");

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "engine/tool.h"
+#include "tools/callgrind/callers.h"
 #include "tools/callgrind/functions.h"
 #include "tools/callgrind/simulate.h"
 
@@ -29,6 +30,7 @@ static unsigned free_thread_count;
 static struct counts_frame *kept_frames; // of the thread that forks
 static uint32_t kept_frame_count;
 static bool collects_at_start = true;
+static uint8_t usual_callers, usual_levels; // told apart
 
 static void give_up(const char *reason) {
     tool_say("callgrind: %s", reason);
@@ -95,10 +97,37 @@ static bool mark_functions(const char *option, uint8_t events) {
     const char *pattern = NULL;
     bool any = false;
     while ((pattern = tool_option_next(option, pattern))) {
-        functions_mark(pattern, events);
+        functions_mark(pattern, (struct function_marks){.events = events});
         any = true;
     }
     return any;
+}
+
+// NUMBER,FUNCTION, any number of times. Whether there are any.
+static bool mark_numbers(const char *option, bool callers) {
+    const char *text = NULL;
+    bool any = false;
+    while ((text = tool_option_next(option, text))) {
+        char *pattern;
+        unsigned long number = strtoul(text, &pattern, 10);
+        functions_mark(pattern + 1, (struct function_marks){.callers = callers ? number + 1 : 0,
+                                                            .levels = callers ? 0 : number + 1});
+        any = true;
+    }
+    return any;
+}
+
+static void choose_contexts(void) {
+    const char *callers = tool_option("separate-callers"), *levels = tool_option("separate-recs");
+    bool marked = mark_numbers("separate-callers-of", true);
+    marked |= mark_numbers("separate-recs-of", false);
+    usual_callers = callers ? atoi(callers) : 0;
+    usual_levels = levels ? atoi(levels) : 2;
+    if (!marked && !usual_callers && usual_levels == 2)
+        return;
+    callers_wanted = counts_reserve(COUNTS_FUNCTIONS);
+    levels_wanted = counts_reserve(COUNTS_FUNCTIONS);
+    callers_start();
 }
 
 void counts_choose(void) {
@@ -108,11 +137,8 @@ void counts_choose(void) {
                 mark_functions("zero-before", FUNCTION_ZEROES_BEFORE);
     counts_shared->on = !is_no("instr-atstart") && !is_no("instr-at-start");
     collects_at_start = !toggles && !is_no("collect-atstart");
-    const char *levels = tool_option("separate-recs");
-    if (levels && atoi(levels) >= 1 && atoi(levels) <= COUNTS_LEVELS)
-        events_levels = atoi(levels);
-    events_may_be_plain =
-        events_levels == 2 && !toggles && !acts && tool_can_set_counters_quickly();
+    choose_contexts();
+    events_may_be_plain = !callers_on && !toggles && !acts && tool_can_set_counters_quickly();
     counts_shared->plain = events_may_be_plain;
 }
 
@@ -144,6 +170,7 @@ static void point_into(struct thread *thread, uint8_t *part) {
     thread->frames[-1].sp = UINT64_MAX;
     thread->frames[COUNTS_FRAMES].sp = UINT64_MAX;
     thread->counters = (uint64_t *)(part + COUNTS_AT_COUNTERS);
+    thread->contexts = (void *)(part + COUNTS_AT_CONTEXTS);
     thread->edge_events = (void *)(part + COUNTS_AT_EDGE_EVENTS);
     thread->frame_events = (void *)(part + COUNTS_AT_FRAME_EVENTS);
     thread->counts->in_use = 1;
@@ -176,11 +203,13 @@ void counts_thread_start(struct thread *thread) {
     thread->collects = collects_at_start;
     thread_update(thread);
     edges_index(thread);
+    callers_thread_start(thread);
     simulate_thread_start(thread);
 }
 
 void counts_thread_end(struct thread *thread) {
     thread_finish(thread);
+    callers_thread_end(thread);
     simulate_thread_end(thread);
     munmap(thread->depth, sizeof *thread->depth * COUNTS_FUNCTIONS);
     munmap(thread->last_edge, sizeof *thread->last_edge * COUNTS_IDS);
@@ -217,8 +246,12 @@ void counts_forked(void) {
     uint8_t *lengths = malloc(known.lengths + 1);
     uint64_t *pcs = malloc(known.functions * sizeof *pcs + 1);
     uint8_t *recurses = malloc(known.functions + 1);
-    if (!ids || !lengths || !pcs || !recurses)
+    uint32_t context_count = thread->counts->contexts, area = thread->area;
+    size_t context_size = (context_count + 1) * sizeof(struct counts_context);
+    struct counts_context *contexts = malloc(context_size);
+    if (!ids || !lengths || !pcs || !recurses || !contexts)
         give_up("out of memory");
+    memcpy(contexts, thread->contexts, context_size);
     memcpy(ids, counts_ids, known.ids * sizeof *counts_ids);
     memcpy(lengths, lengths_pool, known.lengths);
     memcpy(pcs, function_pcs, known.functions * sizeof *pcs);
@@ -241,7 +274,10 @@ void counts_forked(void) {
     point_into(thread, file + COUNTS_AT_THREADS);
     memcpy(thread->recurses, recurses, known.functions);
     free(recurses);
-    frames_restore(thread, kept_frames, kept_frame_count);
+    memcpy(thread->contexts, contexts, context_size);
+    thread->counts->contexts = context_count;
+    free(contexts);
+    frames_restore(thread, kept_frames, kept_frame_count, area);
 }
 
 // ---- ids and functions -------------------------------------------------------------------------
@@ -273,7 +309,15 @@ uint32_t counts_function(uint64_t pc) {
         return 0;
     }
     uint32_t at = counts_shared->functions;
-    events_of_function[at] = functions_at(pc).function == pc ? functions_at(pc).events : 0;
+    struct code_place place = functions_at(pc);
+    struct function_marks marks = {0};
+    if (place.function == pc)
+        marks = place.marks;
+    events_of_function[at] = marks.events;
+    if (callers_on) {
+        callers_wanted[at] = marks.callers ? marks.callers - 1 : usual_callers;
+        levels_wanted[at] = marks.levels ? marks.levels - 1 : usual_levels;
+    }
     function_pcs[at] = pc;
     function_next[at] = *bucket;
     *bucket = at;

@@ -1,5 +1,6 @@
 #pragma GCC target("general-regs-only")
 
+#include "tools/callgrind/callers.h"
 #include "tools/callgrind/counts.h"
 #include "tools/callgrind/events.h"
 
@@ -11,11 +12,10 @@ unsigned counts_events_end = 1;
 struct counts_header *counts_shared;
 bool events_may_be_plain;
 uint8_t *events_of_function;
-uint32_t events_levels = 2;
 
 static uint32_t paused_threads;
 
-enum { FIRST_OWN_AREA = 4, USUAL_LEVELS = 2 }; // levels that have areas for all functions
+enum { FIRST_OWN_AREA = 4, LEVELS = 2 }; // levels that have areas for all functions
 
 // ---- context -----------------------------------------------------------------------------------
 
@@ -28,7 +28,9 @@ static inline bool must_show(const struct thread *thread, uint32_t area, uint32_
 static void set_context(struct thread *thread, uint32_t function, uint32_t area) {
     thread->function = function;
     thread->area = area;
-    if (must_show(thread, area, function)) {
+    if (callers_on)
+        area = callers_area(thread, area);
+    if (callers_on ? thread->shown != area : must_show(thread, area, function)) {
         thread->shown = area;
         tool_set_counters(thread_counters(thread));
     }
@@ -125,8 +127,8 @@ static uint32_t level_of(const struct thread *thread) {
                                          : thread->counts->area[thread->area].level;
 }
 
-// The area of a context that runs other functions' code, or is deeper than USUAL_LEVELS. When there
-// are none left, such code counts for the functions that it belongs to.
+// The area of a context that runs other functions' code. When there are none left, such code counts
+// for the functions that it belongs to.
 static uint32_t own_area(struct thread *thread, uint32_t function, uint32_t level) {
     struct counts_thread *counts = thread->counts;
     for (uint32_t i = FIRST_OWN_AREA; i < counts->areas; i++)
@@ -137,7 +139,7 @@ static uint32_t own_area(struct thread *thread, uint32_t function, uint32_t leve
         area += COUNTS_SKIPPED;
     if (area + COUNTS_SKIPPED >= COUNTS_MOVED_AREA) {
         counts_incomplete();
-        return level < USUAL_LEVELS ? 0 : USUAL_LEVELS - 1;
+        return level - 1;
     }
     counts->area[area].function = function;
     counts->area[area].level = level;
@@ -145,13 +147,9 @@ static uint32_t own_area(struct thread *thread, uint32_t function, uint32_t leve
     return area;
 }
 
-static uint32_t area_of_level(struct thread *thread, uint32_t function, uint32_t level) {
-    return level <= USUAL_LEVELS ? level - 1 : own_area(thread, function, level);
-}
-
 static void begin_context(struct thread *thread, uint32_t function) {
-    thread->depth[function]++;
-    set_context(thread, function, 0);
+    uint32_t depth = ++thread->depth[function];
+    set_context(thread, function, callers_on ? callers_find(thread, function, depth) : 0);
 }
 
 // ---- edges -------------------------------------------------------------------------------------
@@ -246,8 +244,10 @@ static void take_out_events(struct thread *thread, const struct counts_frame *ma
 static void push(struct thread *thread, uint32_t site, uint32_t function, uint64_t sp) {
     struct counts_frame *frame = thread->top;
     uint32_t depth = thread->depth[function] + 1;
-    uint32_t level = depth < events_levels ? depth : events_levels;
-    uint32_t edge = find_edge(thread, site, function, level);
+    uint32_t level = depth < LEVELS ? depth : LEVELS;
+    uint32_t area = callers_on ? callers_find(thread, function, depth) : level - 1;
+    uint32_t edge =
+        find_edge(thread, site, function, callers_on ? COUNTS_TO_CONTEXT | area : level);
     thread->edges[edge].calls += counts_shared->on;
     act_before(function);
     if (frame == thread->frames + COUNTS_FRAMES) {
@@ -265,9 +265,9 @@ static void push(struct thread *thread, uint32_t site, uint32_t function, uint64
         note_totals(thread, frame);
     thread->top = frame + 1;
     thread->depth[function] = depth;
-    if (level == USUAL_LEVELS && !thread->recurses[function])
+    if (level == LEVELS && !callers_on && !thread->recurses[function])
         begins_to_recurse(thread, function);
-    set_context(thread, function, area_of_level(thread, function, level));
+    set_context(thread, function, area);
     toggle_by(thread, function);
 }
 
@@ -372,10 +372,13 @@ void event_cross(uint32_t function, uint64_t rsp, void *state) {
     struct thread *thread = state;
     if (!thread->function)
         return;
-    uint32_t level = level_of(thread);
-    set_context(thread, thread->function,
-                thread->function == function ? area_of_level(thread, function, level)
-                                             : own_area(thread, thread->function, level));
+    bool is_own = thread->function == function;
+    uint32_t area;
+    if (callers_on)
+        area = is_own ? callers_shared(thread, thread->area) : callers_alone(thread, thread->area);
+    else
+        area = is_own ? level_of(thread) - 1 : own_area(thread, thread->function, level_of(thread));
+    set_context(thread, thread->function, area);
 }
 
 void event_stack_moved(uint32_t unused, uint64_t rsp, void *state) {
@@ -433,7 +436,7 @@ static inline bool enter_quickly(struct thread *thread, uint32_t function, uint6
     }
     frame->sp = rsp;
     uint64_t from = pair(site, thread->area);
-    uint64_t to = pair(function, thread->depth[function] ? USUAL_LEVELS : 1);
+    uint64_t to = pair(function, thread->depth[function] ? LEVELS : 1);
     uint32_t at = thread->last_edge[site];
     struct counts_edge *edge = &thread->edges[at];
     if (*pair_at(&edge->function) != to || *pair_at(&edge->site) != from) {
@@ -544,7 +547,8 @@ void thread_finish(struct thread *thread) {
     thread->words[WORD_SITE] = 0;
 }
 
-void frames_restore(struct thread *thread, const struct counts_frame *frames, uint32_t count) {
+void frames_restore(struct thread *thread, const struct counts_frame *frames, uint32_t count,
+                    uint32_t area) {
     for (uint32_t i = 0; i < EDGE_BUCKETS; i++)
         thread->buckets[i] = 0;
     for (uint32_t i = 0; i < COUNTS_IDS; i++)
@@ -559,9 +563,14 @@ void frames_restore(struct thread *thread, const struct counts_frame *frames, ui
         frame->edge = 0; // calls made before the fork are the parent's
         frame->callee = frames[i].callee;
         frame->function = frames[i].function;
-        frame->area = frames[i].area < FIRST_OWN_AREA ? frames[i].area : 0;
+        frame->area = callers_on || frames[i].area < FIRST_OWN_AREA ? frames[i].area : 0;
         frame->marker = frames[i].marker;
         frame->jump = frames[i].jump;
     }
     thread->top = thread->frames + count;
+    if (callers_on) {
+        thread->area = area;
+        thread->shown = callers_area(thread, area);
+        tool_set_counters(thread_counters(thread));
+    }
 }

@@ -37,7 +37,8 @@ enum {
     FUNCTION_ZEROES_BEFORE = 8,
 };
 
-struct simulation; // simulate.c
+struct simulation;    // simulate.c
+struct context_index; // callers.c
 
 // A thread's part of the file, and what is needed to find things in it.
 struct thread {
@@ -55,9 +56,11 @@ struct thread {
     uint8_t *recurses;
     uint32_t *buckets; // of edges
     uint32_t *next_edge;
-    uint32_t number;      // of the part of the file
-    bool collects;        // by --toggle-collect and requests
-    bool paused;          // costs go to COUNTS_OFF_AREA
+    uint32_t number; // of the part of the file
+    struct counts_context *contexts;
+    struct context_index *index; // if contexts are numbered
+    bool collects;               // by --toggle-collect and requests
+    bool paused;                 // costs go to COUNTS_OFF_AREA
     uint64_t at_pause[3]; // of the words, total, reads and writes when it paused; they are put back
     // If there are more events than instructions.
     struct simulation *simulation;
@@ -76,7 +79,6 @@ extern unsigned counts_events_end; // behind the last of them
 // `plain` there says whether quick calls may be made.
 extern struct counts_header *counts_shared;
 extern bool events_may_be_plain;    // if nothing is paused
-extern uint32_t events_levels;      // of recursion that are told apart, at most COUNTS_LEVELS
 extern uint8_t *events_of_function; // FUNCTION_*
 
 // The halves of WORD_SITE; inserted code writes one of them, and reading both at once would wait
@@ -129,6 +131,6 @@ void thread_finish(struct thread *);                    // nothing is active any
 // A part that another thread has used before: finds its edges again.
 void edges_index(struct thread *);
 // In a fork child, whose counts are new: what was active stays so.
-void frames_restore(struct thread *, const struct counts_frame *, uint32_t count);
+void frames_restore(struct thread *, const struct counts_frame *, uint32_t count, uint32_t area);
 
 #endif

@@ -16,12 +16,12 @@ enum { PLT_SECTIONS = 4 };
 
 struct range {
     uint64_t start, end;
-    uint8_t events;
+    struct function_marks marks;
 };
 
 struct mark {
     const char *pattern;
-    uint8_t events;
+    struct function_marks marks;
     struct mark *next;
 };
 
@@ -59,27 +59,39 @@ static int by_start(const void *a, const void *b) {
     return x->end < y->end ? 1 : x->end > y->end ? -1 : 0;
 }
 
-void functions_mark(const char *pattern, uint8_t events) {
+void functions_mark(const char *pattern, struct function_marks wanted) {
     struct mark *mark = malloc(sizeof *mark);
     if (!mark)
         return;
-    *mark = (struct mark){pattern, events, marks};
+    *mark = (struct mark){pattern, wanted, marks};
     marks = mark;
 }
 
-static uint8_t events_of(const struct elf_view *elf, const Elf64_Shdr *table,
-                         const Elf64_Sym *symbol) {
-    uint8_t events = 0;
+static bool matches(const char *pattern, const char *name) {
+    return glob_match(pattern, name);
+}
+
+static void add_marks(struct function_marks *to, const struct function_marks *more) {
+    to->events |= more->events;
+    if (!to->callers)
+        to->callers = more->callers;
+    if (!to->levels)
+        to->levels = more->levels;
+}
+
+static struct function_marks marks_of(const struct elf_view *elf, const Elf64_Shdr *table,
+                                      const Elf64_Sym *symbol) {
+    struct function_marks found = {0};
     if (!marks || table->sh_link >= elf->section_count)
-        return 0;
+        return found;
     const Elf64_Shdr *strings = &elf->sections[table->sh_link];
     const char *names = part(elf, strings->sh_offset, strings->sh_size);
     if (!names || symbol->st_name >= strings->sh_size || names[strings->sh_size - 1])
-        return 0;
+        return found;
     for (const struct mark *mark = marks; mark; mark = mark->next)
-        if (glob_match(mark->pattern, names + symbol->st_name))
-            events |= mark->events;
-    return events;
+        if (matches(mark->pattern, names + symbol->st_name))
+            add_marks(&found, &mark->marks);
+    return found;
 }
 
 static void add_symbols(struct module *module, const struct elf_view *elf, const Elf64_Shdr *table,
@@ -97,7 +109,7 @@ static void add_symbols(struct module *module, const struct elf_view *elf, const
         if ((type == STT_FUNC || type == STT_GNU_IFUNC) && symbols[i].st_shndx != SHN_UNDEF &&
             symbols[i].st_size && start >= module->start && start < module->end)
             module->functions[module->count++] = (struct range){start, start + symbols[i].st_size,
-                                                                events_of(elf, table, &symbols[i])};
+                                                                marks_of(elf, table, &symbols[i])};
     }
 }
 
@@ -110,7 +122,7 @@ static void tidy(struct module *module) {
     for (size_t i = 0; i < module->count; i++) {
         struct range *last = kept ? &module->functions[kept - 1] : NULL;
         if (last && last->start == module->functions[i].start) {
-            last->events |= module->functions[i].events;
+            add_marks(&last->marks, &module->functions[i].marks);
             continue;
         }
         if (last && last->end > module->functions[i].start)
@@ -126,8 +138,8 @@ static void add_section(struct module *module, const struct elf_view *elf,
         add_symbols(module, elf, section, bias);
     if (section->sh_type == SHT_PROGBITS && section->sh_name < elf->names_size &&
         module->plt_count < PLT_SECTIONS && strncmp(elf->names + section->sh_name, ".plt", 4) == 0)
-        module->plt[module->plt_count++] =
-            (struct range){section->sh_addr + bias, section->sh_addr + bias + section->sh_size, 0};
+        module->plt[module->plt_count++] = (struct range){
+            section->sh_addr + bias, section->sh_addr + bias + section->sh_size, {0}};
 }
 
 static bool open_sections(struct elf_view *elf) {
@@ -289,7 +301,7 @@ struct code_place functions_at(uint64_t pc) {
         const struct range *function = place.plt ? NULL : function_in(module, pc);
         if (function) {
             place.function = function->start;
-            place.events = function->events;
+            place.marks = function->marks;
         }
         place.resolves = module->is_loader;
     }

@@ -8,15 +8,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+// What options say of a function, by patterns.
+struct function_marks {
+    uint8_t events;          // FUNCTION_* (events.h)
+    uint8_t callers, levels; // told apart, plus 1; 0: as usual
+};
+
 struct code_place {
     uint64_t function; // its first pc; 0: no symbol covers the place
     bool plt;          // a table of jumps into other modules
-    uint8_t events;    // FUNCTION_* (events.h), by patterns
-    bool resolves;     // may be the loader's function that binds and then jumps to the callee
+    struct function_marks marks;
+    bool resolves; // may be the loader's function that binds and then jumps to the callee
 };
 
-// A symbol that matches the pattern has these events. Before any module is added.
-void functions_mark(const char *pattern, uint8_t events);
+// A symbol that matches the pattern has these marks. Before any module is added.
+void functions_mark(const char *pattern, struct function_marks);
 void functions_add(uint64_t start, uint64_t end, uint64_t offset, const char *path);
 void functions_drop(uint64_t start, uint64_t end);
 struct code_place functions_at(uint64_t pc);
