@@ -82,87 +82,31 @@ uint32_t classes_add(struct classes *classes, uint32_t stack, uint64_t size) {
 
 // ---- groups ----
 
-static uint32_t new_group(struct classes *classes) {
-    uint32_t number = classes->unused;
-    if (number) {
-        classes->unused = classes->groups[number].newer;
-        return number;
-    }
+uint32_t classes_new_group(struct classes *classes) {
     if (classes->group_count + 1 >= classes->group_room) {
         classes->group_room = classes->group_room ? classes->group_room * 2 : FIRST_ROOM;
         classes->groups =
             base_reallocate(classes->groups, classes->group_room * sizeof *classes->groups);
+        classes->links =
+            base_reallocate(classes->links, classes->group_room * sizeof *classes->links);
     }
     return ++classes->group_count;
 }
 
-uint32_t classes_enter(struct classes *classes, uint32_t number, const struct classes_blocks *like,
-                       bool alone) {
-    struct classes_class *class = &classes->list[number];
-    struct classes_group *newest = &classes->groups[class->newest];
-    if (class->newest && !alone && !newest->alone && newest->like.time == like->time &&
-        newest->like.thread == like->thread && newest->like.size == like->size) {
-        newest->count++;
-        return class->newest;
-    }
-    uint32_t added = new_group(classes);
-    struct classes_group *group = &classes->groups[added];
-    *group = (struct classes_group){
-        .like = *like, .alone = alone, .class = number, .older = added, .newer = added, .count = 1};
-    if (class->newest) {
-        newest = &classes->groups[class->newest];
-        group->older = class->newest;
-        group->newer = newest->newer;
-        classes->groups[newest->newer].older = added;
-        newest->newer = added;
-    } else {
-        class->cursor = added;
-    }
-    class->newest = added;
-    return added;
-}
-
-void classes_leave(struct classes *classes, uint32_t number) {
-    struct classes_group *group = &classes->groups[number];
-    struct classes_class *class = &classes->list[group->class];
-    class->cursor = number;
-    if (--group->count)
-        return;
-    if (group->older == number) {
-        class->cursor = class->newest = 0;
-    } else {
-        class->cursor = group->older;
-        if (class->newest == number)
-            class->newest = group->older;
-        classes->groups[group->older].newer = group->newer;
-        classes->groups[group->newer].older = group->older;
-    }
-    group->newer = classes->unused;
-    classes->unused = number;
-}
-
 uint32_t classes_step(const struct classes *classes, uint32_t group) {
-    const struct classes_group *groups = classes->groups;
-    uint32_t older = classes->list[groups[group].class].cursor, newer = older;
+    const struct classes_link *links = classes->links;
+    uint32_t older = classes->list[classes->groups[group].class].cursor, newer = older;
     if (group == older)
         return 0;
     for (uint32_t step = 1; step < CLASSES_STEP_MAX; step += 2) {
-        older = groups[older].older;
+        older = links[older].older;
         if (group == older)
             return step;
-        newer = groups[newer].newer;
+        newer = links[newer].newer;
         if (group == newer)
             return step + 1;
     }
     return CLASSES_STEP_MAX + 1;
-}
-
-uint32_t classes_at(const struct classes *classes, uint32_t class, uint32_t step) {
-    const struct classes_group *groups = classes->groups;
-    uint32_t group = classes->list[class].cursor;
-    for (uint32_t left = (step + 1) / 2; group && left; left--)
-        group = step % 2 ? groups[group].older : groups[group].newer;
-    return group;
 }
 
 bool classes_has(const struct classes *classes, uint64_t group) {
@@ -174,6 +118,7 @@ void classes_free(struct classes *classes) {
     free(classes->slots);
     free(classes->stacks);
     free(classes->groups);
+    free(classes->links);
     *classes = (struct classes){0};
 }
 
@@ -181,7 +126,7 @@ void classes_check(const struct classes *classes) {
     uint32_t in_use = 0, unused = 0, seen = 0;
     for (uint32_t i = 1; i <= classes->group_count; i++)
         in_use += classes->groups[i].count != 0;
-    for (uint32_t i = classes->unused; i; i = classes->groups[i].newer)
+    for (uint32_t i = classes->unused; i; i = classes->links[i].newer)
         unused++;
     for (uint32_t i = 1; i <= classes->count; i++) {
         const struct classes_class *class = &classes->list[i];
@@ -194,11 +139,12 @@ void classes_check(const struct classes *classes) {
             const struct classes_group *one = &classes->groups[group];
             if ((group == class->newest && !first) || seen > classes->group_count)
                 break;
-            if (one->class != i || !one->count || classes->groups[one->older].newer != group)
+            uint32_t older = classes->links[group].older;
+            if (one->class != i || !one->count || classes->links[older].newer != group)
                 abort();
             has_cursor |= group == class->cursor;
             seen++;
-            group = one->older;
+            group = older;
         }
         if (!has_cursor)
             abort();

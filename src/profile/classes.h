@@ -47,10 +47,14 @@ struct classes_group {
     struct classes_blocks like;
     bool alone; // nothing else joins
     uint32_t class;
-    uint32_t older,
-        newer; // in the ring; of a group that is not in use, `newer` is the next such one
     uint32_t count;
     uint32_t first, last; // the owner's own: 0 in a new group
+};
+
+// The neighbours of a group in its ring; of one that is not in use, `newer` is the next such one.
+// Beside the groups, because rings are walked along.
+struct classes_link {
+    uint32_t older, newer;
 };
 
 struct classes {
@@ -66,6 +70,7 @@ struct classes {
     } * stacks;
     uint32_t stack_count;
     struct classes_group *groups; // [0] is not used
+    struct classes_link *links;   // by group
     uint32_t group_count, group_room;
     uint32_t unused; // the first group that is not in use
 };
@@ -78,15 +83,78 @@ static inline bool classes_is_loose(const struct classes *classes, uint32_t clas
     return classes->list[class].size == CLASSES_LOOSE;
 }
 
+// One more group than ever before.
+uint32_t classes_new_group(struct classes *classes);
+
 // A block comes: the group it belongs to.
-uint32_t classes_enter(struct classes *classes, uint32_t class, const struct classes_blocks *like,
-                       bool alone);
+static inline uint32_t classes_enter(struct classes *classes, uint32_t number,
+                                     const struct classes_blocks *like, bool alone) {
+    struct classes_class *class = &classes->list[number];
+    struct classes_group *group = &classes->groups[class->newest];
+    if (class->newest && !alone && !group->alone && group->like.time == like->time &&
+        group->like.thread == like->thread && group->like.size == like->size) {
+        group->count++;
+        return class->newest;
+    }
+    uint32_t added = classes->unused;
+    if (added)
+        classes->unused = classes->links[added].newer;
+    else
+        added = classes_new_group(classes);
+    classes->groups[added] =
+        (struct classes_group){.like = *like, .alone = alone, .class = number, .count = 1};
+    struct classes_link *links = classes->links;
+    uint32_t newest = class->newest;
+    if (newest) {
+        links[added] = (struct classes_link){.older = newest, .newer = links[newest].newer};
+        links[links[newest].newer].older = added;
+        links[newest].newer = added;
+    } else {
+        links[added] = (struct classes_link){added, added};
+        class->cursor = added;
+    }
+    class->newest = added;
+    return added;
+}
+
 // A block goes. The group may be gone afterwards.
-void classes_leave(struct classes *classes, uint32_t group);
+static inline void classes_leave(struct classes *classes, uint32_t number) {
+    struct classes_group *group = &classes->groups[number];
+    struct classes_class *class = &classes->list[group->class];
+    class->cursor = number;
+    if (--group->count)
+        return;
+    struct classes_link *links = classes->links, *link = &links[number];
+    if (link->older == number) {
+        class->cursor = class->newest = 0;
+    } else {
+        class->cursor = link->older;
+        if (class->newest == number)
+            class->newest = link->older;
+        links[link->older].newer = link->newer;
+        links[link->newer].older = link->older;
+    }
+    link->newer = classes->unused;
+    classes->unused = number;
+}
+
 // The step to a group; CLASSES_STEP_MAX + 1 if it is further away.
 uint32_t classes_step(const struct classes *classes, uint32_t group);
 // The group at a step in a class; 0: the class has none.
-uint32_t classes_at(const struct classes *classes, uint32_t class, uint32_t step);
+static inline uint32_t classes_at(const struct classes *classes, uint32_t class, uint32_t step) {
+    const struct classes_link *links = classes->links;
+    uint32_t group = classes->list[class].cursor;
+    uint32_t left = (step + 1) / 2;
+    if (!group)
+        return 0;
+    if (step % 2)
+        while (left--)
+            group = links[group].older;
+    else
+        while (left--)
+            group = links[group].newer;
+    return group;
+}
 // Whether there is such a group.
 bool classes_has(const struct classes *classes, uint64_t group);
 void classes_free(struct classes *classes);

@@ -25,10 +25,7 @@ void stacks_set(struct stacks *stacks, uint32_t id, const uint64_t *pcs, size_t 
     entry->truncated = truncated;
 }
 
-const struct stacks_entry *stacks_get(const struct stacks *stacks, uint32_t id) {
-    static const struct stacks_entry unknown = {.truncated = true};
-    return id < stacks->count && stacks->entries[id].pcs ? &stacks->entries[id] : &unknown;
-}
+const struct stacks_entry stacks_unknown = {.truncated = true};
 
 void stacks_free(struct stacks *stacks) {
     for (uint32_t i = 0; i < stacks->count; i++)

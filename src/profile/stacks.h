@@ -17,7 +17,10 @@ struct stacks {
 void stacks_set(struct stacks *stacks, uint32_t id, const uint64_t *pcs, size_t count,
                 bool truncated);
 // Never NULL; unknown numbers have no frames.
-const struct stacks_entry *stacks_get(const struct stacks *stacks, uint32_t id);
+extern const struct stacks_entry stacks_unknown;
+static inline const struct stacks_entry *stacks_get(const struct stacks *stacks, uint32_t id) {
+    return id < stacks->count && stacks->entries[id].pcs ? &stacks->entries[id] : &stacks_unknown;
+}
 void stacks_free(struct stacks *stacks);
 
 #endif
