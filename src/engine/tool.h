@@ -157,32 +157,66 @@ void tool_insert_target_call(struct tool_block *, tool_line_function *, uint32_t
 // ---- accesses to heap blocks ----
 //
 // For tools that have an allocator of their own for the target and count accesses to its blocks.
-// All blocks lie between TOOL_HEAP_START and TOOL_HEAP_END, those of the upper half at multiples of
-// 4 KiB. A block has a note, which begins as struct tool_heap_note; its number counts units of 8
-// bytes from TOOL_HEAP_NOTES. Maps tell the number of the note by address: one entry for 16 bytes
-// in the lower half, for 4 KiB in the upper one; 0 is a note of size 0. The counters of single
-// bytes stop at 65535. The tool maps all of it, and calls tool_set_counters(TOOL_HEAP_NOTES) on each
-// thread. Threads that touch one block at the same time may lose counts.
-#define TOOL_HEAP_START     0x210000000000ul
-#define TOOL_HEAP_LARGE     0x218000000000ul
-#define TOOL_HEAP_END       0x220000000000ul
-#define TOOL_HEAP_NOTES     0x401000000000ul
-#define TOOL_HEAP_SMALL_MAP (TOOL_HEAP_NOTES + TOOL_HEAP_START / 16 * 4)
-#define TOOL_HEAP_LARGE_MAP (TOOL_HEAP_NOTES + TOOL_HEAP_LARGE / 4096 * 4)
-#define TOOL_HEAP_COUNTERS  0x4a0000000000ul // uint16_t, one for each byte of the heap
+// A block begins where its slot begins. Slots have 1 << bits bytes, TOOL_HEAP_LEAST <= bits <=
+// TOOL_HEAP_MOST, and their address says so:
+//   TOOL_HEAP_START + ((bits - 2) << TOOL_HEAP_CLASS_BITS) + (number << bits)
+// A slot has a note, which begins as struct tool_heap_note. Notes lie from TOOL_HEAP_NOTES on, at
+// tool_heap_note; nothing else does in the first 1 << TOOL_HEAP_NOTES_BITS bytes. The counters of
+// single bytes, kept for slots of up to TOOL_HEAP_COUNTED_MOST bits, stop at 65535. The tool maps all
+// of it, and calls tool_set_counters(TOOL_HEAP_NOTES) on each thread. Threads that touch one block at
+// the same time may lose counts.
+#define TOOL_HEAP_START    0x280000000000ul
+#define TOOL_HEAP_END      0x300000000000ul
+#define TOOL_HEAP_NOTES    0x401000000000ul
+#define TOOL_HEAP_COUNTERS 0x4a0000000000ul // uint16_t, one for each byte from TOOL_HEAP_START on
 
-// Additions to one place in memory wait for each other, so that there are several to add to; which one
-// an access uses depends on where it is in the code.
-enum { TOOL_HEAP_LANES = 4 };
+enum {
+    TOOL_HEAP_LEAST = 4,
+    TOOL_HEAP_MOST = 37,
+    TOOL_HEAP_COUNTED_MOST = 21,
+    TOOL_HEAP_CLASS_BITS = 37,
+    TOOL_HEAP_NOTES_BITS = 42,
+    TOOL_HEAP_NOTE = 128,       // bytes
+    TOOL_HEAP_PLACE_SHIFT = 21, // what of an address is above the area is shifted out
+    // Additions to one place in memory wait for each other, so that there are several to add to;
+    // which one an access uses depends on where it is in the code.
+    TOOL_HEAP_LANES = 3,
+};
 
+// Ends are addresses << TOOL_HEAP_PLACE_SHIFT.
 struct tool_heap_note {
-    uint64_t start, size;
-    uint64_t counted; // the counters of so many bytes are kept
+    uint64_t counted_end; // 0: no counters are kept; the block's end otherwise
+    uint64_t end;         // 0: there is no block
     uint64_t reads[TOOL_HEAP_LANES], writes[TOOL_HEAP_LANES]; // bytes, of accesses that begin in it
 };
-// Counts an access that reads so many times and then writes so many times, each at most 2. An access
-// that reaches beyond what is counted of a block calls the function for its counters, if any are
-// kept; argument: size | reads << 16 | writes << 24.
+
+static inline uint64_t tool_heap_slot(unsigned bits, uint64_t number) {
+    return TOOL_HEAP_START + ((uint64_t)(bits - 2) << TOOL_HEAP_CLASS_BITS) + (number << bits);
+}
+
+// Of an address in the heap.
+static inline unsigned tool_heap_bits(uint64_t address) {
+    return ((address - TOOL_HEAP_START) >> TOOL_HEAP_CLASS_BITS) + 2;
+}
+
+static inline uint64_t tool_heap_note(uint64_t address) {
+    uint64_t slot = (address - TOOL_HEAP_START) >> tool_heap_bits(address);
+    return TOOL_HEAP_NOTES + slot * TOOL_HEAP_NOTE;
+}
+
+// Accesses through the same registers are counted together, where the first of them is.
+struct tool_heap_touch {
+    uint16_t offset, size; // from the least address of the group
+    uint8_t reads, writes; // how often, at most 2
+};
+struct tool_heap_group {
+    uint16_t count;
+    uint16_t size; // from the least address to the end of what is touched
+    struct tool_heap_touch touches[];
+};
+// Counts an access that reads so many times and then writes so many times. Of a group that does not
+// lie within one block, the function is called: its argument is where the tool_heap_group lies, its
+// address the group's end << TOOL_HEAP_PLACE_SHIFT.
 void tool_insert_heap_access(struct tool_block *, const struct tool_access *, unsigned reads,
                              unsigned writes, tool_line_function *beyond);
 // Anonymous memory for the target at this very place, not reserved; false: there is something.

@@ -59,19 +59,22 @@ static void settle(struct report *report) {
     }
 }
 
-static void fold_live_blocks(struct report *report) {
-    for (uint64_t at = DHAT_NOTE; at + DHAT_NOTE <= report->header.note_units; at += DHAT_NOTE) {
-        const struct dhat_note *note = (const struct dhat_note *)(report->memory + 8 * at);
-        if (!note->size || !note->point || note->point >= report->header.points)
-            continue;
-        struct dhat_point_counts *point = &report->points[note->point];
-        for (unsigned i = 0; i < DHAT_LANES; i++) {
-            point->reads += note->reads[i];
-            point->writes += note->writes[i];
-        }
-        if (report->header.time > note->born)
-            point->lifetimes += report->header.time - note->born;
+static void fold_live_block(struct report *report, const struct dhat_note *note) {
+    if (!note->size || !note->point || note->point >= report->header.points)
+        return;
+    struct dhat_point_counts *point = &report->points[note->point];
+    for (unsigned i = 0; i < DHAT_LANES; i++) {
+        point->reads += note->reads[i];
+        point->writes += note->writes[i];
     }
+    if (report->header.time > note->born)
+        point->lifetimes += report->header.time - note->born;
+}
+
+static void fold_live_blocks(struct report *report) {
+    for (unsigned bits = DHAT_CLASS_LEAST; bits < DHAT_CLASSES; bits++)
+        for (uint32_t i = 0; i < report->header.notes[bits]; i++)
+            fold_live_block(report, (const void *)(report->memory + dhat_at_note(bits, i)));
 }
 
 // ---- points ------------------------------------------------------------------------------------
@@ -147,7 +150,9 @@ static void read_guarded(void *context) {
     struct dhat_header *h = &report->header;
     uint64_t points = h->points;
     bound(&points, DHAT_POINTS);
-    bound(&h->note_units, DHAT_NOTE_UNITS);
+    for (unsigned bits = DHAT_CLASS_LEAST; bits < DHAT_CLASSES; bits++)
+        if ((uint64_t)h->notes[bits] << bits > 1ul << 37)
+            h->notes[bits] = 0;
     h->points = (uint32_t)points;
     report->points = base_allocate((points + 1) * sizeof *report->points);
     memcpy(report->points, report->memory + DHAT_AT_POINTS, points * sizeof *report->points);

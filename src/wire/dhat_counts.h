@@ -7,8 +7,8 @@
 //   folded  the notes' counts have been added to their points: at the free, or at the end
 //   time    instructions that all threads have executed
 //
-// The file is sparse. The target's generated code reaches notes and the map of large blocks from
-// one base, which is where the file is mapped; see tool.h (tool_insert_heap_access) for the places.
+// The file is sparse. The target's generated code reaches notes from one base, which is where the
+// file is mapped; see tool.h (tool_insert_heap_access) for the places.
 #ifndef QUERN_WIRE_DHAT_COUNTS_H
 #define QUERN_WIRE_DHAT_COUNTS_H
 
@@ -23,20 +23,22 @@ enum {
 
 enum dhat_mode { DHAT_HEAP, DHAT_COPY, DHAT_AD_HOC };
 
-enum { DHAT_LANES = 4 }; // places to add to, see tool.h
+enum {
+    DHAT_LANES = 3,       // places to add to, see tool.h
+    DHAT_CLASSES = 38,    // of slots, by the bits of their size
+    DHAT_CLASS_LEAST = 4, // the first that there is
+};
 
-// 128 bytes; the first fields are what inserted code uses.
+// The first fields are what inserted code uses.
 struct dhat_note {
-    uint64_t start;
-    uint64_t size;    // 0: no block is here
-    uint64_t counted; // so many bytes have their accesses counted one by one
+    uint64_t counted_end;                           // 0: accesses to single bytes are not counted
+    uint64_t end;                                   // 0: no block is here
     uint64_t reads[DHAT_LANES], writes[DHAT_LANES]; // bytes
-    uint64_t born;                                  // time
+    uint64_t size;
+    uint64_t born; // time
     uint32_t point;
-    uint32_t next;  // of a free slot: the next one, 0: none
-    uint32_t class; // of its slot
-    uint32_t pages; // of a mapping of its own
-    uint64_t reserved[2];
+    uint32_t next; // of a free slot: number of the next one, 1 for the first; 0: none
+    uint64_t reserved[5];
 };
 
 struct dhat_point_counts {
@@ -58,30 +60,28 @@ struct dhat_header {
     uint32_t points;  // 1 is the first
     uint32_t is_over; // the process has come to its end and folded everything
     uint64_t stack_words, access_words;
-    uint64_t note_units; // notes in use, in units of 8 bytes
+    uint32_t notes[DHAT_CLASSES]; // that were ever in use
     uint64_t time, peak_time;
     uint64_t bytes, blocks, max_bytes, max_blocks;
     uint64_t peak;       // number of the latest peak that something came after
     uint32_t incomplete; // there was no room for everything
 };
 
-// Where everything lies in the file.
-#define DHAT_AT_NOTES    0ul           // number 0 is no block
-#define DHAT_AT_LARGE    0x840000000ul // map of large blocks, 1 GiB
-#define DHAT_AT_HEADER   0x1000000000ul
-#define DHAT_AT_POINTS   0x1000100000ul
-#define DHAT_AT_STACKS   0x1080000000ul // uint64_t
+// Where everything lies in the file. Notes come first, see dhat_at_note.
+#define DHAT_AT_HEADER   0x40000000000ul
+#define DHAT_AT_POINTS   0x40000100000ul
+#define DHAT_AT_STACKS   0x40080000000ul // uint64_t
 #define DHAT_STACK_WORDS 0x10000000ul
-#define DHAT_AT_ACCESSES 0x1100000000ul // uint32_t, one for each byte of a block
+#define DHAT_AT_ACCESSES 0x40100000000ul // uint32_t, one for each byte of a block
 #define DHAT_ACCESSES    0x40000000ul
-#define DHAT_SIZE        0x1200000000ul
+#define DHAT_SIZE        0x40200000000ul
 
-#define DHAT_NOTE_UNITS 0x100000000ul // a note's number counts units of 8 bytes
+// Of slots of 1 << bits bytes.
+static inline uint64_t dhat_at_note(unsigned bits, uint32_t number) {
+    return (((uint64_t)(bits - 2) << (37 - bits)) + number) * sizeof(struct dhat_note);
+}
 
-enum { DHAT_NOTE = sizeof(struct dhat_note) / 8 }; // units of a note
-
-_Static_assert(DHAT_NOTE == 16, "");
-_Static_assert(DHAT_NOTE_UNITS * 8 <= DHAT_AT_LARGE, "");
+_Static_assert(sizeof(struct dhat_note) == 128, "");
 _Static_assert(DHAT_AT_POINTS + DHAT_POINTS * sizeof(struct dhat_point_counts) <= DHAT_AT_STACKS,
                "");
 _Static_assert(DHAT_AT_STACKS + 8 * DHAT_STACK_WORDS <= DHAT_AT_ACCESSES, "");

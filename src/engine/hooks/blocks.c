@@ -1,14 +1,31 @@
 // Accesses to heap blocks: whether it is one, in place; which block, and counting, behind the block
-// of code. The maps and notes (tool.h) are reached through GS.
+// of code. Notes (tool.h) are reached through GS.
+//
+// Accesses through the same registers make a group, which is looked at once, where its first access
+// is: nothing between them frees a block. The address is that of the least displacement, which is
+// filled in when the group is complete.
+#include <cpuid.h>
+
 #include "engine/hooks/hooks.h"
 #include "engine/task.h"
 #include "engine/translate/builder.h"
 
-enum { HEAP_BITS = 40, HALF_BIT = 39, LARGEST = 64, COUNTS_MOST = 4 };
+enum {
+    HEAP_BIT = 43, // set in addresses of the heap, clear in those of the target's other memory
+    SPAN_MOST = 512,
+    COUNTS_MOST = 4,
+    // What of an address is above the class, less what it has beyond the shift that is wanted.
+    CLASS_EXCESS = (TOOL_HEAP_START >> TOOL_HEAP_CLASS_BITS) - 2 - TOOL_HEAP_PLACE_SHIFT,
+    SHIFT_MOST = TOOL_HEAP_MOST + TOOL_HEAP_PLACE_SHIFT,
+    NOTE_BITS = 7,
+    XMM15_OF_REX = 0x44,
+};
 
-_Static_assert(TOOL_HEAP_END - TOOL_HEAP_START == 1ul << HEAP_BITS, "");
-_Static_assert(TOOL_HEAP_START % (1ul << HEAP_BITS) == 0, "");
-_Static_assert(TOOL_HEAP_LARGE == TOOL_HEAP_START + (1ul << HALF_BIT), "");
+_Static_assert(TOOL_HEAP_END - TOOL_HEAP_START == 1ul << HEAP_BIT, "");
+_Static_assert(TOOL_HEAP_START % (1ul << (HEAP_BIT + 1)) == 1ul << HEAP_BIT, "");
+_Static_assert(TOOL_HEAP_PLACE_SHIFT + HEAP_BIT == 64, "");
+_Static_assert(TOOL_HEAP_NOTE == 1 << NOTE_BITS, "");
+_Static_assert((long)SPAN_MOST << TOOL_HEAP_PLACE_SHIFT < INT32_MAX, "");
 
 static _Thread_local uint8_t kept_vector[16] __attribute__((tls_model("local-exec")));
 
@@ -16,46 +33,100 @@ static int32_t displacement_of_kept(void) {
     return (int32_t)((intptr_t)kept_vector - ((intptr_t)self - task_displacement));
 }
 
+// ---- groups ------------------------------------------------------------------------------------
+
+static void add_access(struct heap_group *group, const struct tool_access *access, unsigned reads,
+                       unsigned writes) {
+    int64_t end = access->displacement + access->size;
+    group->accesses[group->count++] =
+        (struct heap_access){access->displacement, access->size, reads, writes};
+    if (access->displacement < group->from)
+        group->from = access->displacement;
+    if (end > group->to)
+        group->to = end;
+}
+
+static bool belongs(const struct heap_group *group, const struct tool_access *access) {
+    const struct tool_access *first = &group->first;
+    int64_t from = access->displacement, to = from + access->size;
+    return group->is_open && group->count < HEAP_GROUP_MOST && first->base == access->base &&
+           first->index == access->index && first->scale == access->scale && !access->segment &&
+           !access->narrow &&
+           (to > group->to ? to : group->to) - (from < group->from ? from : group->from) <=
+               SPAN_MOST;
+}
+
+static void open_group(struct builder *b, const struct tool_access *access, unsigned reads,
+                       unsigned writes, tool_line_function *beyond) {
+    struct emitter *e = &b->e;
+    struct heap_group *group = &b->heap_groups[b->heap_group_count++];
+    bool can_grow =
+        (access->base >= 0 || access->index >= 0) && !access->segment && !access->narrow;
+    bool dead = builder_flags_are_dead(b);
+    *group = (struct heap_group){.is_open = can_grow,
+                                 .first = *access,
+                                 .from = access->displacement,
+                                 .to = access->displacement + access->size,
+                                 .beyond = beyond};
+    add_access(group, access, reads, writes);
+    emit_spill(e, RCX);
+    if (access->segment)
+        emit_spill(e, RDX);
+    hooks_emit_address(e, access);
+    group->displacement = can_grow ? e->at - 4 : NULL;
+    if (access->segment)
+        emit_unspill(e, RDX);
+    if (!dead)
+        hooks_emit_save_flags(e);
+    emit_bytes(e, (uint8_t[]){0x48, 0x0f, 0xba, 0xe1, HEAP_BIT, 0x0f, 0x82}, 7); // bt rcx; jc
+    emit32(e, 0);
+    group->branch = e->at - 4;
+    group->back = e->at;
+    if (!dead)
+        hooks_emit_restore_flags(e);
+    emit_unspill(e, RCX);
+}
+
 void tool_insert_heap_access(struct tool_block *block, const struct tool_access *access,
                              unsigned reads, unsigned writes, tool_line_function *beyond) {
     struct builder *b = (struct builder *)block;
-    struct emitter *e = &b->e;
-    bool dead = builder_flags_are_dead(b);
-    // With nothing else to be kept, one register will do; the address is computed anew.
-    bool has_address = !dead || access->segment;
-    emit_spill(e, RCX);
-    if (has_address)
-        emit_spill(e, RDX);
-    hooks_emit_address(e, access);
-    if (!dead)
-        hooks_emit_save_flags(e);
-    if (has_address)
-        emit_bytes(e, (uint8_t[]){0x48, 0x89, 0xca, 0x48, 0xc1, 0xea, HEAP_BITS, 0x83, 0xfa}, 9);
-    else
-        emit_bytes(e, (uint8_t[]){0x48, 0xc1, 0xe9, HEAP_BITS, 0x83, 0xf9}, 6);
-    emit8(e, TOOL_HEAP_START >> HEAP_BITS);    // shr, cmp
-    emit_bytes(e, (uint8_t[]){0x0f, 0x84}, 2); // je
-    emit32(e, 0);
-    b->heap_detours[b->heap_detour_count++] = (struct heap_detour){.branch = e->at - 4,
-                                                                   .back = e->at,
-                                                                   .access = *access,
-                                                                   .reads = reads,
-                                                                   .writes = writes,
-                                                                   .has_address = has_address,
-                                                                   .beyond = beyond};
-    if (!dead)
-        hooks_emit_restore_flags(e);
-    if (has_address)
-        emit_unspill(e, RDX);
-    emit_unspill(e, RCX);
+    for (unsigned i = b->heap_group_count; i-- > 0;)
+        if (belongs(&b->heap_groups[i], access)) {
+            add_access(&b->heap_groups[i], access, reads, writes);
+            return;
+        }
+    open_group(b, access, reads, writes, beyond);
+}
+
+static bool writes_register(const struct insn *insn, int number) {
+    for (unsigned i = 0; number >= 0 && i < insn->z.operand_count; i++) {
+        const ZydisDecodedOperand *operand = &insn->operands[i];
+        if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+            operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE &&
+            register_number(operand->reg.value) == number)
+            return true;
+    }
+    return false;
+}
+
+// While a group is open, nothing may stop between its accesses: all of them have been counted.
+void hooks_end_heap_groups(struct builder *b, const struct insn *insn, bool goes_on) {
+    b->together = false;
+    for (unsigned i = 0; i < b->heap_group_count; i++) {
+        struct heap_group *group = &b->heap_groups[i];
+        if (!goes_on || writes_register(insn, group->first.base) ||
+            writes_register(insn, group->first.index))
+            group->is_open = false;
+        b->together |= group->is_open;
+    }
 }
 
 // ---- counting ----------------------------------------------------------------------------------
 
-// An instruction with the operand gs:[rdx*8 + field of the note]; reg is r8 or an opcode extension.
-static void emit_note(struct emitter *e, uint8_t rex, uint8_t opcode, unsigned reg, size_t field) {
-    emit_bytes(e, (uint8_t[]){0x65, rex, opcode, reg << 3 | 4, 0xd5}, 5);
-    emit32(e, field);
+// An instruction with the operand gs:[rdx + field of the note]; reg is a register or part of the
+// opcode.
+static void emit_note(struct emitter *e, uint8_t opcode, unsigned reg, size_t field) {
+    emit_bytes(e, (uint8_t[]){0x65, 0x48, opcode, 0x40 | reg << 3 | RDX, field}, 5);
 }
 
 static uint8_t *emit_jump_ahead(struct emitter *e, uint8_t condition) {
@@ -64,21 +135,42 @@ static uint8_t *emit_jump_ahead(struct emitter *e, uint8_t condition) {
     return e->at;
 }
 
-static void land_here(struct emitter *e, uint8_t *after_jump) {
+static void land_here(struct emitter *e, const uint8_t *after_jump) {
     uint32_t distance = e->at - after_jump;
-    memcpy(after_jump - 4, &distance, 4);
+    memcpy((uint8_t *)after_jump - 4, &distance, 4);
 }
 
-enum { NOT_BELOW = 3, EQUAL = 4, ABOVE = 7 };
+enum { ABOVE = 7 };
 
-// edx = the number of the note of the address in rcx
-static void emit_find(struct emitter *e) {
-    emit_bytes(e, (uint8_t[]){0x48, 0x89, 0xca}, 3);                      // mov rdx, rcx
-    emit_bytes(e, (uint8_t[]){0x48, 0x0f, 0xba, 0xe1, HALF_BIT}, 5);      // bt rcx, 39
-    emit_bytes(e, (uint8_t[]){0x72, 6, 0x48, 0xc1, 0xea, 4, 0xeb, 4}, 8); // jc; shr rdx, 4; jmp
-    emit_bytes(e, (uint8_t[]){0x48, 0xc1, 0xea, 12}, 4);                  // shr rdx, 12
-    emit_bytes(e, (uint8_t[]){0x65, 0x8b, 0x14, 0x95}, 4);                // mov edx, gs:[rdx*4]
-    emit32(e, 0);
+static bool has_shrx(void) {
+    static int known; // 1: yes, -1: no
+    unsigned a, b = 0, c, d;
+    if (!known)
+        known = __get_cpuid_count(7, 0, &a, &b, &c, &d) && b & bit_BMI2 ? 1 : -1;
+    return known > 0;
+}
+
+// rdx = the distance of the note for the address in rcx, which is shifted. The jump leads away if
+// there is none.
+static uint8_t *emit_find(struct emitter *e) {
+    uint8_t counter = has_shrx() ? RDX : RCX, place = has_shrx() ? RCX : RDX;
+    uint8_t modrm = 0xc0 | counter;
+    emit_bytes(e, (uint8_t[]){0x48, 0x89, 0xca}, 3);                                 // mov rdx, rcx
+    emit_bytes(e, (uint8_t[]){0x48, 0xc1, 0xe8 | counter, TOOL_HEAP_CLASS_BITS}, 4); // shr
+    emit_bytes(e, (uint8_t[]){0x48, 0x81, modrm | 5 << 3}, 3);                       // sub
+    emit32(e, CLASS_EXCESS);
+    emit_bytes(e, (uint8_t[]){0x48, 0x83, modrm | 7 << 3, SHIFT_MOST}, 4); // cmp
+    uint8_t *none = emit_jump_ahead(e, ABOVE);
+    emit_bytes(e, (uint8_t[]){0x48, 0xc1, 0xe0 | place, TOOL_HEAP_PLACE_SHIFT}, 4); // shl
+    if (has_shrx()) {
+        emit_bytes(e, (uint8_t[]){0xc4, 0xe2, 0xeb, 0xf7, 0xd1}, 5); // shrx rdx, rcx, rdx
+    } else {
+        emit_store_field(e, RDX, TASK_SPILL + 8 * R8);
+        emit_bytes(e, (uint8_t[]){0x48, 0xd3, 0xea}, 3); // shr rdx, cl
+        emit_load_field(e, RCX, TASK_SPILL + 8 * R8);
+    }
+    emit_bytes(e, (uint8_t[]){0x48, 0xc1, 0xe2, NOTE_BITS}, 4); // shl rdx
+    return none;
 }
 
 // Vectors of a small number in each lane, for saturating additions; made when first needed.
@@ -96,108 +188,138 @@ static uint64_t lanes_of(unsigned count) {
     return places[count];
 }
 
-// Adds to the counters at r8, up to 8 of them, a power of two from 2 on.
-static void emit_add_lanes(struct emitter *e, unsigned lanes, unsigned at, uint64_t amounts) {
-    static const uint8_t loads[9][4] = {[2] = {0x66, 0x41, 0x0f, 0x6e},
-                                        [4] = {0xf3, 0x41, 0x0f, 0x7e},
-                                        [8] = {0xf3, 0x41, 0x0f, 0x6f}};
-    static const uint8_t stores[9][4] = {[2] = {0x66, 0x41, 0x0f, 0x7e},
-                                         [4] = {0x66, 0x41, 0x0f, 0xd6},
-                                         [8] = {0xf3, 0x41, 0x0f, 0x7f}};
-    emit_bytes(e, loads[lanes], 4); // xmm0, [r8 + at]
-    emit_bytes(e, (uint8_t[]){0x40, at}, 2);
-    emit_bytes(e, (uint8_t[]){0x66, 0x0f, 0xdd, 0x05}, 4); // paddusw xmm0, amounts
+// Adds to the counters at rdx + at, up to 8 of them, a power of two from 2 on.
+static void emit_add_lanes(struct emitter *e, unsigned lanes, int32_t at, uint64_t amounts) {
+    static const uint8_t loads[9][4] = {[2] = {0x66, XMM15_OF_REX, 0x0f, 0x6e},
+                                        [4] = {0xf3, XMM15_OF_REX, 0x0f, 0x7e},
+                                        [8] = {0xf3, XMM15_OF_REX, 0x0f, 0x6f}};
+    static const uint8_t stores[9][4] = {[2] = {0x66, XMM15_OF_REX, 0x0f, 0x7e},
+                                         [4] = {0x66, XMM15_OF_REX, 0x0f, 0xd6},
+                                         [8] = {0xf3, XMM15_OF_REX, 0x0f, 0x7f}};
+    emit_bytes(e, loads[lanes], 4);
+    emit8(e, 0xba);
+    emit32(e, at);
+    emit_bytes(e, (uint8_t[]){0x66, XMM15_OF_REX, 0x0f, 0xdd, 0x3d}, 5); // paddusw, amounts
     emit32(e, amounts - (emit_address(e) + 4));
     emit_bytes(e, stores[lanes], 4);
-    emit_bytes(e, (uint8_t[]){0x40, at}, 2);
+    emit8(e, 0xba);
+    emit32(e, at);
 }
 
-static bool has_lanes(unsigned size) {
-    return size == 6 || size == 10 || (size <= LARGEST && !(size & (size - 1)));
+static void emit_add_one(struct emitter *e, int32_t at, unsigned count) {
+    emit_bytes(e, (uint8_t[]){0x0f, 0xb7, 0x8a}, 3); // movzx ecx, word [rdx + at]
+    emit32(e, at);
+    emit_bytes(e, (uint8_t[]){0x66, 0x83, 0xc1, count}, 4);   // add cx, count
+    emit_bytes(e, (uint8_t[]){0x73, 3, 0x83, 0xc9, 0xff}, 5); // jnc; or ecx, -1
+    emit_bytes(e, (uint8_t[]){0x66, 0x89, 0x8a}, 3);          // mov [rdx + at], cx
+    emit32(e, at);
 }
 
-static void emit_count_bytes(struct emitter *e, unsigned size, unsigned count) {
-    emit_bytes(e, (uint8_t[]){0x49, 0xb8}, 2); // mov r8, …
-    emit64(e, TOOL_HEAP_COUNTERS - 2 * TOOL_HEAP_START);
-    emit_bytes(e, (uint8_t[]){0x4d, 0x8d, 0x04, 0x48}, 4); // lea r8, [r8 + rcx*2]
-    if (size == 1) {
-        // movzx edx, word [r8]; add dx, count; sbb ecx, ecx; or edx, ecx; mov [r8], dx
-        emit_bytes(e, (uint8_t[]){0x41, 0x0f, 0xb7, 0x10, 0x66, 0x83, 0xc2, count}, 8);
-        emit_bytes(e, (uint8_t[]){0x19, 0xc9, 0x09, 0xca, 0x66, 0x41, 0x89, 0x10}, 8);
-        return;
-    }
-    uint64_t amounts = lanes_of(count);
-    emit_bytes(e, (uint8_t[]){0x64, 0x0f, 0x11, 0x04, 0x25}, 5); // movups fs:[kept], xmm0
+// The keeping of xmm15: movups fs:[kept], xmm15 and back.
+static void emit_keep(struct emitter *e, bool back) {
+    emit_bytes(e, (uint8_t[]){0x64, XMM15_OF_REX, 0x0f, back ? 0x10 : 0x11, 0x3c, 0x25}, 6);
     emit32(e, displacement_of_kept());
-    for (unsigned at = 0, lanes; at < size; at += lanes) {
-        lanes = size - at >= 8 ? 8 : size - at >= 4 ? 4 : 2;
-        emit_add_lanes(e, lanes, 2 * at, amounts);
+}
+
+// rcx is the shifted end of the group.
+static void emit_count_bytes(struct emitter *e, const struct heap_group *group) {
+    bool keeps = false;
+    emit_bytes(e, (uint8_t[]){0x48, 0xc1, 0xe9, TOOL_HEAP_PLACE_SHIFT - 1, 0x48, 0xba}, 6);
+    emit64(e, TOOL_HEAP_COUNTERS);                   // shr rcx; mov rdx, …
+    emit_bytes(e, (uint8_t[]){0x48, 0x01, 0xca}, 3); // add rdx, rcx
+    for (unsigned i = 0; i < group->count; i++)
+        keeps |= group->accesses[i].size > 1;
+    if (keeps)
+        emit_keep(e, false);
+    for (unsigned i = 0; i < group->count; i++) {
+        const struct heap_access *access = &group->accesses[i];
+        int32_t place = 2 * (int32_t)(access->displacement - group->to);
+        unsigned count = access->reads + access->writes;
+        for (unsigned at = 0, lanes; at < access->size; at += lanes) {
+            unsigned left = access->size - at;
+            lanes = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+            if (lanes == 1)
+                emit_add_one(e, place + 2 * (int32_t)at, count);
+            else
+                emit_add_lanes(e, lanes, place + 2 * (int32_t)at, lanes_of(count));
+        }
     }
-    emit_bytes(e, (uint8_t[]){0x64, 0x0f, 0x10, 0x04, 0x25}, 5); // movups xmm0, fs:[kept]
-    emit32(e, displacement_of_kept());
+    if (keeps)
+        emit_keep(e, true);
 }
 
 static void emit_add_note(struct emitter *e, size_t field, uint32_t amount) {
     if (!amount)
         return;
-    emit_note(e, 0x48, 0x81, 0, field); // add qword gs:[…], amount
+    emit_note(e, 0x81, 0, field); // add qword gs:[…], amount
     emit32(e, amount);
 }
 
-static void write_detour(struct builder *b, const struct heap_detour *detour) {
-    struct emitter *e = &b->e;
-    static unsigned accesses;
-    unsigned size = detour->access.size, lane = accesses++ % TOOL_HEAP_LANES;
-    uint8_t *others = NULL;
-    if (!detour->has_address) {
-        emit_unspill(e, RCX);
-        hooks_emit_address(e, &detour->access);
-        emit_spill(e, RDX);
+static void emit_sums(struct emitter *e, const struct heap_group *group) {
+    static unsigned turn;
+    unsigned lane = turn++ % TOOL_HEAP_LANES;
+    uint32_t reads = 0, writes = 0;
+    for (unsigned i = 0; i < group->count; i++) {
+        reads += group->accesses[i].reads * group->accesses[i].size;
+        writes += group->accesses[i].writes * group->accesses[i].size;
     }
-    emit_spill(e, R8);
-    emit_find(e);
-    emit_bytes(e, (uint8_t[]){0x49, 0x89, 0xc8}, 3);                     // mov r8, rcx
-    emit_note(e, 0x4c, 0x2b, 0, offsetof(struct tool_heap_note, start)); // sub r8, start
-    emit_note(e, 0x4c, 0x3b, 0, offsetof(struct tool_heap_note, size));  // cmp r8, size
-    uint8_t *outside = emit_jump_ahead(e, NOT_BELOW);
-    emit_add_note(e, offsetof(struct tool_heap_note, reads[lane]), detour->reads * size);
-    emit_add_note(e, offsetof(struct tool_heap_note, writes[lane]), detour->writes * size);
-    emit_bytes(e, (uint8_t[]){0x49, 0x81, 0xc0}, 3); // add r8, access size
-    emit32(e, size);
-    emit_note(e, 0x4c, 0x3b, 0, offsetof(struct tool_heap_note, counted)); // cmp r8, counted
-    uint8_t *beyond = emit_jump_ahead(e, ABOVE);
-    if (has_lanes(size)) {
-        emit_count_bytes(e, size, detour->reads + detour->writes);
-        land_here(e, outside);
-        outside = NULL;
-        emit_unspill(e, R8);
-        if (!detour->has_address)
-            emit_unspill(e, RDX);
-        emit_jump(e, (uint64_t)detour->back);
-        land_here(e, beyond);
-    } else {
-        land_here(e, beyond);
-    }
-    emit_note(e, 0x48, 0x83, 7, offsetof(struct tool_heap_note, counted)); // cmp qword counted, 0
-    emit8(e, 0);
-    others = emit_jump_ahead(e, EQUAL);
-    hooks_emit_fast_call(e, (tool_fast_function *)(void *)detour->beyond,
-                         size | detour->reads << 16 | detour->writes << 24);
-    land_here(e, others);
-    if (outside)
-        land_here(e, outside);
-    emit_unspill(e, R8);
-    if (!detour->has_address)
-        emit_unspill(e, RDX);
-    emit_jump(e, (uint64_t)detour->back);
+    emit_add_note(e, offsetof(struct tool_heap_note, reads[lane]), reads);
+    emit_add_note(e, offsetof(struct tool_heap_note, writes[lane]), writes);
 }
 
-void hooks_write_heap_detours(struct builder *b) {
-    for (unsigned i = 0; i < b->heap_detour_count; i++) {
+static void emit_return(struct emitter *e, const struct heap_group *group) {
+    emit_unspill(e, RDX);
+    emit_jump(e, (uint64_t)group->back);
+}
+
+// Where the description of the group is written.
+static uint64_t emit_description(struct emitter *e, const struct heap_group *group) {
+    while (emit_address(e) & 1)
+        emit8(e, 0xcc);
+    uint64_t place = emit_address(e);
+    struct tool_heap_group head = {group->count, group->to - group->from};
+    emit_bytes(e, &head, sizeof head);
+    for (unsigned i = 0; i < group->count; i++) {
+        const struct heap_access *access = &group->accesses[i];
+        struct tool_heap_touch touch = {access->displacement - group->from, access->size,
+                                        access->reads, access->writes};
+        emit_bytes(e, &touch, sizeof touch);
+    }
+    return place;
+}
+
+static void write_group(struct builder *b, const struct heap_group *group) {
+    struct emitter *e = &b->e;
+    int32_t from = (int32_t)group->from;
+    if (group->displacement)
+        memcpy(group->displacement, &from, 4);
+    land_here(e, group->branch + 4);
+    emit_spill(e, RDX);
+    uint8_t *none = emit_find(e);
+    emit_bytes(e, (uint8_t[]){0x48, 0x81, 0xc1}, 3); // add rcx, size of the group
+    emit32(e, (uint32_t)(group->to - group->from) << TOOL_HEAP_PLACE_SHIFT);
+    emit_note(e, 0x3b, RCX, offsetof(struct tool_heap_note, counted_end)); // cmp rcx, …
+    uint8_t *not_counted = emit_jump_ahead(e, ABOVE);
+    emit_sums(e, group);
+    emit_count_bytes(e, group);
+    emit_return(e, group);
+    land_here(e, not_counted);
+    emit_note(e, 0x3b, RCX, offsetof(struct tool_heap_note, end));
+    uint8_t *beyond = emit_jump_ahead(e, ABOVE);
+    emit_sums(e, group);
+    land_here(e, none);
+    emit_return(e, group);
+    uint64_t description = emit_description(e, group);
+    land_here(e, beyond);
+    hooks_emit_fast_call(e, (tool_fast_function *)(void *)group->beyond, description);
+    emit_return(e, group);
+}
+
+void hooks_write_heap_groups(struct builder *b) {
+    for (unsigned i = 0; i < b->heap_group_count; i++) {
         if (i == 0)
             builder_state(b, STATE_WITHIN, 0);
-        land_here(&b->e, b->heap_detours[i].branch + 4);
-        write_detour(b, &b->heap_detours[i]);
+        write_group(b, &b->heap_groups[i]);
     }
-    b->heap_detour_count = 0;
+    b->heap_group_count = 0;
 }

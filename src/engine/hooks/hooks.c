@@ -185,6 +185,8 @@ static void show_instruction(struct builder *b, struct insn *insn) {
             describe_access(insn, operand, &shown.accesses[shown.access_count++]);
     }
     tool->instruction((struct tool_block *)b, &shown);
+    if (b->heap_group_count)
+        hooks_end_heap_groups(b, insn, shown.flow == TOOL_NEXT);
 }
 
 void hooks_translate(struct builder *b, struct insn *insn, bool first) {

@@ -50,7 +50,9 @@ void hooks_emit_fast_call(struct emitter *, tool_fast_function *, uint32_t argum
 // Behind the block: what its checks of cache lines branch to (lines.c).
 void hooks_write_detours(struct builder *);
 // The same for accesses to heap blocks (blocks.c).
-void hooks_write_heap_detours(struct builder *);
+void hooks_write_heap_groups(struct builder *);
+// All accesses of the instruction have been inserted.
+void hooks_end_heap_groups(struct builder *, const struct insn *, bool goes_on);
 // rcx = the address of the access; of one with a segment, rdx is used as well.
 void hooks_emit_address(struct emitter *, const struct tool_access *);
 // Flags in rax, which is spilled, and back.

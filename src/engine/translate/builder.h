@@ -47,12 +47,20 @@ struct detour {
     uint32_t argument;
 };
 
-// The same from an access to the heap (hooks/blocks.c).
-struct heap_detour {
+// The same from accesses to the heap through the same registers (hooks/blocks.c).
+enum { HEAP_GROUP_MOST = 16 };
+struct heap_group {
+    bool is_open;                // more may come
     uint8_t *branch, *back;
-    struct tool_access access;
-    unsigned reads, writes;
-    bool has_address; // in rcx, and rdx is spilled
+    uint8_t *displacement;       // of the address; it becomes `from`. NULL: as it is
+    struct tool_access first;
+    int64_t from, to;            // least displacement, end of the last
+    unsigned count;
+    struct heap_access {
+        int64_t displacement;
+        uint16_t size;
+        uint8_t reads, writes;
+    } accesses[HEAP_GROUP_MOST];
     void (*beyond)(uint32_t, uint64_t, void *, uint64_t);
 };
 
@@ -111,8 +119,8 @@ struct builder {
     unsigned state_count, exit_count, detour_count, store_count;
     struct hidden_check hidden;
     struct detour detours[BLOCK_INSTRUCTIONS * 6];
-    unsigned heap_detour_count;
-    struct heap_detour heap_detours[BLOCK_INSTRUCTIONS * TOOL_ACCESSES];
+    unsigned heap_group_count;
+    struct heap_group heap_groups[BLOCK_INSTRUCTIONS * TOOL_ACCESSES];
     struct checked_store stores[BLOCK_INSTRUCTIONS];
     struct block_state states[BLOCK_INSTRUCTIONS * 16];
     struct pending_exit exits[BLOCK_EXITS];

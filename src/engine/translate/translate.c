@@ -237,7 +237,7 @@ static void translate_body(struct builder *b, const struct code_bytes *code, uns
     if (!b->ended)
         builder_jump_exit(b, insn_next(&insns[count - 1]));
     hooks_write_detours(b);
-    hooks_write_heap_detours(b);
+    hooks_write_heap_groups(b);
 }
 
 // Writes the stubs of the exits below *cold and fills in the link records.
@@ -288,7 +288,7 @@ static struct block *translate(const struct code_bytes *code, unsigned number, u
     b->ended = b->together = false;
     b->hidden.units = 0;
     b->state_count = b->exit_count = b->detour_count = b->store_count = 0;
-    b->heap_detour_count = 0;
+    b->heap_group_count = 0;
 
     struct block *block = block_allocate();
     builder_state(b, STATE_WITHIN, 1u << RCX);

@@ -10,8 +10,11 @@
 enum dhat_mode dhat_mode;
 
 _Static_assert((int)DHAT_LANES == (int)TOOL_HEAP_LANES &&
-                   offsetof(struct dhat_note, counted) ==
-                       offsetof(struct tool_heap_note, counted) &&
+                   (int)DHAT_CLASS_LEAST == (int)TOOL_HEAP_LEAST &&
+                   DHAT_CLASSES == TOOL_HEAP_MOST + 1 &&
+                   sizeof(struct dhat_note) == TOOL_HEAP_NOTE &&
+                   DHAT_AT_HEADER >= 1ul << TOOL_HEAP_NOTES_BITS &&
+                   offsetof(struct dhat_note, end) == offsetof(struct tool_heap_note, end) &&
                    offsetof(struct dhat_note, reads) == offsetof(struct tool_heap_note, reads) &&
                    offsetof(struct dhat_note, writes) == offsetof(struct tool_heap_note, writes),
                "");
@@ -89,14 +92,13 @@ static void add_event(uint64_t weight) {
 
 // Counts single bytes of a block that is too large for that as a rule.
 static void count_bytes_of(uint64_t address) {
-    uint32_t number = note_number(address);
+    struct dhat_note *note = note_of(address);
     points_lock();
-    struct dhat_note *note = note_at(number);
-    bool is_inside = number && address - note->start < note->size;
+    bool is_inside = note && address - slot_start(address) < note->size;
     uint64_t size = is_inside ? note->size : 0;
-    if (size > 1024 && size <= DHAT_ACCESSES_MOST && !note->counted) {
-        memset(counters_of(note->start), 0, 2 * size);
-        note->counted = size;
+    if (size > 1024 && size <= DHAT_ACCESSES_MOST && !note->counted_end) {
+        memset(counters_of(slot_start(address)), 0, 2 * size);
+        note->counted_end = note->end;
     }
     points_unlock();
     if (!is_inside)

@@ -1,11 +1,12 @@
 // dhat: how heap blocks are used. Shared by the files of the tool.
 //
 // Words are those of wire/dhat_counts.h; docs/dhat.md tells how the parts fit.
-//   slot    room for one block, with a note of its own for good; slots come in classes of size
+//   slot    room for one block, with a note of its own for good; slots have powers of two for
+//   sizes,
+//           and their addresses lead to their notes (tool.h)
 //
 // Invariants
-//   - A note's size is 0 unless its block is live; then the maps of tool.h lead from every address
-//     of the slot to the note.
+//   - A note's size and end are 0 unless its block is live.
 //   - Counters of single bytes are 0 wherever no live block has them kept.
 //   - The lock guards slots, points and the header. Who holds it maps no target memory: a fork
 //   takes
@@ -29,12 +30,32 @@
 extern enum dhat_mode dhat_mode;
 extern struct dhat_header *dhat_header;
 
-static inline struct dhat_note *note_at(uint32_t number) {
-    return (struct dhat_note *)(TOOL_HEAP_NOTES + 8ul * number);
+// The note for an address anywhere, NULL: none.
+static inline struct dhat_note *note_of(uint64_t address) {
+    if (address - TOOL_HEAP_START >= TOOL_HEAP_END - TOOL_HEAP_START)
+        return NULL;
+    unsigned bits = tool_heap_bits(address);
+    if (bits < TOOL_HEAP_LEAST || bits > TOOL_HEAP_MOST)
+        return NULL;
+    return (struct dhat_note *)tool_heap_note(address);
+}
+
+// Where the slot of an address in the heap begins.
+static inline uint64_t slot_start(uint64_t address) {
+    return address >> tool_heap_bits(address) << tool_heap_bits(address);
+}
+
+static inline struct dhat_note *note_at(unsigned bits, uint32_t number) {
+    return (struct dhat_note *)(TOOL_HEAP_NOTES + dhat_at_note(bits, number));
+}
+
+static inline void note_set_size(struct dhat_note *note, uint64_t start, uint64_t size) {
+    note->size = size;
+    note->end = size ? (start + size) << TOOL_HEAP_PLACE_SHIFT : 0;
 }
 
 static inline uint64_t note_sum(const uint64_t lanes[DHAT_LANES]) {
-    return lanes[0] + lanes[1] + lanes[2] + lanes[3];
+    return lanes[0] + lanes[1] + lanes[2];
 }
 
 static inline struct dhat_point_counts *point_at(uint32_t number) {
@@ -43,14 +64,6 @@ static inline struct dhat_point_counts *point_at(uint32_t number) {
 
 static inline uint16_t *counters_of(uint64_t address) {
     return (uint16_t *)TOOL_HEAP_COUNTERS + (address - TOOL_HEAP_START);
-}
-
-// The number of the note for an address anywhere, 0: none.
-static inline uint32_t note_number(uint64_t address) {
-    if (address - TOOL_HEAP_START >= TOOL_HEAP_END - TOOL_HEAP_START)
-        return 0;
-    unsigned bits = address >= TOOL_HEAP_LARGE ? 12 : 4;
-    return ((const uint32_t *)TOOL_HEAP_NOTES)[address >> bits];
 }
 
 // ---- file.c: the memory that the supervisor shares ----
@@ -71,9 +84,9 @@ uint32_t point_here(void);
 // The rest with the lock held. Time goes on to now.
 void points_tick(void);
 void point_add(uint32_t point, uint64_t size); // bytes copied, an event
-void block_made(struct dhat_note *);
+void block_made(struct dhat_note *, uint64_t start);
 void block_resized(struct dhat_note *, uint64_t size);
-void block_gone(struct dhat_note *);
+void block_gone(struct dhat_note *, uint64_t start);
 void points_end(void); // folds everything; takes the lock
 
 // ---- slots.c ----
@@ -83,7 +96,6 @@ uint64_t slots_allocate(size_t size, size_t alignment, bool zeroed);
 void slots_free(uint64_t address);
 uint64_t slots_resize(uint64_t address, size_t size);
 size_t slots_size_of(uint64_t address);
-uint64_t slots_large_used(void); // bytes of the upper half that were ever used
 
 // ---- touches.c: accesses ----
 

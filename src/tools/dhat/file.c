@@ -34,21 +34,19 @@ static void map_file(int fd, int fixed) {
     dhat_header = (struct dhat_header *)(TOOL_HEAP_NOTES + DHAT_AT_HEADER);
 }
 
-static void map_private(uint64_t start, uint64_t size) {
-    if (mmap((void *)start, size, PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
-             0) != (void *)start)
+static void map_private(void *start, void *end) {
+    size_t size = (size_t)((char *)end - (char *)start);
+    if (mmap(start, size, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0) != start)
         give_up("no room for what it counts: is the address space limited (ulimit -v)?");
-    madvise((void *)start, size, MADV_DONTDUMP);
+    madvise(start, size, MADV_DONTDUMP);
 }
 
 void file_start(void) {
-    uint64_t heap = TOOL_HEAP_END - TOOL_HEAP_START;
-    map_private(TOOL_HEAP_SMALL_MAP, (TOOL_HEAP_LARGE - TOOL_HEAP_START) / 4);
-    map_private(TOOL_HEAP_COUNTERS, 2 * heap);
+    map_private(counters_of(tool_heap_slot(TOOL_HEAP_LEAST, 0)),
+                counters_of(tool_heap_slot(TOOL_HEAP_COUNTED_MOST + 1, 0)));
     map_file(make_file(), MAP_FIXED_NOREPLACE);
     // Number 0 of everything stands for none.
-    dhat_header->note_units = DHAT_NOTE;
     dhat_header->points = 1;
     dhat_header->stack_words = dhat_header->access_words = 1;
     dhat_header->mode = dhat_mode;
@@ -69,19 +67,10 @@ static void copy_part(uint64_t offset, uint64_t size) {
     }
 }
 
-// The map of large blocks is sparse, and most of it is holes.
-static void copy_holey(uint64_t start, uint64_t size) {
-    enum { PAGE = 4096 };
-    static const char zeros[PAGE];
-    for (uint64_t at = start; at < start + size; at += PAGE)
-        if (memcmp((const char *)TOOL_HEAP_NOTES + at, zeros, PAGE) != 0)
-            copy_part(at, PAGE);
-}
-
 void file_forking(void) {
     copy = make_file();
-    copy_part(DHAT_AT_NOTES, 8 * dhat_header->note_units);
-    copy_holey(TOOL_HEAP_LARGE_MAP - TOOL_HEAP_NOTES, (slots_large_used() / 1024 + 4095) & ~4095ul);
+    for (unsigned bits = TOOL_HEAP_LEAST; bits <= TOOL_HEAP_MOST; bits++)
+        copy_part(dhat_at_note(bits, 0), dhat_header->notes[bits] * sizeof(struct dhat_note));
     copy_part(DHAT_AT_HEADER, sizeof *dhat_header);
     copy_part(DHAT_AT_POINTS, dhat_header->points * sizeof(struct dhat_point_counts));
     copy_part(DHAT_AT_STACKS, 8 * dhat_header->stack_words);

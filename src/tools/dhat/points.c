@@ -139,7 +139,7 @@ static void look_for_maximum(struct dhat_point_counts *point) {
     point->max_blocks = point->blocks;
 }
 
-void block_made(struct dhat_note *note) {
+void block_made(struct dhat_note *note, uint64_t start) {
     struct dhat_point_counts *point = point_at(note->point);
     settle(point);
     point_add(note->point, note->size);
@@ -149,7 +149,9 @@ void block_made(struct dhat_note *note) {
     point->bytes += note->size;
     note->born = dhat_header->time;
     // Where sizes differ, nobody will ask for single bytes.
-    note->counted = note->size <= ACCESSES_USUAL && !point->differ ? note->size : 0;
+    if (note->size <= ACCESSES_USUAL && !point->differ &&
+        tool_heap_bits(start) <= TOOL_HEAP_COUNTED_MOST)
+        note->counted_end = note->end;
     look_for_maximum(point);
 }
 
@@ -166,31 +168,25 @@ void block_resized(struct dhat_note *note, uint64_t size) {
     point->bytes += size - note->size;
     note->reads[0] += copied;
     note->writes[0] += copied;
-    note->size = size;
     look_for_maximum(point);
 }
 
 // ---- the end of a block ------------------------------------------------------------------------
 
-static void clear_counters(uint64_t start, size_t count) {
-    uint16_t *counters = counters_of(start);
-    size_t bytes = 2 * count;
-    __asm__ volatile("rep stosb" : "+D"(counters), "+c"(bytes) : "a"(0) : "memory");
-}
-
-static void add_counters(struct dhat_point_counts *point, const struct dhat_note *note) {
+static void add_counters(struct dhat_point_counts *point, uint64_t start) {
     uint32_t *sums = (uint32_t *)(TOOL_HEAP_NOTES + DHAT_AT_ACCESSES) + point->accesses;
-    const uint16_t *counters = counters_of(note->start);
-    for (size_t i = 0; i < note->counted; i++)
+    const uint16_t *counters = counters_of(start);
+    for (size_t i = 0; i < point->size; i++)
         if (LIKELY(sums[i] <= COUNT_MOST))
             sums[i] += counters[i];
 }
 
-static void fold_counters(struct dhat_point_counts *point, const struct dhat_note *note) {
+static void fold_counters(struct dhat_point_counts *point, const struct dhat_note *note,
+                          uint64_t start) {
     struct dhat_header *h = dhat_header;
     if (!point->size && !point->differ) {
         point->size = note->size;
-        if (note->counted && h->access_words + note->size <= DHAT_ACCESSES) {
+        if (note->counted_end && h->access_words + note->size <= DHAT_ACCESSES) {
             point->accesses = h->access_words;
             h->access_words += note->size;
         }
@@ -198,19 +194,19 @@ static void fold_counters(struct dhat_point_counts *point, const struct dhat_not
         point->differ = 1;
         point->size = point->accesses = 0;
     }
-    if (point->accesses && note->counted == point->size)
-        add_counters(point, note);
+    if (point->accesses && note->counted_end)
+        add_counters(point, start);
 }
 
-static void fold(struct dhat_note *note) {
+static void fold(struct dhat_note *note, uint64_t start) {
     struct dhat_point_counts *point = point_at(note->point);
     point->lifetimes += dhat_header->time - note->born;
     point->reads += note_sum(note->reads);
     point->writes += note_sum(note->writes);
-    fold_counters(point, note);
+    fold_counters(point, note, start);
 }
 
-void block_gone(struct dhat_note *note) {
+void block_gone(struct dhat_note *note, uint64_t start) {
     struct dhat_point_counts *point = point_at(note->point);
     look_for_peak();
     settle(point);
@@ -218,9 +214,15 @@ void block_gone(struct dhat_note *note) {
     dhat_header->bytes -= note->size;
     point->blocks--;
     point->bytes -= note->size;
-    fold(note);
-    if (note->counted)
-        clear_counters(note->start, note->counted);
+    fold(note, start);
+}
+
+static void fold_all(unsigned bits) {
+    for (uint32_t i = 0; i < dhat_header->notes[bits]; i++) {
+        struct dhat_note *note = note_at(bits, i);
+        if (note->size && note->point)
+            fold(note, tool_heap_slot(bits, i));
+    }
 }
 
 void points_end(void) {
@@ -231,9 +233,8 @@ void points_end(void) {
         look_for_peak();
         for (uint32_t i = 1; i < h->points; i++)
             settle(point_at(i));
-        for (uint64_t at = DHAT_NOTE; at < h->note_units; at += DHAT_NOTE)
-            if (note_at(at)->size && note_at(at)->point)
-                fold(note_at(at));
+        for (unsigned bits = TOOL_HEAP_LEAST; bits <= TOOL_HEAP_MOST; bits++)
+            fold_all(bits);
     }
     h->is_over = 1;
     points_unlock();

@@ -1,9 +1,8 @@
 // The allocator that stands in for the target's own, as Valgrind's does. General registers only.
 //
-// Slots are never divided or joined; each has its note for good, and the maps that lead from
-// addresses to notes are written when a slot is used first. Freed slots are given out again, the
-// last one first. Small slots come from segments; those of whole pages lie in the upper half of the
-// heap.
+// Slots have powers of two for sizes, so that an address leads to its slot's note by shifts alone
+// (tool.h). They are never divided or joined. Freed slots are given out again, the last one first.
+// Small slots come from segments; large ones are mapped one by one, as far as they are used.
 #include <stdatomic.h>
 #include <sys/mman.h>
 
@@ -11,61 +10,61 @@
 
 enum {
     PAGE = 4096,
-    SEGMENT = 4 << 20,
-    SMALL_MOST = 32 << 10,
-    CLASSES = 169,         // class 0: a mapping of its own
-    CLASS_MOST = 64 << 20, // bytes
-    GIVE_BACK = 1 << 20,   // of this size and more, memory of free slots is given back
-    LEAST_ALIGNMENT = 16,
+    SEGMENT = 4 << 20,   // bytes at least
+    SEGMENT_SLOTS = 4,   // at least
+    MAPPED_BITS = 26,    // from here on, a slot has a mapping of its own
+    GIVE_BACK_BITS = 20, // of this size and more, memory of free slots is given back
+    MARGIN = 64, // programs read a little around their blocks, and get away with it natively
 };
 
-static uint32_t free_slots[CLASSES];
-// What is left of the current segment, of small slots and of large ones.
-static struct area {
-    uint64_t next, end;
-    _Atomic uint64_t fresh; // not mapped from here on
-    uint64_t limit;
-} areas[2] = {{.fresh = TOOL_HEAP_START + SEGMENT, .limit = TOOL_HEAP_LARGE},
-              {.fresh = TOOL_HEAP_LARGE, .limit = TOOL_HEAP_END}};
+static struct class {
+    uint32_t free;          // number of the first free slot, 1 for slot 0; 0: none
+    uint32_t next, end;     // slots of the segment that are still unused
+    _Atomic uint32_t fresh; // slots from here on are not mapped
+} classes[TOOL_HEAP_MOST + 1];
 
-uint64_t slots_large_used(void) {
-    return areas[1].fresh - TOOL_HEAP_LARGE;
+static uint64_t size_of_slot(unsigned bits) {
+    return (uint64_t)1 << bits;
 }
 
-// Steps of 16 bytes up to 512, then eight for each doubling.
-static unsigned class_of(uint64_t need) {
-    uint64_t last = (need - 1) >> 4;
-    if (last < 32)
-        return last + 1;
-    unsigned top = 63 - __builtin_clzll(last);
-    return (top - 5) * 8 + (last >> (top - 3)) + 25;
+static unsigned bits_for(uint64_t size) {
+    if (size <= 1u << TOOL_HEAP_LEAST)
+        return TOOL_HEAP_LEAST;
+    return 64 - __builtin_clzll(size - 1);
 }
 
-static uint64_t class_size(unsigned class) {
-    if (class <= 32)
-        return 16ul * class;
-    unsigned step = (class - 33) / 8 + 2, part = (class - 33) % 8 + 9;
-    return (uint64_t)part << step << 4;
+static bool is_mapped_singly(unsigned bits) {
+    return bits >= MAPPED_BITS;
 }
 
 // ---- memory ------------------------------------------------------------------------------------
 
 struct mapping {
-    struct area *area;
-    uint64_t size, start; // start 0: none
+    unsigned bits;
+    uint32_t slots;
+    uint64_t before;      // of it, in front of the slot
+    uint64_t start, size; // start 0: none
 };
+
+static uint64_t slots_of_class(unsigned bits) {
+    uint64_t all = (uint64_t)1 << (TOOL_HEAP_CLASS_BITS - bits);
+    return all < UINT32_MAX ? all : UINT32_MAX;
+}
 
 static void map(void *argument) {
     struct mapping *mapping = argument;
-    uint64_t fresh;
+    struct class *class = &classes[mapping->bits];
+    uint32_t fresh;
     do {
-        fresh = atomic_fetch_add(&mapping->area->fresh, mapping->size);
-        if (fresh + mapping->size > mapping->area->limit) {
-            mapping->start = 0;
-            return;
-        }
-    } while (!tool_map_at(fresh, mapping->size)); // the target has put something there
-    mapping->start = fresh;
+        fresh = atomic_load(&class->fresh);
+        do {
+            if (fresh + (uint64_t)mapping->slots > slots_of_class(mapping->bits)) {
+                mapping->start = 0;
+                return;
+            }
+        } while (!atomic_compare_exchange_weak(&class->fresh, &fresh, fresh + mapping->slots));
+        mapping->start = tool_heap_slot(mapping->bits, fresh) - mapping->before;
+    } while (!tool_map_at(mapping->start, mapping->size)); // the target has put something there
 }
 
 static void map_again(void *argument) {
@@ -84,265 +83,241 @@ static void give_back(void *argument) {
     madvise((void *)mapping->start, mapping->size, MADV_DONTNEED);
 }
 
+static uint32_t number_of(uint64_t slot) {
+    unsigned bits = tool_heap_bits(slot);
+    return (slot - tool_heap_slot(bits, 0)) >> bits;
+}
+
 // Without the lock. False: no memory.
-static bool extend(struct area *area, uint64_t size) {
-    // Programs read a little beyond their blocks, and get away with it natively.
-    uint64_t margin = size > SMALL_MOST ? PAGE : 64;
-    uint64_t rounded = (size + 2 * margin + SEGMENT - 1) & ~(uint64_t)(SEGMENT - 1);
-    struct mapping mapping = {area, rounded, 0};
+static bool extend(unsigned bits) {
+    uint64_t size = SEGMENT_SLOTS * size_of_slot(bits);
+    if (size < SEGMENT)
+        size = SEGMENT;
+    struct mapping mapping = {.bits = bits, .slots = size >> bits, .size = size};
     tool_with_vectors(map, &mapping);
     if (!mapping.start)
         return false;
     points_lock();
-    area->next = mapping.start + margin; // what is left of the segment before is lost
-    area->end = mapping.start + rounded - margin;
+    struct class *class = &classes[bits]; // what is left of the segment before is lost
+    class->next = number_of(mapping.start) + 1;
+    class->end = class->next + (uint32_t)((size - MARGIN) >> bits) - 1;
     points_unlock();
     return true;
 }
 
 // ---- slots -------------------------------------------------------------------------------------
 
-static uint32_t new_note(unsigned class) {
-    uint64_t number = dhat_header->note_units;
-    if (number + DHAT_NOTE > DHAT_NOTE_UNITS)
-        return 0;
-    dhat_header->note_units = number + DHAT_NOTE;
-    note_at(number)->class = class;
-    return number;
-}
-
-static void write_map(uint64_t start, uint64_t size, uint32_t number) {
-    unsigned bits = start >= TOOL_HEAP_LARGE ? 12 : 4;
-    uint32_t *entries = (uint32_t *)TOOL_HEAP_NOTES + (start >> bits);
-    for (uint64_t i = 0; i < size >> bits; i++)
-        entries[i] = number;
-}
-
 struct slot {
-    uint32_t number;
-    uint64_t start; // of the slot
+    uint64_t start; // 0: none
     bool is_zero;
 };
 
-// With the lock; false: the area must be extended. number 0: out of notes.
-static bool take_slot(unsigned class, struct slot *slot) {
-    uint64_t size = class_size(class);
-    struct area *area = &areas[size > SMALL_MOST];
-    slot->number = free_slots[class];
-    if (slot->number) {
-        struct dhat_note *note = note_at(slot->number);
-        free_slots[class] = note->next;
-        slot->start = note->start;
-        slot->is_zero = size >= GIVE_BACK;
-        return true;
-    }
-    if (area->end - area->next < size)
-        return false;
-    slot->number = new_note(class);
-    slot->start = area->next;
-    slot->is_zero = true;
-    if (slot->number) {
-        area->next += size;
-        write_map(slot->start, size, slot->number);
-    }
-    return true;
+// With the lock.
+static uint64_t take_free(unsigned bits) {
+    struct class *class = &classes[bits];
+    if (!class->free)
+        return 0;
+    uint32_t number = class->free - 1;
+    class->free = note_at(bits, number)->next;
+    return tool_heap_slot(bits, number);
 }
 
-// A mapping of its own; a place that was used before if one fits well.
-static void take_mapping(uint64_t size, struct slot *slot) {
-    uint64_t pages = (size + PAGE - 1) / PAGE;
-    slot->is_zero = true;
+static void note_use(unsigned bits, uint32_t number) {
+    if (number >= dhat_header->notes[bits])
+        dhat_header->notes[bits] = number + 1;
+}
+
+static struct slot take_slot(unsigned bits) {
+    struct class *class = &classes[bits];
+    do {
+        points_lock();
+        struct slot slot = {take_free(bits), bits >= GIVE_BACK_BITS};
+        if (!slot.start && class->next < class->end) {
+            slot = (struct slot){tool_heap_slot(bits, class->next), true};
+            note_use(bits, class->next++);
+        }
+        points_unlock();
+        if (slot.start)
+            return slot;
+    } while (extend(bits));
+    return (struct slot){0};
+}
+
+// A slot that is mapped singly has a page more on either side; the one in front is the last of the
+// slot before, which is never full.
+static uint64_t mapped_size(uint64_t size) {
+    return ((size + PAGE - 1) & ~(uint64_t)(PAGE - 1)) + 2 * PAGE;
+}
+
+static struct slot take_mapping(unsigned bits, uint64_t size) {
+    struct mapping mapping = {.bits = bits, .slots = 1, .before = PAGE, .size = mapped_size(size)};
     points_lock();
-    uint32_t *link = &free_slots[0];
-    while (*link && (note_at(*link)->pages < pages || note_at(*link)->pages > 2 * pages))
-        link = &note_at(*link)->next;
-    slot->number = *link;
-    if (*link)
-        *link = note_at(*link)->next;
+    uint64_t used = take_free(bits);
     points_unlock();
-    struct mapping mapping = {&areas[1], pages * PAGE, 0};
-    if (slot->number) {
-        mapping.start = note_at(slot->number)->start;
-        mapping.size = (uint64_t)note_at(slot->number)->pages * PAGE;
+    mapping.start = used - PAGE;
+    if (used)
         tool_with_vectors(map_again, &mapping);
-        slot->start = mapping.start;
-        if (!mapping.start)
-            slot->number = 0;
-        return;
-    }
-    mapping.size = (mapping.size + 2 * PAGE + SEGMENT - 1) & ~(uint64_t)(SEGMENT - 1);
-    tool_with_vectors(map, &mapping);
+    if (!used || !mapping.start)
+        tool_with_vectors(map, &mapping);
+    if (!mapping.start)
+        return (struct slot){0};
+    uint64_t start = mapping.start + PAGE;
     points_lock();
-    slot->number = mapping.start ? new_note(0) : 0;
+    note_use(bits, number_of(start));
     points_unlock();
-    slot->start = mapping.start + PAGE;
-    if (slot->number) {
-        note_at(slot->number)->pages = mapping.size / PAGE - 2;
-        write_map(slot->start, mapping.size - 2 * PAGE, slot->number);
+    return (struct slot){start, true};
+}
+
+static struct slot find_slot(size_t size, size_t alignment) {
+    uint64_t most = (uint64_t)1 << TOOL_HEAP_MOST;
+    if (size > most - 4 * PAGE || alignment > most)
+        return (struct slot){0};
+    unsigned bits = bits_for(size > alignment ? size : alignment);
+    if (is_mapped_singly(bits) && mapped_size(size) > size_of_slot(bits))
+        bits++;
+    if (bits > TOOL_HEAP_MOST)
+        return (struct slot){0};
+    return is_mapped_singly(bits) ? take_mapping(bits, size) : take_slot(bits);
+}
+
+// What a block that has become smaller does not need any more.
+static void release_rest(uint64_t start, uint64_t old_size, uint64_t size) {
+    struct mapping rest = {.start = start - PAGE + mapped_size(size),
+                           .size = mapped_size(old_size) - mapped_size(size)};
+    if (is_mapped_singly(tool_heap_bits(start)) && rest.size)
+        tool_with_vectors(unmap, &rest);
+}
+
+// The block is gone already.
+static void release(uint64_t start, uint64_t size) {
+    unsigned bits = tool_heap_bits(start);
+    struct mapping mapping = {.start = start, .size = size_of_slot(bits)};
+    if (is_mapped_singly(bits)) {
+        mapping.start -= PAGE;
+        mapping.size = mapped_size(size);
+        tool_with_vectors(unmap, &mapping);
+    } else if (bits >= GIVE_BACK_BITS) {
+        tool_with_vectors(give_back, &mapping);
     }
-}
-
-// With the lock. The start in the note is the slot's own again.
-static void put_slot(uint32_t number, uint64_t slot_start) {
-    struct dhat_note *note = note_at(number);
-    note->size = note->counted = 0;
-    note->start = slot_start;
-    note->next = free_slots[note->class];
-    free_slots[note->class] = number;
-}
-
-// Where the slot of a block begins: blocks of larger alignment may begin further in.
-static uint64_t slot_start(uint32_t number, uint64_t block) {
-    unsigned bits = block >= TOOL_HEAP_LARGE ? 12 : 4;
-    const uint32_t *entries = (const uint32_t *)TOOL_HEAP_NOTES;
-    uint64_t at = block >> bits;
-    while (entries[at - 1] == number)
-        at--;
-    return at << bits;
+    points_lock();
+    uint32_t number = number_of(start);
+    note_at(bits, number)->next = classes[bits].free;
+    classes[bits].free = number + 1;
+    points_unlock();
 }
 
 // ---- blocks ------------------------------------------------------------------------------------
-
-static bool find_slot(size_t size, size_t alignment, struct slot *slot) {
-    if (size > (uint64_t)1 << 38 || alignment > (uint64_t)1 << 30)
-        return false;
-    uint64_t need = size + (alignment > LEAST_ALIGNMENT ? alignment - LEAST_ALIGNMENT : 0);
-    if (need > CLASS_MOST) {
-        take_mapping(need, slot);
-        return slot->number;
-    }
-    unsigned class = class_of(need);
-    for (;;) {
-        points_lock();
-        bool is_done = take_slot(class, slot);
-        points_unlock();
-        if (is_done)
-            return slot->number;
-        if (!extend(&areas[class_size(class) > SMALL_MOST], class_size(class)))
-            return false;
-    }
-}
 
 static void fill(uint64_t start, size_t size) {
     __asm__ volatile("rep stosb" : "+D"(start), "+c"(size) : "a"(0) : "memory");
 }
 
+static void drop_counters(struct dhat_note *note, uint64_t start) {
+    uint16_t *counters = counters_of(start);
+    if (note->counted_end)
+        fill((uint64_t)counters, note->size * sizeof *counters);
+    note->counted_end = 0;
+}
+
 uint64_t slots_allocate(size_t size, size_t alignment, bool zeroed) {
-    struct slot slot;
     size = size ? size : 1;
     uint32_t point = dhat_mode == DHAT_HEAP ? point_here() : 0;
-    if (UNLIKELY(!find_slot(size, alignment, &slot)))
+    struct slot slot = find_slot(size, alignment);
+    if (UNLIKELY(!slot.start))
         return 0;
-    if (alignment < LEAST_ALIGNMENT)
-        alignment = LEAST_ALIGNMENT;
-    uint64_t block = (slot.start + alignment - 1) & ~(uint64_t)(alignment - 1);
     if (zeroed && !slot.is_zero)
-        fill(block, size);
-    struct dhat_note *note = note_at(slot.number);
+        fill(slot.start, size);
+    struct dhat_note *note = note_of(slot.start);
     points_lock();
-    note->start = block;
-    note->size = size;
+    note_set_size(note, slot.start, size);
     note->point = point;
-    note->counted = 0;
+    note->counted_end = 0;
     for (unsigned i = 0; i < DHAT_LANES; i++)
         note->reads[i] = note->writes[i] = 0;
     if (point) {
         points_tick();
-        block_made(note);
+        block_made(note, slot.start);
     }
     points_unlock();
-    return block;
+    return slot.start;
 }
 
-static bool is_block(uint32_t number, uint64_t address) {
-    return number && note_at(number)->start == address && note_at(number)->size;
-}
-
-static void release(uint32_t number, uint64_t block) {
-    struct dhat_note *note = note_at(number);
-    uint64_t start = slot_start(number, block);
-    struct mapping mapping = {.start = start};
-    mapping.size = note->class ? class_size(note->class) : (uint64_t)note->pages * PAGE;
-    if (!note->class)
-        tool_with_vectors(unmap, &mapping);
-    else if (mapping.size >= GIVE_BACK)
-        tool_with_vectors(give_back, &mapping);
-    points_lock();
-    put_slot(number, start);
-    points_unlock();
+// The note of the block that begins at the address; NULL: none does.
+static struct dhat_note *note_of_block(uint64_t address) {
+    struct dhat_note *note = note_of(address);
+    return note && address == slot_start(address) && note->size ? note : NULL;
 }
 
 // What is no block is left alone.
 void slots_free(uint64_t address) {
-    uint32_t number = note_number(address);
-    if (!number)
+    if (!note_of(address))
         return;
     points_lock();
-    struct dhat_note *note = note_at(number);
-    bool is_one = is_block(number, address);
-    if (is_one) {
+    struct dhat_note *note = note_of_block(address);
+    uint64_t size = note ? note->size : 0;
+    if (note) {
         points_tick();
         if (note->point)
-            block_gone(note);
-        note->size = note->counted = 0;
+            block_gone(note, address);
+        drop_counters(note, address);
+        note_set_size(note, address, 0);
     }
     points_unlock();
-    if (is_one)
-        release(number, address);
+    if (note)
+        release(address, size);
 }
 
 size_t slots_size_of(uint64_t address) {
-    uint32_t number = note_number(address);
-    return is_block(number, address) ? note_at(number)->size : 0;
+    const struct dhat_note *note = note_of_block(address);
+    return note ? note->size : 0;
 }
 
 static void copy(uint64_t to, uint64_t from, size_t size) {
     __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
 }
 
-static void drop_counters(struct dhat_note *note) {
-    uint16_t *counters = counters_of(note->start);
-    for (size_t i = 0; i < note->counted; i++)
-        counters[i] = 0;
-    note->counted = 0;
+// What is known of a block goes with it to another slot.
+static void move_note(struct dhat_note *to, const struct dhat_note *from) {
+    to->counted_end = 0;
+    to->point = from->point;
+    to->born = from->born;
+    for (unsigned i = 0; i < DHAT_LANES; i++) {
+        to->reads[i] = from->reads[i];
+        to->writes[i] = from->writes[i];
+    }
 }
 
-// A block that grows moves to another slot, and its note's contents with it.
+// A block that grows moves.
 uint64_t slots_resize(uint64_t address, size_t size) {
-    uint32_t number = note_number(address);
-    struct slot slot;
+    struct dhat_note *note = note_of_block(address), *to = note;
     size = size ? size : 1;
-    if (UNLIKELY(!is_block(number, address)))
+    if (UNLIKELY(!note))
         return 0;
-    struct dhat_note *note = note_at(number), *to = note;
     bool grows = size > note->size;
-    uint64_t block = address;
-    drop_counters(note);
+    uint64_t block = address, old_size = note->size;
+    points_lock();
+    drop_counters(note, address);
+    points_unlock();
     if (grows) {
-        if (!find_slot(size, LEAST_ALIGNMENT, &slot))
+        block = find_slot(size, 1).start;
+        if (!block)
             return 0;
-        block = slot.start;
-        copy(block, address, note->size);
-        to = note_at(slot.number);
+        copy(block, address, old_size);
+        to = note_of(block);
     }
     points_lock();
     points_tick();
     if (note->point)
         block_resized(note, size);
-    note->size = grows ? 0 : size;
     if (grows) {
-        to->start = block;
-        to->point = note->point;
-        to->born = note->born;
-        for (unsigned i = 0; i < DHAT_LANES; i++) {
-            to->reads[i] = note->reads[i];
-            to->writes[i] = note->writes[i];
-        }
-        to->counted = 0;
-        to->size = size;
+        move_note(to, note);
+        note_set_size(note, address, 0);
     }
+    note_set_size(to, block, size);
     points_unlock();
     if (grows)
-        release(number, address);
+        release(address, old_size);
+    else
+        release_rest(address, old_size, size);
     return block;
 }

@@ -33,15 +33,14 @@ static size_t least(size_t a, size_t b) {
 
 // Up to the end of the block that the address lies in; how many bytes these are, 0: none.
 static size_t touch(uint64_t address, size_t size, bool writes) {
-    uint32_t number = note_number(address);
-    struct dhat_note *note = note_at(number);
-    uint64_t offset = address - note->start;
-    if (!number || offset >= note->size)
+    struct dhat_note *note = note_of(address);
+    uint64_t offset = note ? address - slot_start(address) : 0;
+    if (!note || offset >= note->size)
         return 0;
     size = least(size, note->size - offset);
     *(writes ? note->writes : note->reads) += size;
-    if (offset < note->counted)
-        count_bytes(address, least(size, note->counted - offset), 1);
+    if (note->counted_end)
+        count_bytes(address, size, 1);
     return size;
 }
 
@@ -61,13 +60,24 @@ void touch_write(uint64_t address, size_t size) {
     touch_all(address, size, true);
 }
 
-// An access that begins in a block and goes beyond what is counted of it.
-static void beyond(uint32_t argument, uint64_t rsp, void *state, uint64_t address) {
-    const struct dhat_note *note = note_at(note_number(address));
-    uint64_t offset = address - note->start;
-    unsigned size = argument & 0xffff, times = (argument >> 16 & 0xff) + (argument >> 24);
-    if (offset < note->counted)
-        count_bytes(address, least(size, note->counted - offset), times);
+// An access of an instruction counts in full if it begins in a block.
+static void touch_one(uint64_t address, const struct tool_heap_touch *it) {
+    struct dhat_note *note = note_of(address);
+    uint64_t offset = note ? address - slot_start(address) : 0;
+    if (!note || offset >= note->size)
+        return;
+    note->reads[0] += it->reads * it->size;
+    note->writes[0] += it->writes * it->size;
+    if (note->counted_end)
+        count_bytes(address, least(it->size, note->size - offset), it->reads + it->writes);
+}
+
+// A group that begins in the heap but does not lie within one block.
+static void beyond(uint32_t argument, uint64_t rsp, void *state, uint64_t end) {
+    const struct tool_heap_group *group = (const struct tool_heap_group *)(uintptr_t)argument;
+    uint64_t start = TOOL_HEAP_START + (end >> TOOL_HEAP_PLACE_SHIFT) - group->size;
+    for (unsigned i = 0; i < group->count; i++)
+        touch_one(start + group->touches[i].offset, &group->touches[i]);
 }
 
 // ---- instructions ------------------------------------------------------------------------------
