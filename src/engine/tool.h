@@ -180,7 +180,7 @@ enum {
     TOOL_HEAP_PLACE_SHIFT = 21, // what of an address is above the area is shifted out
     // Additions to one place in memory wait for each other, so that there are several to add to;
     // which one an access uses depends on where it is in the code.
-    TOOL_HEAP_LANES = 3,
+    TOOL_HEAP_LANES = 5,
 };
 
 // Ends are addresses << TOOL_HEAP_PLACE_SHIFT.

@@ -24,7 +24,7 @@ enum {
 enum dhat_mode { DHAT_HEAP, DHAT_COPY, DHAT_AD_HOC };
 
 enum {
-    DHAT_LANES = 3,       // places to add to, see tool.h
+    DHAT_LANES = 5,       // places to add to, see tool.h
     DHAT_CLASSES = 38,    // of slots, by the bits of their size
     DHAT_CLASS_LEAST = 4, // the first that there is
 };
@@ -38,7 +38,7 @@ struct dhat_note {
     uint64_t born; // time
     uint32_t point;
     uint32_t next; // of a free slot: number of the next one, 1 for the first; 0: none
-    uint64_t reserved[5];
+    uint64_t reserved;
 };
 
 struct dhat_point_counts {

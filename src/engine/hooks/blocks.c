@@ -255,9 +255,7 @@ static void emit_add_note(struct emitter *e, size_t field, uint32_t amount) {
     emit32(e, amount);
 }
 
-static void emit_sums(struct emitter *e, const struct heap_group *group) {
-    static unsigned turn;
-    unsigned lane = turn++ % TOOL_HEAP_LANES;
+static void emit_sums(struct emitter *e, const struct heap_group *group, unsigned lane) {
     uint32_t reads = 0, writes = 0;
     for (unsigned i = 0; i < group->count; i++) {
         reads += group->accesses[i].reads * group->accesses[i].size;
@@ -289,7 +287,9 @@ static uint64_t emit_description(struct emitter *e, const struct heap_group *gro
 }
 
 static void write_group(struct builder *b, const struct heap_group *group) {
+    static unsigned groups;
     struct emitter *e = &b->e;
+    unsigned lane = groups++ % TOOL_HEAP_LANES;
     int32_t from = (int32_t)group->from;
     if (group->displacement)
         memcpy(group->displacement, &from, 4);
@@ -300,13 +300,13 @@ static void write_group(struct builder *b, const struct heap_group *group) {
     emit32(e, (uint32_t)(group->to - group->from) << TOOL_HEAP_PLACE_SHIFT);
     emit_note(e, 0x3b, RCX, offsetof(struct tool_heap_note, counted_end)); // cmp rcx, …
     uint8_t *not_counted = emit_jump_ahead(e, ABOVE);
-    emit_sums(e, group);
+    emit_sums(e, group, lane);
     emit_count_bytes(e, group);
     emit_return(e, group);
     land_here(e, not_counted);
     emit_note(e, 0x3b, RCX, offsetof(struct tool_heap_note, end));
     uint8_t *beyond = emit_jump_ahead(e, ABOVE);
-    emit_sums(e, group);
+    emit_sums(e, group, lane);
     land_here(e, none);
     emit_return(e, group);
     uint64_t description = emit_description(e, group);

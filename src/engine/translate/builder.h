@@ -14,7 +14,7 @@ enum {
     BLOCK_BYTES = 1024, // of target code
     INSN_BYTES = 15,
     BLOCK_CALLS = 4 * BLOCK_INSTRUCTIONS, // inserted by a tool
-    INSN_CHECKS = 10, // of shadow memory, for one instruction
+    INSN_CHECKS = 10,                     // of shadow memory, for one instruction
     BLOCK_EXITS = BLOCK_INSTRUCTIONS * (1 + INSN_CHECKS) + BLOCK_BYTES / 8 + 8 + BLOCK_CALLS,
 };
 
@@ -50,11 +50,11 @@ struct detour {
 // The same from accesses to the heap through the same registers (hooks/blocks.c).
 enum { HEAP_GROUP_MOST = 16 };
 struct heap_group {
-    bool is_open;                // more may come
+    bool is_open; // more may come
     uint8_t *branch, *back;
-    uint8_t *displacement;       // of the address; it becomes `from`. NULL: as it is
+    uint8_t *displacement; // of the address; it becomes `from`. NULL: as it is
     struct tool_access first;
-    int64_t from, to;            // least displacement, end of the last
+    int64_t from, to; // least displacement, end of the last
     unsigned count;
     struct heap_access {
         int64_t displacement;
@@ -99,18 +99,18 @@ struct builder {
     uint64_t start; // the block's pc
     uint64_t pc;    // of the instruction being translated
     bool checked;
-    bool is_module; // code of a file
-    uint64_t mapping; // where the mapping begins that the code is in
-    unsigned version; // of the block
-    uint64_t units;   // that may be undefined where code is written now (cache/version.h)
-    bool force;       // follow the next instruction
-    bool unredirected; // the target's own replacements do not count
-    bool unreplaced;   // nor do the tool's
-    bool followed;    // the instruction being translated is
-    uint64_t written; // units that it writes then
-    bool ended; // an unconditional exit has been written
-    bool together; // a tool wants no stop before the instruction (tool_keep_together)
-    const struct insn *all;  // instructions of the block
+    bool is_module;         // code of a file
+    uint64_t mapping;       // where the mapping begins that the code is in
+    unsigned version;       // of the block
+    uint64_t units;         // that may be undefined where code is written now (cache/version.h)
+    bool force;             // follow the next instruction
+    bool unredirected;      // the target's own replacements do not count
+    bool unreplaced;        // nor do the tool's
+    bool followed;          // the instruction being translated is
+    uint64_t written;       // units that it writes then
+    bool ended;             // an unconditional exit has been written
+    bool together;          // a tool wants no stop before the instruction (tool_keep_together)
+    const struct insn *all; // instructions of the block
     unsigned all_count;
     bool has_wanted_flags;
     uint32_t wanted_flags[BLOCK_INSTRUCTIONS]; // before each of them (flags.c)
@@ -158,8 +158,8 @@ void builder_note_branch(struct builder *, uint64_t pc);
 void builder_force_rel32(struct builder *, uint64_t units);
 // Whether all flags are written before any is read, from the instruction at hand on.
 bool builder_flags_are_dead(struct builder *);
-// To be told of the last instruction of a block before it is translated. True: it is a call, and it is
-// news that flags are read behind it; blocks that were translated before are no longer right.
+// To be told of the last instruction of a block before it is translated. True: it is a call, and it
+// is news that flags are read behind it; blocks that were translated before are no longer right.
 bool flags_look_behind_call(const struct insn *, uint64_t mapping, bool is_module);
 
 // checks.c: what shadow memory asks for around an instruction.

@@ -55,7 +55,10 @@ static inline void note_set_size(struct dhat_note *note, uint64_t start, uint64_
 }
 
 static inline uint64_t note_sum(const uint64_t lanes[DHAT_LANES]) {
-    return lanes[0] + lanes[1] + lanes[2];
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < DHAT_LANES; i++)
+        sum += lanes[i];
+    return sum;
 }
 
 static inline struct dhat_point_counts *point_at(uint32_t number) {
