@@ -16,6 +16,7 @@
 #include "report/stack_file.h"
 #include "report/tree_text.h"
 #include "supervisor/flame_space.h"
+#include "supervisor/flame_waits.h"
 #include "supervisor/log.h"
 #include "supervisor/present.h"
 #include "supervisor/sampler.h"
@@ -44,6 +45,7 @@ static uint32_t last_key;
 static struct symbols *symbols;
 static struct stack_counts stacks;
 static struct calltree *tree;
+static struct calltree *waits_tree; // NULL: not wanted
 static uint64_t ends[FLAME_END_COUNT];
 static uint64_t sample_count;
 
@@ -81,16 +83,22 @@ static const char *name_of(uint32_t key) {
 
 // ---- from addresses to the tree ----
 
-static void work_off(void) {
-    struct flame_names *names = flame_names_new(symbols, tree, request->stacks.show_below_main);
-    for (size_t i = 0; i < stacks.count; i++) {
-        const struct stack_count *stack = &stacks.entries[i];
+static void name_stacks(struct stack_counts *counts, struct calltree *to) {
+    struct flame_names *names = flame_names_new(symbols, to, request->stacks.show_below_main);
+    for (size_t i = 0; i < counts->count; i++) {
+        const struct stack_count *stack = &counts->entries[i];
         flame_names_add(names, (pid_t)stack->key,
                         request->flame.children ? name_of(stack->key) : NULL,
-                        &stacks.addresses[stack->first], stack->size, stack->broken, stack->value);
+                        &counts->addresses[stack->first], stack->size, stack->broken, stack->value);
     }
     flame_names_free(names);
-    stack_counts_clear(&stacks);
+    stack_counts_clear(counts);
+}
+
+static void work_off(void) {
+    name_stacks(&stacks, tree);
+    if (waits_tree)
+        name_stacks(flame_waits_stacks(), waits_tree);
     size_t kept = 0;
     for (size_t i = 0; i < image_count; i++) {
         if (images[i]->pid)
@@ -110,6 +118,11 @@ static void on_sample(void *context, const struct sampler_sample *sample) {
         return;
     unsigned end;
     size_t count = flame_space_walk(image->space, sample, addresses, &end);
+    if (sample->left) {
+        flame_waits_left(sample->tid, sample->time, image->key, addresses, count,
+                         flame_end_is_broken(end));
+        return;
+    }
     sample_count += sample->periods;
     ends[end] += sample->periods;
     stack_counts_add(&stacks, image->key, addresses, count, flame_end_is_broken(end),
@@ -170,6 +183,15 @@ static void on_thread_ended(void *context, int pid) {
         end_image(image);
 }
 
+static void on_switched(void *context, int tid, uint64_t time, bool back, bool displaced) {
+    if (back)
+        flame_waits_back(tid, time);
+    else if (displaced)
+        flame_waits_displaced(tid);
+    if (stack_counts_bytes(flame_waits_stacks()) > STACKS_BYTES)
+        work_off();
+}
+
 // ---- the run ----
 
 static bool complain(char *problem) {
@@ -186,6 +208,7 @@ bool flame_choose(const struct supervisor_request *run) {
                                         .frequency = flame->frequency,
                                         .stack_bytes = flame->stack_bytes,
                                         .without_kernel = flame->without_kernel,
+                                        .off_cpu = flame->off_cpu,
                                         .children = flame->children,
                                         .agent = flame->agent,
                                         .is_static = flame->is_static};
@@ -207,7 +230,8 @@ bool flame_open(const struct supervisor_request *run, pid_t pid) {
                                 .map = on_map,
                                 .forked = on_forked,
                                 .executed = on_executed,
-                                .thread_ended = on_thread_ended};
+                                .thread_ended = on_thread_ended,
+                                .switched = on_switched};
     char *problem = NULL;
     if (!sampler_open(sampler, pid, &sink, &problem))
         return complain(problem);
@@ -216,6 +240,8 @@ bool flame_open(const struct supervisor_request *run, pid_t pid) {
     options.own_debug_only = !run->flame.all_inlined;
     symbols = symbols_new(&options);
     tree = calltree_new(NODES_MAX);
+    if (run->flame.off_cpu)
+        waits_tree = calltree_new(NODES_MAX);
     return true;
 }
 
@@ -341,6 +367,35 @@ static void write_stacks(FILE *out) {
     stack_file_free(&info);
 }
 
+static struct stack_info describe_waits(void) {
+    struct stack_info info = describe_run();
+    struct text details = {0};
+    text_format(&details, "off CPU: %.3f s in %llu waits", (double)flame_waits_time() / 1e9,
+                (unsigned long long)flame_waits_count());
+    free(info.details);
+    free(info.unit);
+    info.details = text_take(&details);
+    info.unit = base_copy("microseconds");
+    info.frequency = 0;
+    return info;
+}
+
+static void write_waits_graph(FILE *out) {
+    struct stack_info info = describe_waits();
+    flamegraph_write(out, waits_tree,
+                     &(struct flamegraph_options){.title = info.command,
+                                                  .details = info.details,
+                                                  .unit = info.unit,
+                                                  .inverted = request->flame.inverted});
+    stack_file_free(&info);
+}
+
+static void write_waits_stacks(FILE *out) {
+    struct stack_info info = describe_waits();
+    stack_file_write(out, waits_tree, &info);
+    stack_file_free(&info);
+}
+
 static void write_folded(FILE *out) {
     folded_write(out, tree);
 }
@@ -359,6 +414,18 @@ static void show_left_over(void) {
     if (left)
         log_format(main_pid, LOG_USER, "%zu child process%s still running, not sampled any more",
                    left, left == 1 ? " is" : "es are");
+}
+
+static void finish_waits(void) {
+    calltree_finish(waits_tree);
+    if (log_shows(0))
+        log_format(main_pid, LOG_USER, "\nThreads waited %.3f s in all, %llu times",
+                   (double)flame_waits_time() / 1e9, (unsigned long long)flame_waits_count());
+    say_where("Flame graph of waits", write_file(request->flame.waits_file, write_waits_graph));
+    say_where("Stacks of waits", write_file(request->flame.waits_stacks_file, write_waits_stacks));
+    calltree_free(waits_tree);
+    waits_tree = NULL;
+    flame_waits_free();
 }
 
 void flame_finish(void) {
@@ -384,6 +451,8 @@ void flame_finish(void) {
     say_where("Stacks", write_file(request->flame.stacks_file, write_stacks));
     if (request->flame.folded_file)
         say_where("Folded stacks", write_file(request->flame.folded_file, write_folded));
+    if (waits_tree)
+        finish_waits();
     free(images);
     images = NULL;
     calltree_free(tree);

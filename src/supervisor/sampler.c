@@ -29,7 +29,12 @@ struct sampler *sampler_new(const struct sampler_settings *settings, char **prob
     *sampler = (struct sampler){.settings = *settings};
     if (settings->kind != FLAME_TIMERS)
         sampler->cause = sampler_perf_refusal(settings);
-    if (settings->kind == FLAME_PERF || (settings->kind == FLAME_ANY && !sampler->cause)) {
+    bool perf_only = settings->kind == FLAME_PERF || settings->off_cpu || settings->without_kernel;
+    if (settings->off_cpu && settings->kind == FLAME_TIMERS) {
+        *problem = base_copy("--off-cpu=yes cannot be used with --sampler=timers");
+    } else if (settings->without_kernel && settings->kind == FLAME_TIMERS) {
+        *problem = base_copy("--kernel-time=no cannot be used with --sampler=timers");
+    } else if (perf_only || (settings->kind == FLAME_ANY && !sampler->cause)) {
         *problem = sampler->cause;
         if (!sampler->cause)
             return sampler;

@@ -25,6 +25,8 @@
 
 struct sampler_sample {
     int pid, tid;
+    bool left; // the thread leaves its CPU here; it is no sample of CPU time
+    uint64_t time;
     uint64_t periods;   // it stands for
     bool has_registers; // false: the thread has no user state (it is in exec or exit)
     struct unwind_registers registers;
@@ -47,6 +49,8 @@ struct sampler_sink {
     void (*forked)(void *context, int parent, int child);
     void (*executed)(void *context, int pid, const char *name);
     void (*thread_ended)(void *context, int pid);
+    // With off_cpu: after the sample that says that it left, or when it is back.
+    void (*switched)(void *context, int tid, uint64_t time, bool back, bool displaced);
 };
 
 struct sampler_settings {
@@ -54,6 +58,7 @@ struct sampler_settings {
     unsigned frequency;
     size_t stack_bytes;
     bool without_kernel; // perf only: time in the kernel does not count
+    bool off_cpu;        // perf only: tell when threads leave their CPUs and come back
     bool children;       // timers only: executed programs sample themselves, too
     const char *agent;   // path of quern-sampler.so
     bool is_static;      // the program: nothing can be preloaded

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -23,6 +24,7 @@
 #define SHORTEST_WAIT  1000000
 #define RECORD_MAX     65536
 #define SAMPLE_TIME_AT 24
+#define SAMPLE_REST_AT 40
 
 // Bits of the kernel's PERF_REG_X86_*: ax to ip, and r8 to r15; in that order they come.
 #define REGISTER_MASK 0xff01ffull
@@ -35,6 +37,7 @@ static const uint8_t register_order[] = {
 
 struct ring {
     int fd;
+    int switches; // the event of these; -1: none
     struct perf_event_mmap_page *page;
     uint64_t head; // as read at the start of a round
     uint64_t tail;
@@ -47,6 +50,7 @@ struct sampler_perf {
     size_t ring_bytes;
     size_t stack_bytes;
     unsigned frequency;
+    bool off_cpu;
     struct sampler_counts counts;
     _Alignas(8) uint8_t record[RECORD_MAX];
 };
@@ -68,7 +72,14 @@ static long read_setting(const char *name) {
 
 static char *describe_problem(const struct sampler_perf *sampler, int error) {
     struct text text = {0};
-    if (error == EACCES || error == EPERM)
+    if ((error == EACCES || error == EPERM) && sampler->off_cpu)
+        text_format(&text,
+                    "--off-cpu=yes needs the kernel's permission to sample it, too "
+                    "(kernel.perf_event_paranoid is %ld); run `sysctl "
+                    "kernel.perf_event_paranoid=1` as root, or give quern the capability "
+                    "CAP_PERFMON",
+                    read_setting("perf_event_paranoid"));
+    else if (error == EACCES || error == EPERM)
         text_format(&text,
                     "sampling is not permitted here (kernel.perf_event_paranoid is %ld); run "
                     "`sysctl kernel.perf_event_paranoid=1` as root, or give quern the capability "
@@ -89,15 +100,16 @@ static char *describe_problem(const struct sampler_perf *sampler, int error) {
     return text_take(&text);
 }
 
-static int open_event(const struct sampler_perf *sampler, pid_t pid, int cpu, bool kernel) {
+static int open_event(const struct sampler_perf *sampler, pid_t pid, int cpu, bool kernel,
+                      bool switches) {
     struct perf_event_attr attributes = {
         .type = PERF_TYPE_SOFTWARE,
         .size = sizeof attributes,
         .config = PERF_COUNT_SW_TASK_CLOCK,
         .freq = 1,
         .sample_freq = sampler->frequency,
-        .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_REGS_USER |
-                       PERF_SAMPLE_STACK_USER,
+        .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD |
+                       PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
         .sample_regs_user = REGISTER_MASK,
         .sample_stack_user = (uint32_t)sampler->stack_bytes,
         .disabled = 1,
@@ -114,8 +126,24 @@ static int open_event(const struct sampler_perf *sampler, pid_t pid, int cpu, bo
         .use_clockid = 1,
         .clockid = CLOCK_MONOTONIC,
     };
+    if (switches) {
+        attributes.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
+        attributes.freq = 0;
+        attributes.sample_period = 1;
+        attributes.context_switch = 1;
+        attributes.mmap = attributes.mmap2 = attributes.comm = attributes.comm_exec = 0;
+        attributes.task = 0;
+    }
     long fd = syscall(SYS_perf_event_open, &attributes, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
     return fd_move_high((int)fd);
+}
+
+// Switches go into the ring of the clock. 0, or the error number.
+static int open_switches(struct sampler_perf *sampler, pid_t pid, int cpu, struct ring *ring) {
+    ring->switches = open_event(sampler, pid, cpu, true, true);
+    return ring->switches < 0 || ioctl(ring->switches, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) < 0
+               ? errno
+               : 0;
 }
 
 static bool map_ring(const struct sampler_perf *sampler, struct ring *ring) {
@@ -132,6 +160,8 @@ static void close_rings(struct sampler_perf *sampler) {
     for (size_t i = 0; i < sampler->ring_count; i++) {
         munmap(sampler->rings[i].page, page + sampler->ring_bytes);
         close(sampler->rings[i].fd);
+        if (sampler->rings[i].switches >= 0)
+            close(sampler->rings[i].switches);
     }
     free(sampler->rings);
     sampler->rings = NULL;
@@ -145,7 +175,7 @@ static int try_rings(struct sampler_perf *sampler, pid_t pid, bool kernel, bool 
     *too_large = false;
     for (int cpu = 0; cpu < cpus; cpu++) {
         struct ring *ring = &sampler->rings[sampler->ring_count];
-        *ring = (struct ring){.fd = open_event(sampler, pid, cpu, kernel)};
+        *ring = (struct ring){.fd = open_event(sampler, pid, cpu, kernel, false), .switches = -1};
         if (ring->fd < 0 && errno == ENODEV)
             continue; // switched off
         if (ring->fd < 0)
@@ -157,6 +187,9 @@ static int try_rings(struct sampler_perf *sampler, pid_t pid, bool kernel, bool 
             return error;
         }
         sampler->ring_count++;
+        int error = sampler->off_cpu ? open_switches(sampler, pid, cpu, ring) : 0;
+        if (error)
+            return error;
     }
     return sampler->ring_count ? 0 : ENODEV;
 }
@@ -183,6 +216,7 @@ static struct sampler_perf *new_sampler(const struct sampler_settings *settings)
     memset(sampler, 0, sizeof *sampler);
     sampler->frequency = settings->frequency;
     sampler->stack_bytes = settings->stack_bytes & ~(size_t)7;
+    sampler->off_cpu = settings->off_cpu;
     sampler->counts.kernel_is_in = !settings->without_kernel;
     return sampler;
 }
@@ -213,7 +247,7 @@ struct sampler_perf *sampler_perf_open(pid_t pid, const struct sampler_settings 
 // Only one event is opened: rings take time to make.
 char *sampler_perf_refusal(const struct sampler_settings *settings) {
     struct sampler_perf *sampler = new_sampler(settings);
-    int fd = open_event(sampler, 0, 0, false);
+    int fd = open_event(sampler, 0, 0, settings->off_cpu, settings->off_cpu);
     char *refusal = fd < 0 && errno != ENODEV ? describe_problem(sampler, errno) : NULL;
     if (fd >= 0)
         close(fd);
@@ -243,7 +277,11 @@ static int half_at(const struct sampler_perf *sampler, size_t at) {
 static void tell_sample(struct sampler_perf *sampler, size_t size) {
     struct sampler_sample sample = {
         .pid = half_at(sampler, 16), .tid = half_at(sampler, 20), .periods = 1};
-    size_t at = SAMPLE_TIME_AT + 8;
+    // The clock's period is a share of a second in nanoseconds, that of the switches is one of
+    // them.
+    sample.time = word_at(sampler, SAMPLE_TIME_AT);
+    sample.left = sampler->off_cpu && word_at(sampler, SAMPLE_TIME_AT + 8) == 1;
+    size_t at = SAMPLE_REST_AT;
     uint64_t abi = word_at(sampler, at);
     at += 8;
     sample.has_registers = abi == PERF_SAMPLE_REGS_ABI_64;
@@ -287,6 +325,11 @@ static void tell(struct sampler_perf *sampler, const struct perf_event_header *h
         break;
     case PERF_RECORD_EXIT:
         sink->thread_ended(sink->context, pid);
+        break;
+    case PERF_RECORD_SWITCH:
+        sink->switched(sink->context, half_at(sampler, 12), word_at(sampler, 16),
+                       !(header->misc & PERF_RECORD_MISC_SWITCH_OUT),
+                       header->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT);
         break;
     case PERF_RECORD_LOST:
         sampler->counts.lost += word_at(sampler, 16);

@@ -77,9 +77,11 @@ struct flame_settings {
     size_t stack_bytes; // of the stack, copied with each sample
     bool children;      // programs that the target executes are sampled too
     enum flame_sampler sampler;
-    const char *agent;   // path of quern-sampler.so; NULL: it is missing
-    bool is_static;      // the program: nothing can be preloaded
-    bool without_kernel; // time in the kernel does not count
+    const char *agent;                          // path of quern-sampler.so; NULL: it is missing
+    bool is_static;                             // the program: nothing can be preloaded
+    bool without_kernel;                        // time in the kernel does not count
+    bool off_cpu;                               // waits are told, too
+    const char *waits_file, *waits_stacks_file; // templates
     bool inverted;
     bool all_inlined;        // also where debug information is in a file of its own
     const char *out_file;    // template
