@@ -18,8 +18,14 @@ enum { STATUS_FAILED = 1, STATUS_USAGE = 2 };
 static char *diagnose_usage_of(FILE *in) {
     struct dhat_file file;
     char *problem = dhat_file_read(in, &file);
-    if (!problem)
-        diagnose_dhat(stdout, &file);
+    struct diagnoses diagnoses = {0};
+    if (!problem && !file.bkacc) {
+        puts("This file does not say what is read and written.");
+    } else if (!problem) {
+        diagnose_dhat(&file, &diagnoses);
+        diagnoses_print(stdout, &diagnoses, DIAGNOSIS_CALLERS);
+    }
+    diagnoses_free(&diagnoses);
     dhat_file_free(&file);
     return problem;
 }
@@ -35,7 +41,7 @@ static char *diagnose_recording(int fd) {
         if (notice)
             printf("%s\n", notice);
         free(notice);
-        diagnoses_print(stdout, &diagnoses, &file, DIAGNOSIS_CALLERS);
+        diagnoses_print(stdout, &diagnoses, DIAGNOSIS_CALLERS);
     }
     diagnoses_free(&diagnoses);
     heap_file_free(&file);

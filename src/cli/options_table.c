@@ -23,6 +23,7 @@
 #define DYNAMIC           .dynamic = true
 #define ALL_MANY          .repeats = true
 
+#define RECORDED       "heap|massif|dhat" // tools with limits and findings of their own
 #define NO_GDBSERVER   "there is no gdbserver"
 #define PARALLEL       "threads run in parallel, the kernel schedules them"
 #define NATIVE_CPU     "the processor's own arithmetic is used"
@@ -122,7 +123,7 @@ const struct option option_table[] = {
      .help = "show recursion through at most so many functions once"},
 #undef IN
 #define IN .topic = TOPIC_ERRORS
-    {IN, NUMBER("error-exitcode", "0", 0, 255), .also = "heap",
+    {IN, NUMBER("error-exitcode", "0", 0, 255), .also = RECORDED,
      .help = "exit with this status when errors were found, also when a signal ended the program"},
     {IN, BOOL("exit-on-first-error", "no"), .help = "stop at the first error"},
     {IN, BOOL("error-limit", "yes"),
@@ -146,14 +147,14 @@ const struct option option_table[] = {
      .help = "send XML to a TCP listener (port 1500 by default)"},
     {IN, STRING("xml-user-comment", "TEXT", NULL), LOCAL,
      .help = "copy this, which may be XML, into the XML"},
-    {IN, NAMED("sarif-file", NULL), LOCAL, .also = "heap",
+    {IN, NAMED("sarif-file", NULL), LOCAL, .also = RECORDED,
      .help = "write what was found as SARIF 2.1.0, for code hosts and editors"},
-    {IN, NAMED("junit-file", NULL), LOCAL, .also = "heap",
+    {IN, NAMED("junit-file", NULL), LOCAL, .also = RECORDED,
      .help = "write what was found as JUnit XML"},
-    {IN, NAMED("json-file", NULL), LOCAL, .also = "heap", .help = "write what was found as JSON"},
-    {IN, FLAG("github", 0), LOCAL, .also = "heap",
+    {IN, NAMED("json-file", NULL), LOCAL, .also = RECORDED, .help = "write what was found as JSON"},
+    {IN, FLAG("github", 0), LOCAL, .also = RECORDED,
      .help = "print annotations for a GitHub workflow on stderr"},
-    {IN, STRING("baseline", "FILE", NULL), LOCAL, .also = "heap",
+    {IN, STRING("baseline", "FILE", NULL), LOCAL, .also = RECORDED,
      .help = "what this file lists is known and does not fail a run (quern baseline update)"},
     {IN, STRING("dump-error", "NUMBER", NULL), NO_EFFECT(OWN_TRANSLATOR),
      .help = "show the translation around an error"},
@@ -340,14 +341,17 @@ const struct option option_table[] = {
     {IN, NUMBER("top", "5", 0, 1000), .help = "stacks in each list of the summary"},
     {IN, .name = "max-size", .type = OPTION_SIZE, .initial = "0", .least = 16384, V1,
      .help = "merge old detail so that the recording stays below this; 0 means never"},
-    {IN, .name = "max-peak", .type = OPTION_SIZE, V1,
+    {IN, .name = "max-peak", .type = OPTION_SIZE, V1, .also = "massif|dhat|memcheck",
      .help = "fail if more bytes are alive at the peak"},
-    {IN, .name = "max-leaked", .type = OPTION_SIZE, V1,
-     .help = "fail if more bytes are not freed at the end"},
-    {IN, .name = "max-allocs", .type = OPTION_SIZE, V1,
+    {IN, .name = "max-leaked", .type = OPTION_SIZE, V1, .also = "massif|dhat|memcheck",
+     .help = "fail if more bytes are not freed at the end; memcheck: if more are lost"},
+    {IN, .name = "max-allocs", .type = OPTION_SIZE, V1, .also = "massif|dhat|memcheck",
      .help = "fail if more blocks are allocated"},
-    {IN, .name = "max-growth", .type = OPTION_SIZE, V1,
+    {IN, .name = "max-growth", .type = OPTION_SIZE, V1, .also = "massif|dhat|memcheck",
      .help = "fail if the heap grows by more bytes a minute after the warm-up"},
+    {IN, CHOICE("diagnose", "auto|yes|no|error", "auto"), .also = "dhat|memcheck",
+     .help = "say what is wrong with the use of memory; auto: always, but dhat and memcheck on a "
+             "terminal only; error: and fail if there is something"},
     {IN, NUMBER("heap-depth", "120", 1, 250), .help = "frames recorded of a stack"},
 #undef IN
 #define IN .topic = TOPIC_CALLGRIND

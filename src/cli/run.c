@@ -204,21 +204,6 @@ static void choose_massif(const struct tool *tool, const struct option_values *v
         heap->note = "Time is in milliseconds; --time-unit=i counts instructions (slower)";
 }
 
-static struct budget budget_of(const struct option_values *values, const char *name) {
-    bool is_set = option_given(values, name);
-    return (struct budget){is_set, is_set ? option_bytes(values, name) : 0};
-}
-
-static void choose_budgets(const struct option_values *values, struct budget_settings *budgets) {
-    *budgets = (struct budget_settings){.peak = budget_of(values, "max-peak"),
-                                        .leaked = budget_of(values, "max-leaked"),
-                                        .allocations = budget_of(values, "max-allocs"),
-                                        .growth = budget_of(values, "max-growth"),
-                                        .status = (int)option_number(values, "error-exitcode")};
-    if (!budgets->status)
-        budgets->status = 1;
-}
-
 static void choose_heap(const struct tool *tool, const struct option_values *values,
                         struct supervisor_request *request) {
     struct heap_settings *heap = &request->heap;
@@ -231,7 +216,6 @@ static void choose_heap(const struct tool *tool, const struct option_values *val
         heap->out_file = option_text(values, "heap-out-file");
         heap->top = (size_t)option_number(values, "top");
         heap->max_size = option_bytes(values, "max-size");
-        choose_budgets(values, &heap->budgets);
         heap->names.depth = HEAP_FRAMES_MAX;
     }
     run_heap_leaks(values, &heap->leaks);
@@ -425,6 +409,8 @@ int verb_run(const struct tool *tool, struct option_values *values, char *const 
     request.changer = (struct option_changer){run_change_option, &changes};
     char *supp = words_part("default.supp", R_OK);
     char *error = choose_scenario(values, &request.scenario);
+    if (!error)
+        error = run_budgets(tool, values, &request);
     if (!error)
         error = run_findings(tool, values, supp, &request);
     if (error)

@@ -10,6 +10,10 @@
 char *run_findings(const struct tool *tool, const struct option_values *values,
                    const char *default_file, struct supervisor_request *request);
 
+// Fills request->budgets and request->diagnose; the same.
+char *run_budgets(const struct tool *tool, const struct option_values *values,
+                  struct supervisor_request *request);
+
 // The settings of a search for leaks in a target that runs natively.
 void run_heap_leaks(const struct option_values *values, struct heap_leak_settings *leaks);
 

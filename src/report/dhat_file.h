@@ -44,12 +44,16 @@ struct dhat_file {
     struct dhat_point *points;
     size_t point_count, point_room;
     struct numbered frames;
+    char **paths; // of the source files of frames, where known; not part of a file
+    size_t path_count;
 };
 
 // An empty file. Texts are copied; units stay as they are named above.
 void dhat_file_init(struct dhat_file *, const char *mode, const char *verb, const char *command,
                     int64_t pid);
 uint32_t dhat_file_frame(struct dhat_file *, const char *text);
+// Says in which source file a frame is.
+void dhat_file_path(struct dhat_file *, uint32_t frame, const char *path);
 // Owns acc and fs from here on.
 void dhat_file_add(struct dhat_file *, const struct dhat_point *);
 void dhat_file_free(struct dhat_file *);

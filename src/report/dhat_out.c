@@ -31,6 +31,17 @@ void dhat_file_add(struct dhat_file *file, const struct dhat_point *point) {
     file->points[file->point_count++] = *point;
 }
 
+void dhat_file_path(struct dhat_file *file, uint32_t frame, const char *path) {
+    if (frame >= file->path_count) {
+        size_t count = (size_t)frame + 1;
+        file->paths = base_reallocate(file->paths, count * sizeof *file->paths);
+        memset(file->paths + file->path_count, 0, (count - file->path_count) * sizeof *file->paths);
+        file->path_count = count;
+    }
+    if (!file->paths[frame])
+        file->paths[frame] = base_copy(path);
+}
+
 void dhat_file_free(struct dhat_file *file) {
     for (size_t i = 0; i < file->point_count; i++) {
         free(file->points[i].acc);
@@ -38,6 +49,9 @@ void dhat_file_free(struct dhat_file *file) {
     }
     free(file->points);
     numbered_free(&file->frames);
+    for (size_t i = 0; i < file->path_count; i++)
+        free(file->paths[i]);
+    free(file->paths);
     char *texts[] = {file->mode, file->verb, file->bu,  file->bsu,
                      file->bksu, file->tu,   file->Mtu, file->cmd};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)

@@ -7,7 +7,6 @@
 
 #include "report/diagnose_parts.h"
 #include "report/heap_rows.h"
-#include "report/heap_text.h"
 
 // ---- looking -----------------------------------------------------------------------------------
 
@@ -125,19 +124,17 @@ static void free_examination(struct examination *it) {
 
 // ---- results -----------------------------------------------------------------------------------
 
-void diagnoses_add(struct diagnoses *diagnoses, struct diagnosis diagnosis) {
-    diagnoses->items =
-        base_reallocate(diagnoses->items, (diagnoses->count + 1) * sizeof *diagnoses->items);
-    diagnoses->items[diagnoses->count++] = diagnosis;
-}
-
-static int by_weight(const void *left, const void *right) {
-    const struct diagnosis *a = left, *b = right;
-    if (a->certainty != b->certainty)
-        return a->certainty < b->certainty ? 1 : -1;
-    if (a->bytes != b->bytes)
-        return a->bytes < b->bytes ? 1 : -1;
-    return a->stack < b->stack ? -1 : a->stack > b->stack;
+static void add_frame(void *context, const struct heap_place *place,
+                      const struct symbol_frame *frame) {
+    char *label = heap_file_label(frame);
+    char *path = result_path(frame);
+    diagnosis_add_frame(context, &(struct result_frame){.function = label,
+                                                        .object = (char *)frame->object,
+                                                        .path = path,
+                                                        .line = frame->line,
+                                                        .address = place ? place->address : 0});
+    free(label);
+    free(path);
 }
 
 char *diagnose(int fd, const struct heap_file *file, struct diagnoses *diagnoses) {
@@ -148,8 +145,10 @@ char *diagnose(int fd, const struct heap_file *file, struct diagnoses *diagnoses
         diagnose_sites(&it, diagnoses);
         diagnose_growth(&it, diagnoses);
         diagnose_whole(&it, diagnoses);
-        if (diagnoses->count)
-            qsort(diagnoses->items, diagnoses->count, sizeof *diagnoses->items, by_weight);
+        for (size_t i = 0; i < diagnoses->count; i++)
+            if (diagnoses->items[i].stack)
+                rows_frames(file, diagnoses->items[i].stack, add_frame, &diagnoses->items[i]);
+        diagnoses_sort(diagnoses);
     }
     free_examination(&it);
     return problem;
@@ -162,96 +161,4 @@ char *diagnose_slope(int fd, const struct heap_file *file, double *slope) {
         *slope = diagnose_rise(&it);
     free_examination(&it);
     return problem;
-}
-
-void diagnoses_free(struct diagnoses *diagnoses) {
-    for (size_t i = 0; i < diagnoses->count; i++)
-        free(diagnoses->items[i].evidence);
-    free(diagnoses->items);
-}
-
-// ---- words -------------------------------------------------------------------------------------
-
-static const struct {
-    const char *word, *title, *advice;
-} words[DIAGNOSIS_KINDS] = {
-    [DIAGNOSIS_GROWS] = {"growing-memory", "Memory that only grows",
-                         "Something is put in and never taken out. Bound it (by number, size or "
-                         "age), or remove entries when what they stand for is gone. "
-                         "--tool=memcheck --leak-check=full --show-leak-kinds=reachable says who "
-                         "holds it."},
-    [DIAGNOSIS_HANDLERS] = {"handlers-kept", "Handlers that are registered and never removed",
-                            "For each registration there must be a removal: when the connection, "
-                            "window or object that it serves is gone."},
-    [DIAGNOSIS_CAPACITY] = {"capacity-kept", "A buffer that keeps its capacity",
-                            "If the large size was needed for one rare input, shrink the buffer "
-                            "afterwards (realloc, shrink_to_fit), or free it and begin anew."},
-    [DIAGNOSIS_THREADS] = {"thread-memory", "Memory of threads that are gone or idle",
-                           "Free what a thread keeps for itself when it ends (a destructor of its "
-                           "thread-local storage), and let threads of a pool give back what they "
-                           "do not need while they wait."},
-    [DIAGNOSIS_TEMPORARY] = {"temporary-allocations", "Short-lived allocations in a hot path",
-                             "Each of these blocks is freed before the thread allocates again. Use "
-                             "a buffer on the stack, keep one for reuse, or allocate from an "
-                             "arena."},
-    [DIAGNOSIS_FRAGMENTATION] =
-        {"fragmentation", "Memory that cannot be given back",
-         "A few blocks that stay hold whole pages of freed ones. Allocate "
-         "what lives long apart from what lives briefly (a pool, an arena); "
-         "malloc_trim or another allocator may help."},
-    [DIAGNOSIS_SPIKE] = {"spike", "A short peak made by few places",
-                         "The process needs this much memory for a moment only. Work in smaller "
-                         "pieces, or as a stream."},
-    [DIAGNOSIS_TINY] = {"tiny-blocks", "Very many small blocks",
-                        "Each block costs 16 bytes and more beside its content. Allocate many at "
-                        "once: an array, a pool of objects (quern/heap.h has one)."},
-};
-
-const char *diagnosis_word(enum diagnosis_kind kind) {
-    return words[kind].word;
-}
-
-// Breaks lines at spaces.
-static void print_wrapped(FILE *out, const char *text) {
-    enum { WIDTH = 92 };
-    size_t column = 0;
-    for (const char *at = text; *at;) {
-        size_t length = strcspn(at, " ");
-        if (column && column + 1 + length > WIDTH) {
-            fputs("\n  ", out);
-            column = 0;
-        }
-        column += (size_t)fprintf(out, "%s%.*s", column ? " " : "", (int)length, at);
-        at += length + strspn(at + length, " ");
-    }
-    fputc('\n', out);
-}
-
-const char *diagnosis_title(enum diagnosis_kind kind) {
-    return words[kind].title;
-}
-
-const char *diagnosis_advice(enum diagnosis_kind kind) {
-    return words[kind].advice;
-}
-
-const char *diagnosis_certainty(enum certainty certainty) {
-    static const char *const certainties[] = {"possible", "likely", "certain"};
-    return certainties[certainty];
-}
-
-void diagnoses_print(FILE *out, const struct diagnoses *diagnoses, const struct heap_file *file,
-                     size_t callers) {
-    if (!diagnoses->count)
-        fputs("Nothing stands out.\n", out);
-    for (size_t i = 0; i < diagnoses->count; i++) {
-        const struct diagnosis *diagnosis = &diagnoses->items[i];
-        fprintf(out, "%s%zu. %s (%s)\n  ", i ? "\n" : "", i + 1, words[diagnosis->kind].title,
-                diagnosis_certainty(diagnosis->certainty));
-        print_wrapped(out, diagnosis->evidence);
-        if (diagnosis->stack)
-            rows_stack(out, file, diagnosis->stack, callers);
-        fputs("  ", out);
-        print_wrapped(out, words[diagnosis->kind].advice);
-    }
 }

@@ -11,11 +11,6 @@
 #define UNUSED_SHARE 0.5            // of what it allocates
 #define SHOWN_MOST   10
 
-struct unused {
-    const struct dhat_point *point;
-    uint64_t bytes;
-};
-
 // Bytes of the point's blocks that nobody ever touched. Where bytes are counted one by one, those
 // with no access at all, in any block; else no more bytes can have been touched than were read or
 // written.
@@ -30,44 +25,54 @@ static uint64_t unused_bytes(const struct dhat_point *point) {
     return touched < point->tb ? point->tb - touched : 0;
 }
 
-static int by_bytes(const void *left, const void *right) {
-    const struct unused *a = left, *b = right;
-    return a->bytes < b->bytes ? 1 : a->bytes > b->bytes ? -1 : 0;
+// "0xADDRESS: FUNCTION (FILE:LINE)" or "... (in OBJECT)"; parts that are missing stay so.
+static void add_frame(struct diagnosis *diagnosis, const struct dhat_file *file, uint32_t number) {
+    const char *path = number < file->path_count ? file->paths[number] : NULL;
+    char *text = base_copy(file->frames.list[number]);
+    struct result_frame frame = {.address = strtoull(text, NULL, 16)};
+    char *name = strstr(text, ": ");
+    name = name ? name + 2 : text;
+    frame.function = name;
+    size_t length = strlen(name);
+    char *open = strrchr(name, '(');
+    if (open && open > name + 1 && open[-1] == ' ' && name[length - 1] == ')') {
+        open[-1] = 0;
+        name[length - 1] = 0;
+        char *colon = strrchr(open + 1, ':');
+        if (strncmp(open + 1, "in ", 3) == 0) {
+            frame.object = open + 4;
+        } else if (colon) {
+            *colon = 0;
+            frame.path = (char *)(path ? path : open + 1);
+            frame.line = (uint32_t)strtoul(colon + 1, NULL, 10);
+        }
+    }
+    diagnosis_add_frame(diagnosis, &frame);
+    free(text);
 }
 
-static void print_point(FILE *out, const struct dhat_file *file, const struct unused *unused,
-                        size_t number) {
-    const struct dhat_point *point = unused->point;
+static void add_unused(const struct dhat_file *file, const struct dhat_point *point,
+                       uint64_t unused, struct diagnoses *diagnoses) {
     char digits[3][32];
-    fprintf(out,
-            "%s%zu. More is allocated than is used (certain)\n"
-            "  Of %s bytes in %s blocks at least %s were never read or written.\n",
-            number > 1 ? "\n" : "", number, heap_text_number(digits[0], point->tb),
-            heap_text_number(digits[1], point->tbk), heap_text_number(digits[2], unused->bytes));
-    for (size_t i = 0; i < point->fs_count && i < DIAGNOSIS_CALLERS; i++) {
-        fprintf(out, "   %s ", i ? "by" : "at");
+    struct text text = {0};
+    text_format(&text, "Of %s bytes in %s blocks at least %s were never read or written.",
+                heap_text_number(digits[0], point->tb), heap_text_number(digits[1], point->tbk),
+                heap_text_number(digits[2], unused));
+    struct diagnosis *diagnosis =
+        diagnoses_add(diagnoses, DIAGNOSIS_UNUSED, CERTAINTY_CERTAIN, unused, text_take(&text));
+    for (size_t i = 0; i < point->fs_count; i++)
         if (point->fs[i] < file->frames.count)
-            stack_text_escaped(out, file->frames.list[point->fs[i]]);
-        fputc('\n', out);
-    }
-    fputs("  Ask for what is needed, or let the buffer grow with its content.\n", out);
+            add_frame(diagnosis, file, point->fs[i]);
 }
 
-void diagnose_dhat(FILE *out, const struct dhat_file *file) {
-    struct unused *found = base_allocate((file->point_count + 1) * sizeof *found);
-    size_t count = 0;
+void diagnose_dhat(const struct dhat_file *file, struct diagnoses *diagnoses) {
+    *diagnoses = (struct diagnoses){0};
     for (size_t i = 0; file->bkacc && i < file->point_count; i++) {
-        struct unused unused = {&file->points[i], unused_bytes(&file->points[i])};
-        if (unused.bytes >= UNUSED_BYTES &&
-            (double)unused.bytes >= UNUSED_SHARE * (double)unused.point->tb)
-            found[count++] = unused;
+        const struct dhat_point *point = &file->points[i];
+        uint64_t unused = unused_bytes(point);
+        if (unused >= UNUSED_BYTES && (double)unused >= UNUSED_SHARE * (double)point->tb)
+            add_unused(file, point, unused, diagnoses);
     }
-    qsort(found, count, sizeof *found, by_bytes);
-    if (!file->bkacc)
-        fputs("This file does not say what is read and written.\n", out);
-    else if (!count)
-        fputs("Nothing stands out.\n", out);
-    for (size_t i = 0; i < count && i < SHOWN_MOST; i++)
-        print_point(out, file, &found[i], i + 1);
-    free(found);
+    diagnoses_sort(diagnoses);
+    diagnoses_cut(diagnoses, SHOWN_MOST);
 }

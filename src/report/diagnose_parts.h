@@ -22,7 +22,7 @@ struct site {
 };
 
 struct thread_use {
-    uint64_t last;                   // when it last did something with the heap
+    uint64_t last;  // when it last did something with the heap
     uint64_t bytes; // of its blocks, at the end
 };
 
@@ -38,8 +38,6 @@ struct examination {
     uint64_t live_bytes, events, frees;
     uint64_t resident; // at the last sample
 };
-
-void diagnoses_add(struct diagnoses *, struct diagnosis);
 
 // diagnose_rules.c
 void diagnose_sites(const struct examination *, struct diagnoses *);

@@ -43,11 +43,9 @@ static void find_temporary(const struct examination *it, uint32_t stack, struct 
                 number(count, site->temporary),
                 number(size, site->allocated_bytes / site->allocated),
                 100 * (double)site->temporary / (double)all);
-    diagnoses_add(to, (struct diagnosis){.kind = DIAGNOSIS_TEMPORARY,
-                                         .certainty = CERTAINTY_CERTAIN,
-                                         .stack = stack,
-                                         .bytes = site->allocated_bytes,
-                                         .evidence = text_take(&text)});
+    diagnoses_add(to, DIAGNOSIS_TEMPORARY, CERTAINTY_CERTAIN, site->allocated_bytes,
+                  text_take(&text))
+        ->stack = stack;
 }
 
 static void find_tiny(const struct examination *it, uint32_t stack, struct diagnoses *to) {
@@ -62,11 +60,8 @@ static void find_tiny(const struct examination *it, uint32_t stack, struct diagn
         "%s blocks of %.0f bytes on average at the peak; what the allocator adds to them is "
         "about as much again.",
         number(count, site->peak), (double)site->peak_bytes / (double)site->peak);
-    diagnoses_add(to, (struct diagnosis){.kind = DIAGNOSIS_TINY,
-                                         .certainty = CERTAINTY_CERTAIN,
-                                         .stack = stack,
-                                         .bytes = 16 * site->peak,
-                                         .evidence = text_take(&text)});
+    diagnoses_add(to, DIAGNOSIS_TINY, CERTAINTY_CERTAIN, 16 * site->peak, text_take(&text))->stack =
+        stack;
 }
 
 #define CAPACITY_SHARE 0.10 // of what is alive in the end
@@ -85,11 +80,8 @@ static void find_capacity(const struct examination *it, uint32_t stack, struct d
                 "and have kept that size for the %.1f s since then.",
                 number(bytes, site->kept_bytes), number(blocks, site->kept_blocks),
                 seconds(site->enlarged), seconds(it->end - site->enlarged));
-    diagnoses_add(to, (struct diagnosis){.kind = DIAGNOSIS_CAPACITY,
-                                         .certainty = CERTAINTY_POSSIBLE,
-                                         .stack = stack,
-                                         .bytes = site->kept_bytes,
-                                         .evidence = text_take(&text)});
+    diagnoses_add(to, DIAGNOSIS_CAPACITY, CERTAINTY_POSSIBLE, site->kept_bytes, text_take(&text))
+        ->stack = stack;
 }
 
 static void find_idle(const struct examination *it, uint32_t stack, struct diagnoses *to) {
@@ -106,11 +98,8 @@ static void find_idle(const struct examination *it, uint32_t stack, struct diagn
                 "%s bytes in %s blocks were allocated by threads that have done nothing with the "
                 "heap in the second half of the run (%zu threads), and are still there.",
                 number(bytes, site->idle_bytes), number(blocks, site->idle_blocks), threads);
-    diagnoses_add(to, (struct diagnosis){.kind = DIAGNOSIS_THREADS,
-                                         .certainty = CERTAINTY_LIKELY,
-                                         .stack = stack,
-                                         .bytes = site->idle_bytes,
-                                         .evidence = text_take(&text)});
+    diagnoses_add(to, DIAGNOSIS_THREADS, CERTAINTY_LIKELY, site->idle_bytes, text_take(&text))
+        ->stack = stack;
 }
 
 void diagnose_sites(const struct examination *it, struct diagnoses *to) {
@@ -194,12 +183,9 @@ static void report_growth(const struct examination *it, uint32_t stack, struct d
                 number(slope, moment > 0 ? (uint64_t)(line.slope / moment) : 0),
                 number(first, site->series[WARM_UP]), moment * WARM_UP,
                 number(last, site->series[LAST]), moment * LAST);
-    diagnoses_add(to,
-                  (struct diagnosis){.kind = search.found ? DIAGNOSIS_HANDLERS : DIAGNOSIS_GROWS,
-                                     .certainty = CERTAINTY_LIKELY,
-                                     .stack = stack,
-                                     .bytes = site->series[LAST],
-                                     .evidence = text_take(&text)});
+    diagnoses_add(to, search.found ? DIAGNOSIS_HANDLERS : DIAGNOSIS_GROWS, CERTAINTY_LIKELY,
+                  site->series[LAST], text_take(&text))
+        ->stack = stack;
 }
 
 double diagnose_rise(const struct examination *it) {
@@ -268,11 +254,8 @@ static void find_spike(const struct examination *it, struct diagnoses *to) {
                 "At %.2f s %s bytes are alive, most of the time %s; this place holds %s of them.",
                 seconds(summary->peak_time), number(digits[0], peak), number(digits[1], usual),
                 number(digits[2], summary->sites[top[0]].peak_bytes));
-    diagnoses_add(to, (struct diagnosis){.kind = DIAGNOSIS_SPIKE,
-                                         .certainty = CERTAINTY_CERTAIN,
-                                         .stack = top[0],
-                                         .bytes = peak - usual,
-                                         .evidence = text_take(&text)});
+    diagnoses_add(to, DIAGNOSIS_SPIKE, CERTAINTY_CERTAIN, peak - usual, text_take(&text))->stack =
+        top[0];
 }
 
 #define FRAGMENTATION_BYTES  (16ull << 20)
@@ -307,11 +290,9 @@ static void find_fragmentation(const struct examination *it, struct diagnoses *t
         "freed.",
         number(digits[0], it->resident), number(digits[1], alive),
         number(digits[2], summary->total.peak_bytes), number(digits[3], blocks));
-    diagnoses_add(to, (struct diagnosis){.kind = DIAGNOSIS_FRAGMENTATION,
-                                         .certainty = CERTAINTY_LIKELY,
-                                         .stack = pinning,
-                                         .bytes = it->resident - alive,
-                                         .evidence = text_take(&text)});
+    diagnoses_add(to, DIAGNOSIS_FRAGMENTATION, CERTAINTY_LIKELY, it->resident - alive,
+                  text_take(&text))
+        ->stack = pinning;
 }
 
 void diagnose_whole(const struct examination *it, struct diagnoses *to) {

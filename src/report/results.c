@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "report/diagnose.h"
 #include "report/finding_text.h"
 
 // ---- rules -------------------------------------------------------------------------------------
@@ -41,7 +42,8 @@ const char *result_rule_help(const char *name) {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (strcmp(rules[i].name, name) == 0)
             return rules[i].help;
-    return "A limit that was set for this run was exceeded.";
+    const char *help = diagnosis_rule_help(name);
+    return help ? help : "A limit that was set for this run was exceeded.";
 }
 
 // ---- fingerprints ------------------------------------------------------------------------------
@@ -120,7 +122,7 @@ static char *copy_or_null(const char *string) {
     return string ? base_copy(string) : NULL;
 }
 
-static char *path_of(const struct symbol_frame *symbol) {
+char *result_path(const struct symbol_frame *symbol) {
     if (!symbol->file)
         return NULL;
     if (symbol->file[0] == '/' || !symbol->directory || !symbol->directory[0])
@@ -130,18 +132,30 @@ static char *path_of(const struct symbol_frame *symbol) {
     return text_take(&path);
 }
 
-static void add_stack(struct result *result, const struct named_stack *stack, char *title) {
+static struct result_stack *new_stack(struct result *result, struct result_stack stack) {
     result->stacks =
         base_reallocate(result->stacks, (result->stack_count + 1) * sizeof *result->stacks);
-    struct result_stack *to = &result->stacks[result->stack_count++];
-    *to = (struct result_stack){.title = title,
-                                .frames = base_allocate(stack->shown * sizeof *to->frames),
-                                .count = stack->shown};
+    result->stacks[result->stack_count] = stack;
+    return &result->stacks[result->stack_count++];
+}
+
+void results_add_stack(struct results *results, struct result *result, const char *title,
+                       struct result_frame *frames, size_t count) {
+    new_stack(result, (struct result_stack){copy_or_null(title), frames, count});
+    if (result->stack_count == 1)
+        judge(results, result);
+}
+
+static void add_stack(struct result *result, const struct named_stack *stack, char *title) {
+    struct result_stack *to = new_stack(
+        result,
+        (struct result_stack){
+            title, base_allocate((stack->shown + 1) * sizeof(struct result_frame)), stack->shown});
     for (size_t i = 0; i < stack->shown; i++) {
         const struct symbol_frame *symbol = &stack->frames[i].symbol;
         to->frames[i] = (struct result_frame){.function = copy_or_null(symbol->name),
                                               .object = copy_or_null(symbol->object),
-                                              .path = path_of(symbol),
+                                              .path = result_path(symbol),
                                               .line = symbol->line,
                                               .address = stack->frames[i].address};
     }
@@ -153,12 +167,15 @@ static void tell_headline(void *context, const char *text) {
     result->message = base_copy(text);
 }
 
-static void tell_remark(void *context, const char *text) {
-    struct result *result = context;
+void results_add_remark(struct result *result, const char *text) {
     text += strspn(text, " ");
     result->remarks =
         base_reallocate(result->remarks, (result->remark_count + 1) * sizeof *result->remarks);
     result->remarks[result->remark_count++] = base_copy(text);
+}
+
+static void tell_remark(void *context, const char *text) {
+    results_add_remark(context, text);
 }
 
 // A stack but the first belongs to the remark before it.
@@ -211,16 +228,19 @@ struct result *results_add_loss(struct results *results, const struct loss *loss
     return result;
 }
 
+void result_frames_free(struct result_frame *frames, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        free(frames[i].function);
+        free(frames[i].object);
+        free(frames[i].path);
+    }
+    free(frames);
+}
+
 static void free_result(struct result *result) {
     for (size_t i = 0; i < result->stack_count; i++) {
-        struct result_stack *stack = &result->stacks[i];
-        for (size_t j = 0; j < stack->count; j++) {
-            free(stack->frames[j].function);
-            free(stack->frames[j].object);
-            free(stack->frames[j].path);
-        }
-        free(stack->frames);
-        free(stack->title);
+        result_frames_free(result->stacks[i].frames, result->stacks[i].count);
+        free(result->stacks[i].title);
     }
     for (size_t i = 0; i < result->remark_count; i++)
         free(result->remarks[i]);

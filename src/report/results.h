@@ -33,7 +33,7 @@ struct result_stack {
 };
 
 struct result {
-    const char *rule; // a string of the program
+    const char *rule; // lives as long as the results do
     enum result_level level;
     bool fails; // counts for --error-exitcode, unless it is known
     bool known; // in the baseline
@@ -63,6 +63,14 @@ struct result *results_add_loss(struct results *, const struct loss *, size_t in
 struct result *results_add(struct results *, const char *rule, enum result_level,
                            const char *message, int pid);
 void results_free(struct results *);
+// A further stack, whose frames the result owns from here on, with a title (copied; NULL for the
+// first). The fingerprint and whether it is known follow.
+void results_add_stack(struct results *, struct result *, const char *title,
+                       struct result_frame *frames, size_t count);
+void results_add_remark(struct result *, const char *text);
+// The path of the source file, to be freed; NULL: not known.
+char *result_path(const struct symbol_frame *);
+void result_frames_free(struct result_frame *frames, size_t count);
 
 // What a rule is about, in a sentence, and what to do.
 const char *result_rule_help(const char *rule);
@@ -94,6 +102,10 @@ struct results_head {
     int status;               // as the run ended
 };
 
+typedef void results_writer(FILE *out, const struct results *, const struct results_head *);
+// Writes a file beside and renames it, so that nobody ever reads half of it. 0, or an errno.
+int results_write_file(const char *path, results_writer *, const struct results *,
+                       const struct results_head *);
 void results_sarif(FILE *out, const struct results *, const struct results_head *);
 void results_junit(FILE *out, const struct results *, const struct results_head *);
 void results_json(FILE *out, const struct results *, const struct results_head *);

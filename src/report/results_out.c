@@ -1,7 +1,9 @@
 // Results as JUnit's XML, as JSON of our own, and as commands of a workflow.
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "report/finding_xml.h"
 #include "report/json.h"
@@ -44,6 +46,26 @@ static void add_place(struct text *text, const struct result *result) {
         return;
     text_format(text, " in %s (%s:%u)", place->function ? place->function : "???",
                 result_relative(place->path), place->line);
+}
+
+int results_write_file(const char *path, results_writer *write, const struct results *results,
+                       const struct results_head *head) {
+    struct text beside = {0};
+    text_format(&beside, "%s.new", path);
+    FILE *out = fopen(beside.bytes, "we");
+    bool fine = out != NULL;
+    int error = errno;
+    if (out) {
+        write(out, results, head);
+        fine = !ferror(out);
+        fine &= fclose(out) == 0;
+        fine = fine && rename(beside.bytes, path) == 0;
+        error = errno;
+        if (!fine)
+            unlink(beside.bytes);
+    }
+    text_free(&beside);
+    return fine ? 0 : error ? error : EIO;
 }
 
 // ---- JUnit -------------------------------------------------------------------------------------

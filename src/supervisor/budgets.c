@@ -1,31 +1,14 @@
 #include "supervisor/budgets.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "report/diagnose.h"
-#include "report/heap_text.h"
 #include "supervisor/log.h"
 #include "supervisor/outputs.h"
 
 static bool failed;
-
-static void judge(const char *rule, const char *what, const char *unit, uint64_t used,
-                  const struct budget *budget, int pid) {
-    if (!budget->is_set || used <= budget->most)
-        return;
-    char digits[2][32];
-    struct text text = {0};
-    text_format(&text, "BUDGET: %s %s %s, %s allowed", what, heap_text_number(digits[0], used),
-                unit, heap_text_number(digits[1], budget->most));
-    log_print(pid, LOG_USER, text.bytes);
-    if (outputs_results())
-        results_add(outputs_results(), rule, RESULT_ERROR, text.bytes, pid);
-    text_free(&text);
-    failed = true;
-}
 
 // What the heap as a whole has grown by in a minute, after the warm-up.
 static uint64_t growth_of(const char *path) {
@@ -43,15 +26,42 @@ static uint64_t growth_of(const char *path) {
     return slope > 0 ? (uint64_t)(60 * slope) : 0;
 }
 
-void budgets_check(const struct budget_settings *settings, int pid, const struct summary *summary,
-                   const char *path) {
-    judge("Budget_Peak", "at the peak", "bytes", summary->total.peak_bytes, &settings->peak, pid);
-    judge("Budget_Leaked", "not freed", "bytes", summary->total.live_bytes, &settings->leaked, pid);
-    judge("Budget_Allocations", "allocated", "blocks", summary->total.allocated,
-          &settings->allocations, pid);
-    if (settings->growth.is_set)
-        judge("Budget_Growth", "grows by", "bytes a minute", growth_of(path), &settings->growth,
-              pid);
+void budgets_recorded(struct budget_numbers *numbers, const struct budget_settings *settings,
+                      const struct summary *summary, const char *path) {
+    budget_number(numbers, BUDGET_PEAK, summary->total.peak_bytes);
+    budget_number(numbers, BUDGET_LEAKED, summary->total.live_bytes);
+    budget_number(numbers, BUDGET_ALLOCATIONS, summary->total.allocated);
+    if (settings->limits[BUDGET_GROWTH].is_set && path)
+        budget_number(numbers, BUDGET_GROWTH, growth_of(path));
+}
+
+static void fail(int pid, enum budget_kind kind, const char *told) {
+    struct text text = {0};
+    text_format(&text, "BUDGET: %s", told);
+    log_print(pid, LOG_USER, text.bytes);
+    if (outputs_results())
+        results_add(outputs_results(), budget_words[kind].rule, RESULT_ERROR, text.bytes, pid);
+    text_free(&text);
+    failed = true;
+}
+
+void budgets_check(const struct budget_settings *settings, int pid,
+                   const struct budget_numbers *numbers) {
+    for (enum budget_kind kind = 0; kind < BUDGETS; kind++) {
+        char *told = NULL;
+        if (!settings->limits[kind].is_set)
+            continue;
+        if (!numbers->is_known[kind]) {
+            struct text text = {0};
+            text_format(&text, "--%s cannot be checked: the process was killed before its end",
+                        budget_words[kind].option);
+            fail(pid, kind, text.bytes);
+            text_free(&text);
+        } else if (budget_exceeded(&settings->limits[kind], kind, numbers->value[kind], &told)) {
+            fail(pid, kind, told);
+        }
+        free(told);
+    }
 }
 
 bool budgets_failed(void) {

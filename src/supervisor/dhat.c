@@ -17,6 +17,8 @@
 #include "report/dhat_file.h"
 #include "report/heap_text.h"
 #include "report/named_stack.h"
+#include "supervisor/budgets.h"
+#include "supervisor/diagnosis.h"
 #include "supervisor/log.h"
 #include "symbols/guard.h"
 #include "wire/dhat_counts.h"
@@ -88,6 +90,10 @@ static uint32_t frame_number(struct report *report, const struct named_frame *fr
     fprintf(out, "0x%llX: ", (unsigned long long)frame->address);
     stack_text_frame(out, &frame->symbol, &report->request->stacks);
     uint32_t number = fclose(out) == 0 ? dhat_file_frame(report->file, text) : 0;
+    char *path = result_path(&frame->symbol);
+    if (path)
+        dhat_file_path(report->file, number, path);
+    free(path);
     free(text);
     return number;
 }
@@ -236,6 +242,26 @@ static void say_sums(const struct report *report, const char *path) {
     text_free(&lines);
 }
 
+// Limits, and what stands out.
+static void check(const struct report *report) {
+    const struct supervisor_request *request = report->request;
+    struct budget_numbers numbers = {0};
+    uint64_t blocks = 0;
+    for (size_t i = 0; i < report->file->point_count; i++)
+        blocks += report->file->points[i].tbk;
+    if (report->header.mode != DHAT_HEAP)
+        return;
+    budget_number(&numbers, BUDGET_PEAK, report->header.max_bytes);
+    budget_number(&numbers, BUDGET_LEAKED, report->header.bytes);
+    budget_number(&numbers, BUDGET_ALLOCATIONS, blocks);
+    budgets_check(&request->budgets, report->process->pid, &numbers);
+    if (report->process->muted || !diagnosis_wanted(request, false))
+        return;
+    struct diagnoses diagnoses;
+    diagnose_dhat(report->file, &diagnoses);
+    diagnosis_tell(request, report->process->pid, &diagnoses, false);
+}
+
 static void start_file(struct report *report) {
     static const char *const modes[] = {"heap", "copy", "ad-hoc"};
     static const char *const verbs[] = {"Allocated", "Copied", "Occurred"};
@@ -273,6 +299,7 @@ void dhat_report(const struct supervisor_request *request, struct symbols *symbo
         char *path = write_out(request, process, &file);
         if (!process->muted && log_shows(0))
             say_sums(&report, path);
+        check(&report);
         if (report.header.incomplete)
             log_complain("the profile of process %d is not complete: it has more stacks than "
                          "there is room for",

@@ -4,6 +4,8 @@
 
 #include "report/finding_text.h"
 #include "report/finding_xml.h"
+#include "supervisor/budgets.h"
+#include "supervisor/diagnosis.h"
 #include "supervisor/findings_parts.h"
 #include "supervisor/log.h"
 #include "supervisor/xml_out.h"
@@ -191,4 +193,29 @@ void leaks_show(struct errors *errors) {
     }
     if (says_sums)
         show_sums(errors);
+}
+
+void leaks_check(struct errors *errors) {
+    const struct search *search = &errors->search;
+    const struct supervisor_request *request = findings.request;
+    const struct leak_sums *sums = &errors->last_sums;
+    struct budget_numbers numbers = {0};
+    bool is_searched = search->done && search->facts.at_end;
+    budget_number(&numbers, BUDGET_ALLOCATIONS, errors->heap.allocations);
+    if (is_searched || (errors->ended && !errors->heap.live_blocks))
+        budget_number(&numbers, BUDGET_LEAKED,
+                      is_searched ? sums->bytes[LOSS_DEFINITE] + sums->bytes[LOSS_INDIRECT] +
+                                        sums->bytes[LOSS_POSSIBLE]
+                                  : 0);
+    if (errors->muted)
+        return;
+    budgets_check(&request->budgets, errors->pid, &numbers);
+    if (!diagnosis_wanted(request, false))
+        return;
+    struct diagnoses diagnoses = {0};
+    for (size_t i = 0; is_searched && i < search->count; i++)
+        if (is_counted(errors, &search->losses[i]))
+            diagnose_loss(&search->losses[i], &diagnoses);
+    diagnoses_sort(&diagnoses);
+    diagnosis_tell(request, errors->pid, &diagnoses, false);
 }

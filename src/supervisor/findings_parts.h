@@ -92,6 +92,7 @@ void findings_say(struct errors *errors, const char *text);
 void leaks_begin(struct errors *errors, const struct wire_leaks *message);
 void leaks_add(struct errors *errors, const struct wire_loss *losses, size_t size);
 void leaks_show(struct errors *errors); // the losses and the summary of the search
+void leaks_check(struct errors *errors); // limits, and what stands out
 void leaks_drop(struct errors *errors);
 
 // findings_summary.c

@@ -258,10 +258,8 @@ static void finish_xml(struct errors *errors) {
     text_free(&text);
 }
 
-void summary_show(struct errors *errors) {
+static void show_all(struct errors *errors) {
     const struct findings_settings *settings = FINDINGS_SETTINGS;
-    if (!errors->ended)
-        errors->heap = heap_of_killed(errors);
     if (findings.request->xml.wanted) {
         if (!errors->muted)
             finish_xml(errors);
@@ -281,4 +279,11 @@ void summary_show(struct errors *errors) {
     if (baseline)
         findings_say(errors, baseline);
     free(baseline);
+}
+
+void summary_show(struct errors *errors) {
+    if (!errors->ended)
+        errors->heap = heap_of_killed(errors);
+    show_all(errors);
+    leaks_check(errors);
 }

@@ -12,11 +12,11 @@
 #include "base/fd.h"
 #include "base/template.h"
 #include "base/text.h"
-#include "report/diagnose.h"
 #include "report/dhat_native.h"
 #include "report/heap_text.h"
 #include "report/massif_out.h"
 #include "supervisor/budgets.h"
+#include "supervisor/diagnosis.h"
 #include "supervisor/heap_parts.h"
 #include "supervisor/log.h"
 #include "supervisor/present.h"
@@ -95,6 +95,10 @@ static void start_massif(struct heap_process *process) {
     heap_source_add(process->source, &(struct heap_sink){.context = process, .stack = on_stack});
     massif_sink(process->massif, &sink);
     heap_source_add(process->source, &sink);
+    if (!budgets_any(request->budgets.limits))
+        return;
+    summary_sink(&process->summary, &sink);
+    heap_source_add(process->source, &sink);
 }
 
 // Opens the file that the tool's option names, for writing; with a number at the end unless that is
@@ -141,6 +145,25 @@ char *heap_write_massif(struct heap_process *process, unsigned number) {
     if (fclose(file) != 0 || failed)
         log_complain("cannot write '%s': %s", path, strerror(errno));
     return path;
+}
+
+// How the heap grew is only in the file.
+static void check_massif(struct heap_process *process, const char *path) {
+    struct budget_numbers numbers = {0};
+    struct massif_file file = {0};
+    FILE *in = request->budgets.limits[BUDGET_GROWTH].is_set && path ? fopen(path, "re") : NULL;
+    if (!budgets_any(request->budgets.limits))
+        return;
+    if (in) {
+        char *problem = massif_file_read(in, &file);
+        if (!problem)
+            budgets_massif(&numbers, &file);
+        free(problem);
+        massif_file_free(&file);
+        fclose(in);
+    }
+    budgets_recorded(&numbers, &request->budgets, &process->summary, NULL);
+    budgets_check(&request->budgets, process->pid, &numbers);
 }
 
 // ---- dhat ----
@@ -196,6 +219,11 @@ static void report_dhat(struct heap_process *process) {
     }
     if (file && log_shows(0))
         say_dhat_sums(process, path);
+    struct budget_numbers numbers = {0};
+    budget_number(&numbers, BUDGET_PEAK, process->lifetimes->total.peak_bytes);
+    budget_number(&numbers, BUDGET_LEAKED, process->lifetimes->total.live_bytes);
+    budget_number(&numbers, BUDGET_ALLOCATIONS, process->lifetimes->total.blocks);
+    budgets_check(&request->budgets, process->pid, &numbers);
     free(path);
 }
 
@@ -261,10 +289,13 @@ static void show_line(void *context, const char *text) {
 
 static void show_diagnoses(struct heap_process *process) {
     struct stat status;
+    if (!diagnosis_wanted(request, true))
+        return;
     int fd = open(process->path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return;
-    if (fstat(fd, &status) < 0 || status.st_size > DIAGNOSED_BYTES) {
+    if (!diagnosis_demanded(request) &&
+        (fstat(fd, &status) < 0 || status.st_size > DIAGNOSED_BYTES)) {
         log_format(process->pid, LOG_USER, "What stands out: quern diagnose %s", process->path);
         close(fd);
         return;
@@ -274,21 +305,26 @@ static void show_diagnoses(struct heap_process *process) {
     char *problem = heap_file_read(fd, &file, NULL, 0);
     if (!problem)
         problem = diagnose(fd, &file, &diagnoses);
-    if (!problem && diagnoses.count) {
-        char *text = NULL;
-        size_t size;
-        FILE *out = open_memstream(&text, &size);
-        if (out) {
-            diagnoses_print(out, &diagnoses, &file, DIAGNOSIS_CALLERS);
-            fclose(out);
-            log_format(process->pid, LOG_USER, "\nWhat stands out:\n%s", text);
-            free(text);
-        }
-    }
+    diagnosis_tell(request, process->pid, &diagnoses, true);
     free(problem);
-    diagnoses_free(&diagnoses);
     heap_file_free(&file);
     close(fd);
+}
+
+static void show_summary(struct heap_process *process, const struct recording_merges *merges) {
+    heap_text(&process->summary, process->names,
+              &(struct heap_text_options){
+                  .top = heap_settings()->top,
+                  .callers = heap_settings()->names.text.callers,
+              },
+              show_line, process);
+    char *notice = heap_text_merges(merges);
+    if (notice)
+        log_format(process->pid, LOG_USER, "\nmerged:     %s", notice);
+    free(notice);
+    if (process->writer)
+        log_format(process->pid, LOG_USER, "\nRecorded in %s: quern print %s", process->path,
+                   process->path);
 }
 
 static void report_recording(struct heap_process *process) {
@@ -305,26 +341,14 @@ static void report_recording(struct heap_process *process) {
         if (error)
             log_complain("cannot write '%s': %s", process->path, strerror(error));
     }
-    budgets_check(&heap_settings()->budgets, process->pid, &process->summary, process->path);
-    if (!log_shows(0))
-        return;
-    heap_text(&process->summary, process->names,
-              &(struct heap_text_options){
-                  .top = heap_settings()->top,
-                  .callers = heap_settings()->names.text.callers,
-              },
-              show_line, process);
-    char *notice = heap_text_merges(&merges);
-    if (notice)
-        log_format(process->pid, LOG_USER, "\nmerged:     %s", notice);
-    free(notice);
-    if (process->writer)
-        log_format(process->pid, LOG_USER, "\nRecorded in %s: quern print %s", process->path,
-                   process->path);
+    struct budget_numbers numbers = {0};
+    budgets_recorded(&numbers, &request->budgets, &process->summary, process->path);
+    budgets_check(&request->budgets, process->pid, &numbers);
+    if (log_shows(0))
+        show_summary(process, &merges);
     if (process->writer)
         show_diagnoses(process);
 }
-
 // ---- samples ----
 
 // The numbers of /proc/PID/stat behind the name, which may hold anything but ends at the last ")".
@@ -513,9 +537,11 @@ void heap_finish(int pid) {
     complain_if_broken(process, was);
     heap_source_end(process->source);
     say_what_was_seen(process);
-    if (process->massif)
-        free(heap_write_massif(process, 0));
-    else if (process->lifetimes)
+    if (process->massif) {
+        char *path = heap_write_massif(process, 0);
+        check_massif(process, path);
+        free(path);
+    } else if (process->lifetimes)
         report_dhat(process);
     else
         report_recording(process);

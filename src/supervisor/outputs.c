@@ -1,9 +1,7 @@
 #include "supervisor/outputs.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/template.h"
 #include "config.h"
@@ -37,15 +35,12 @@ char *outputs_baseline_line(void) {
     return text_take(&line);
 }
 
-typedef void writer(FILE *, const struct results *, const struct results_head *);
-
 static bool complain(const char *path, const char *reason) {
     fprintf(stderr, "quern: cannot write %s: %s\n", path, reason);
     return false;
 }
 
-// Written beside and renamed, so that nobody ever reads half of it.
-static bool write_file(const char *pattern, writer *write, const struct results_head *head,
+static bool write_file(const char *pattern, results_writer *write, const struct results_head *head,
                        int main_pid) {
     char *reason = NULL;
     if (!pattern)
@@ -56,31 +51,19 @@ static bool write_file(const char *pattern, writer *write, const struct results_
         free(reason);
         return false;
     }
-    struct text beside = {0};
-    text_format(&beside, "%s.new", path);
-    FILE *out = fopen(beside.bytes, "we");
-    bool fine = out != NULL;
-    if (out) {
-        write(out, &results, head);
-        fine = !ferror(out);
-        fine &= fclose(out) == 0;
-    }
-    fine = fine && rename(beside.bytes, path) == 0;
-    if (!fine) {
-        int number = errno;
-        unlink(beside.bytes);
-        complain(path, strerror(number));
-    }
-    text_free(&beside);
+    int error = results_write_file(path, write, &results, head);
+    if (error)
+        complain(path, strerror(error));
     free(path);
-    return fine;
+    return !error;
 }
 
 bool outputs_write(int main_pid, int status) {
     const struct output_settings *settings = &request->outputs;
-    struct results_head head = {
-        .version = QUERN_VERSION,
-                                .tool = request->tool, .words = (const char *const *)request->argv, .status = status};
+    struct results_head head = {.version = QUERN_VERSION,
+                                .tool = request->tool,
+                                .words = (const char *const *)request->argv,
+                                .status = status};
     if (!wanted)
         return true;
     bool fine = write_file(settings->sarif, results_sarif, &head, main_pid);

@@ -5,6 +5,7 @@
 
 #include "supervisor/budgets.h"
 #include "supervisor/collect.h"
+#include "supervisor/diagnosis.h"
 #include "supervisor/findings.h"
 #include "supervisor/flame.h"
 #include "supervisor/job.h"
@@ -22,8 +23,8 @@
 static int own_status(const struct supervisor_request *request, int status) {
     if (request->findings.error_status && findings_main_failed())
         return request->findings.error_status;
-    if (budgets_failed())
-        return request->heap.budgets.status;
+    if (budgets_failed() || diagnosis_failed())
+        return request->budgets.status;
     if (!WIFSIGNALED(status))
         return WEXITSTATUS(status);
     // Stopped as asked is a success, not a failure.

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "profile/massif.h"
+#include "report/budgets.h"
 #include "report/heap_names.h"
 #include "report/stack_text.h"
 #include "report/suppressions.h"
@@ -41,19 +42,17 @@ struct heap_leak_settings {
     unsigned heuristics; // bits 1 << enum leak_graph_heuristic
 };
 
-// A target whose heap is recorded: natively, with the recorder, or translated.
-// Limits of a run (budgets.h).
-struct budget {
-    bool is_set;
-    uint64_t most;
-};
-
+// Limits of a run (supervisor/budgets.h).
 struct budget_settings {
-    struct budget peak, leaked, allocations;
-    struct budget growth; // bytes a minute
-    int status;           // to exit with when one is exceeded
+    struct budget limits[BUDGETS];
+    int status; // to exit with when one is exceeded
 };
 
+// Whether findings of the diagnosis are said: as the tool does by itself, always, never; and
+// whether they fail a run.
+enum diagnose_wish { DIAGNOSE_AUTO, DIAGNOSE_YES, DIAGNOSE_NO, DIAGNOSE_ERROR };
+
+// A target whose heap is recorded: natively, with the recorder, or translated.
 struct heap_settings {
     enum heap_tool tool;
     const char *recorder;    // path of quern-recorder.so; NULL: the engine records
@@ -64,9 +63,8 @@ struct heap_settings {
     struct heap_names_options names;
     struct heap_leak_settings leaks;
     uint64_t max_size; // bytes of a recording; 0: any number
-    struct budget_settings budgets;
-    size_t top;       // stacks in each list of a summary
-    const char *note; // shown at the start; may be NULL
+    size_t top;        // stacks in each list of a summary
+    const char *note;  // shown at the start; may be NULL
 };
 
 enum flame_sampler { FLAME_ANY, FLAME_PERF, FLAME_TIMERS };
@@ -171,6 +169,8 @@ struct supervisor_request {
     struct findings_settings findings;
     struct xml_settings xml;
     struct output_settings outputs;
+    struct budget_settings budgets;
+    enum diagnose_wish diagnose;
     struct scenario_settings scenario;
     struct option_changer changer;
     const char *const *own_words; // the command line before the program; NULL at the end
