@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/statuses.h"
 #include "cli/verbs.h"
 #include "config.h"
 #include "report/heap_export.h"
@@ -73,15 +74,9 @@ static const char tail[] =
     "itself is handed on to the program. Ctrl+Z, fg and bg work as usual.\n"
     "If quern is killed, the program is killed with it.\n"
     "When the program ends while processes it started still run translated, quern ends too and\n"
-    "leaves a process in the background that collects their reports.\n"
-    ".SH EXIT STATUS\nThe status of the program. If a signal ended it, quern ends by the same "
-    "signal; if that was\nthe SIGINT or SIGTERM of \\-\\-duration, the status is 0.\n"
-    ".TP\n1\na bad option, or Quern itself failed\n"
-    ".TP\n2\na verb has read a recording that is cut off, damaged or lacks events, and has given "
-    "what it\nholds, with a notice on standard error (\\fBprint\\fR says so in its output, with "
-    "status "
-    "0)\n"
-    ".TP\n126\nthe program cannot be run\n.TP\n127\nthe program was not found\n"
+    "leaves a process in the background that collects their reports.\n";
+
+static const char files[] =
     ".SH FILES AND ENVIRONMENT\nOptions are taken from these places, in this order; later ones "
     "win, "
     "options that may be repeated\nadd up:\n.PP\n\\&~/.valgrindrc, $VALGRIND_OPTS, ./.valgrindrc, "
@@ -140,5 +135,9 @@ int verb_manual(void) {
                 print_option(&option_table[i]);
     }
     fputs(tail, stdout);
+    printf(".SH EXIT STATUS\n");
+    for (size_t i = 0; i < status_count; i++)
+        print_item(status_words[i].status, status_words[i].when);
+    fputs(files, stdout);
     return fflush(stdout) == 0 ? 0 : 1;
 }

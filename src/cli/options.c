@@ -144,8 +144,7 @@ long option_number(const struct option_values *values, const char *name) {
     return text ? strtol(text, NULL, 0) : 0;
 }
 
-// False: it is not a size.
-static bool parse_size(const char *text, unsigned long long *bytes) {
+bool option_parse_size(const char *text, bool is_rate, unsigned long long *bytes) {
     static const char letters[] = "KMG";
     char *end;
     errno = 0;
@@ -154,13 +153,19 @@ static bool parse_size(const char *text, unsigned long long *bytes) {
     unsigned shift = letter ? 10 * (unsigned)(letter - letters + 1) : 0;
     bool fits = errno == 0 && *bytes <= (unsigned long long)LLONG_MAX >> shift;
     *bytes <<= fits ? shift : 0;
-    return isdigit((unsigned char)*text) && fits && (letter ? end[1] == 0 : *end == 0);
+    const char *rest = letter ? end + 1 : end;
+    return isdigit((unsigned char)*text) && fits &&
+           (*rest == 0 || (is_rate && strcmp(rest, "/min") == 0));
+}
+
+static bool is_rate(const struct option *option) {
+    return option->value && strstr(option->value, "/min");
 }
 
 unsigned long long option_bytes(const struct option_values *values, const char *name) {
     unsigned long long bytes = 0;
     const char *text = option_text(values, name);
-    return text && parse_size(text, &bytes) ? bytes : 0;
+    return text && option_parse_size(text, true, &bytes) ? bytes : 0;
 }
 
 const struct option_value *option_items(const struct option_values *values, const char *name) {
@@ -208,7 +213,7 @@ static void check_number(const struct option *option, const char *text, struct t
 
 static void check_size(const struct option *option, const char *text, struct text *reason) {
     unsigned long long bytes;
-    if (!parse_size(text, &bytes))
+    if (!option_parse_size(text, is_rate(option), &bytes))
         text_format(reason, "'%s' is not a size such as 65536, 100M or 2G", text);
     else if (bytes && bytes < (unsigned long long)option->least)
         text_format(reason, "%s is too little; the least is %ld", text, option->least);

@@ -125,6 +125,9 @@ const char *option_text(const struct option_values *values, const char *name);
 bool option_yes(const struct option_values *values, const char *name);
 long option_number(const struct option_values *values, const char *name);
 // Of an OPTION_SIZE, in bytes.
+// A size as options have it, with K, M or G at its end if need be; a rate may go on with "/min".
+// False: it is none.
+bool option_parse_size(const char *text, bool is_rate, unsigned long long *bytes);
 unsigned long long option_bytes(const struct option_values *values, const char *name);
 bool option_given(const struct option_values *values, const char *name);
 // All values of an option that may be repeated.

@@ -347,7 +347,7 @@ const struct option option_table[] = {
      .help = "fail if more bytes are not freed at the end; memcheck: if more are lost"},
     {IN, .name = "max-allocs", .type = OPTION_SIZE, V1, .also = "massif|dhat|memcheck",
      .help = "fail if more blocks are allocated"},
-    {IN, .name = "max-growth", .type = OPTION_SIZE, V1, .also = "massif|dhat|memcheck",
+    {IN, .name = "max-growth", .type = OPTION_SIZE, .value = "SIZE[/min]", V1, .also = "massif|dhat|memcheck",
      .help = "fail if the heap grows by more bytes a minute after the warm-up"},
     {IN, CHOICE("diagnose", "auto|yes|no|error", "auto"), .also = "dhat|memcheck",
      .help = "say what is wrong with the use of memory; auto: always, but dhat and memcheck on a "

@@ -15,6 +15,8 @@ const struct verb verb_table[] = {
      "what allocators, and Quern's recorder, cost in patterns of allocation", verb_bench},
     {"diagnose", "FILE...", "say what is wrong with a program's memory, from its recording",
      verb_diagnose},
+    {"check", "[options] FILE...",
+     "fail if what a file says is above a limit; findings as SARIF, JUnit, JSON", verb_check},
     {"diff", "BEFORE AFTER", "compare two recordings: which stacks hold more", verb_diff},
     {"query", "FILE SQL", "ask a recording in SQL", verb_query},
     {"baseline", "update BASELINE FINDINGS.json...",

@@ -34,6 +34,8 @@ int verb_ctl(char **words);
 int verb_bench(char **words);
 // Says what is wrong with memory.
 int verb_diagnose(char **words);
+// Compares what files say with limits.
+int verb_check(char **words);
 // Compares two recordings.
 int verb_diff(char **words);
 // Asks a recording in SQL.

@@ -36,7 +36,15 @@ static const struct rule {
     {"Leak_IndirectlyLost", "Only memory that is lost itself points to this; mend that first."},
     {"Leak_PossiblyLost", "Only pointers to the inside of this memory are left."},
     {"Leak_StillReachable", "Memory that was not freed at the end, but could have been."},
+    {"OtherError", "An error of another tool."},
 };
+
+const char *result_rule(const char *name) {
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (strcmp(rules[i].name, name) == 0)
+            return rules[i].name;
+    return "OtherError";
+}
 
 const char *result_rule_help(const char *name) {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)

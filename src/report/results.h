@@ -72,6 +72,8 @@ void results_add_remark(struct result *, const char *text);
 char *result_path(const struct symbol_frame *);
 void result_frames_free(struct result_frame *frames, size_t count);
 
+// The rule of this name, for results whose names do not live long; OtherError: there is none.
+const char *result_rule(const char *name);
 // What a rule is about, in a sentence, and what to do.
 const char *result_rule_help(const char *rule);
 // Where it is best shown: the first frame in a source file below the current folder, else in any
