@@ -39,9 +39,8 @@ static void choose_diagnosis(const struct option_values *values,
 char *run_budgets(const struct tool *tool, const struct option_values *values,
                   struct supervisor_request *request) {
     struct budget_settings *budgets = &request->budgets;
-    budgets->status = (int)option_number(values, "error-exitcode");
-    if (!budgets->status)
-        budgets->status = 1;
+    budgets->error_status = (int)option_number(values, "error-exitcode");
+    budgets->status = budgets->error_status ? budgets->error_status : 1;
     choose_diagnosis(values, request);
     for (enum budget_kind kind = 0; kind < BUDGETS; kind++) {
         const char *name = budget_words[kind].option;

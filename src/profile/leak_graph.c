@@ -247,15 +247,23 @@ static bool is_inner(struct leak_graph *graph, uint32_t number, uint64_t pointer
     return !heuristic;
 }
 
-static void reach(struct leak_graph *graph, uint32_t number, bool inner) {
+static void reach(struct leak_graph *graph, uint32_t number, bool inner, uint64_t root,
+                  uint32_t steps) {
     uint8_t *state = &graph->states[number];
+    struct leak_graph_block *block = &graph->blocks[number];
     if (inner) {
         if (*state == UNREACHED)
             *state = MAYBE;
-    } else if (*state != REACHED) {
-        *state = REACHED;
-        graph->queue[graph->waiting++] = number;
+        return;
     }
+    if (*state != REACHED)
+        graph->queue[graph->waiting++] = number;
+    // What only a register seemed to hold may be held by something that has a name.
+    if (*state != REACHED || (!block->root && steps == 1)) {
+        block->root = root;
+        block->steps = steps;
+    }
+    *state = REACHED;
 }
 
 // Where libc has the header of what follows a block.
@@ -276,7 +284,7 @@ static void take_root(struct leak_graph *graph, uint64_t address, const uint64_t
             continue;
         if (is_libc && words[i] == next_header(&graph->blocks[number]))
             continue;
-        reach(graph, number, is_inner(graph, number, words[i]));
+        reach(graph, number, is_inner(graph, number, words[i]), address ? holder : 0, 1);
     }
 }
 
@@ -330,7 +338,8 @@ static void follow_reachable(struct leak_graph *graph) {
         uint32_t block = graph->queue[--graph->waiting];
         graph->blocks[block].kind = GRAPH_REACHABLE;
         for (uint64_t i = graph->edge_start[block]; i < edges_end(graph, block); i++)
-            reach(graph, graph->edges[i] >> 1, graph->edges[i] & INNER);
+            reach(graph, graph->edges[i] >> 1, graph->edges[i] & INNER, graph->blocks[block].root,
+                  graph->blocks[block].steps + 1);
     }
 }
 

@@ -40,6 +40,8 @@ struct leak_graph_block {
     uint8_t kind;      // enum leak_graph_kind, once classified
     uint8_t heuristic; // of a reachable one: the one it was found by plus 1; 0: none
     uint64_t indirect; // of a leader: bytes of what it leads to
+    uint64_t root;     // of a reachable one: where the pointer is that leads to it; 0: not known
+    uint32_t steps;    // from there on: 1 if it points to the block itself
 };
 
 // How heuristics look at memory.
@@ -55,7 +57,8 @@ struct leak_graph;
 // set of bits 1 << enum leak_graph_heuristic.
 struct leak_graph *leak_graph_new(struct leak_graph_block *blocks, size_t count,
                                   unsigned heuristics, const struct leak_graph_memory *memory);
-// Words of memory that is a root; those inside blocks are passed over.
+// Words of memory that is a root; those inside blocks are passed over. Registers have no address
+// (0): blocks that only these hold have no root.
 void leak_graph_root(struct leak_graph *graph, uint64_t address, const uint64_t *words,
                      size_t count);
 // The same of memory in which libc's allocator keeps its own records: it points to where the header

@@ -10,15 +10,21 @@
 
 // ---- looking -----------------------------------------------------------------------------------
 
-static void note_moments(struct examination *it, uint64_t time) {
-    for (; it->moment < MOMENTS; it->moment++) {
-        if (time < it->end / MOMENTS * (it->moment + 1))
+// Moments up to this position on the axis, of `end` in all.
+static void note_moments(struct examination *it, enum axis axis, uint64_t position, uint64_t end,
+                         uint64_t time) {
+    struct moments *moments = &it->moments[axis];
+    for (; moments->next < MOMENTS; moments->next++) {
+        size_t at = moments->next;
+        if (position < end / MOMENTS * (at + 1))
             return;
-        it->totals[it->moment] = it->live_bytes;
-        it->event_counts[it->moment] = it->events;
+        moments->totals[at] = it->live_bytes;
+        moments->events[at] = it->events;
+        moments->frees[at] = it->frees;
+        moments->times[at] = time < it->end ? time : it->end;
         for (size_t i = 0; i < it->site_count; i++)
-            if (it->sites[i].series)
-                it->sites[i].series[it->moment] = it->sites[i].live_bytes;
+            if (it->sites[i].series[axis])
+                it->sites[i].series[axis][at] = it->sites[i].live_bytes;
     }
 }
 
@@ -52,10 +58,13 @@ static void note_resize(struct examination *it, const struct heap_event *event) 
 
 static void on_event(void *context, const struct heap_event *event) {
     struct examination *it = context;
-    note_moments(it, event->time);
+    note_moments(it, BY_TIME, event->time, it->end, event->time);
     if (event->kind == HEAP_SKIPPED)
         return;
     it->events++;
+    if (event->kind == HEAP_ALLOCATED)
+        note_moments(it, BY_ALLOCATIONS, it->allocations++, it->file->summary.total.allocated,
+                     event->time);
     it->frees += event->kind == HEAP_FREED;
     thread_at(it, event->thread)->last = event->time;
     if (event->kind == HEAP_FREED || event->kind == HEAP_RESIZED)
@@ -91,7 +100,8 @@ static void on_sample(void *context, const struct heap_sample *sample) {
 }
 
 static void on_end(void *context, uint64_t time) {
-    note_moments(context, UINT64_MAX);
+    for (enum axis axis = 0; axis < AXES; axis++)
+        note_moments(context, axis, UINT64_MAX, 0, time);
 }
 
 static char *look(int fd, const struct heap_file *file, struct examination *it) {
@@ -101,8 +111,9 @@ static char *look(int fd, const struct heap_file *file, struct examination *it) 
                                .site_count = file->summary.site_count};
     it->sites = calloc(it->site_count + 1, sizeof *it->sites);
     for (size_t i = 0; it->sites && i < it->site_count; i++)
-        if (file->summary.sites[i].peak_bytes >= GROWTH_BYTES)
-            it->sites[i].series = calloc(MOMENTS, sizeof *it->sites[i].series);
+        for (enum axis axis = 0; axis < AXES; axis++)
+            if (file->summary.sites[i].peak_bytes >= GROWTH_BYTES)
+                it->sites[i].series[axis] = calloc(MOMENTS, sizeof(uint64_t));
     if (!it->sites)
         abort();
     struct heap_sink sink = {
@@ -117,7 +128,8 @@ static char *look(int fd, const struct heap_file *file, struct examination *it) 
 
 static void free_examination(struct examination *it) {
     for (size_t i = 0; i < it->site_count; i++)
-        free(it->sites[i].series);
+        for (enum axis axis = 0; axis < AXES; axis++)
+            free(it->sites[i].series[axis]);
     free(it->sites);
     free(it->threads);
 }

@@ -12,9 +12,22 @@ enum {
 #define GROWTH_BYTES   (64ull << 10)  // less at the peak is no growth worth a word
 #define CAPACITY_BYTES (256ull << 10) // nor is a smaller buffer
 
+// What moments are counted by. Time alone is not enough: on a busy machine a program advances by
+// fits and starts, and one that frees everything in the end may take a while for that. Nor are
+// allocations alone: a program may make most of them when it starts.
+enum axis { BY_TIME, BY_ALLOCATIONS, AXES };
+
+struct moments {
+    size_t next;
+    uint64_t totals[MOMENTS]; // live bytes
+    uint64_t events[MOMENTS]; // so far
+    uint64_t frees[MOMENTS];  // of these
+    uint64_t times[MOMENTS];
+};
+
 struct site {
     uint64_t live_bytes;              // while looking
-    uint64_t *series;                 // live bytes at each moment; NULL: too little for that
+    uint64_t *series[AXES];           // live bytes at each moment; NULL: too little for that
     uint64_t enlarged;                // when a large buffer was enlarged last
     uint64_t kept_bytes, kept_blocks; // in enlarged buffers, at the end
     uint64_t old_blocks;              // at the end, from before the peak
@@ -33,9 +46,8 @@ struct examination {
     size_t site_count;
     struct thread_use *threads;
     size_t thread_count;
-    uint64_t totals[MOMENTS], event_counts[MOMENTS];
-    size_t moment; // the next one
-    uint64_t live_bytes, events, frees;
+    struct moments moments[AXES];
+    uint64_t live_bytes, events, allocations, frees;
     uint64_t resident; // at the last sample
 };
 

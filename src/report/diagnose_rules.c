@@ -120,15 +120,16 @@ void diagnose_sites(const struct examination *it, struct diagnoses *to) {
 #define SETTLED       0.25 // what the rest may change by
 #define BUSY_EVENTS   2000 // with the heap, after the warm-up: the program does work
 #define BUSY_FREES    0.15 // of all events are releases
+#define AT_WORK       0.75 // of the run: what comes after the last moment is its end
 
 static struct trend trend_after_warm_up(const uint64_t *series) {
     return trend_of(series, WARM_UP, LAST + 1);
 }
 
-static bool grows(const struct site *site) {
-    if (!site->series)
+static bool grows(const struct site *site, enum axis axis) {
+    const uint64_t *series = site->series[axis];
+    if (!series)
         return false;
-    const uint64_t *series = site->series;
     struct trend line = trend_after_warm_up(series);
     return line.slope > 0 && line.fit >= GROWTH_FIT &&
            (double)series[LAST] >= GROWTH_FACTOR * (double)series[WARM_UP] &&
@@ -136,18 +137,23 @@ static bool grows(const struct site *site) {
 }
 
 // Whether the program works on while what does not grow stays as it is.
-static bool is_settled(const struct examination *it) {
+static bool is_settled(const struct examination *it, enum axis axis) {
+    const struct moments *moments = &it->moments[axis];
     uint64_t least = UINT64_MAX, most = 0;
     for (size_t moment = MOMENTS / 2; moment <= LAST; moment++) {
-        uint64_t rest = it->totals[moment];
-        for (size_t i = 0; i < it->site_count; i++)
-            if (grows(&it->sites[i]))
-                rest -= it->sites[i].series[moment] < rest ? it->sites[i].series[moment] : rest;
+        uint64_t rest = moments->totals[moment];
+        for (size_t i = 0; i < it->site_count; i++) {
+            const uint64_t *series = it->sites[i].series[axis];
+            if (grows(&it->sites[i], axis))
+                rest -= series[moment] < rest ? series[moment] : rest;
+        }
         least = rest < least ? rest : least;
         most = rest > most ? rest : most;
     }
-    uint64_t events = it->events - it->event_counts[WARM_UP];
-    return events >= BUSY_EVENTS && (double)it->frees >= BUSY_FREES * (double)it->events &&
+    uint64_t events = moments->events[LAST] - moments->events[WARM_UP];
+    return events >= BUSY_EVENTS &&
+           (double)moments->frees[LAST] >= BUSY_FREES * (double)moments->events[LAST] &&
+           (double)moments->times[LAST] >= AT_WORK * (double)it->end &&
            (double)(most - least) <= SETTLED * (double)most + (double)GROWTH_BYTES;
 }
 
@@ -169,39 +175,48 @@ static void look_for_words(void *context, const struct heap_place *place,
         search->found |= strstr(lower, names[word]) != NULL;
 }
 
-static void report_growth(const struct examination *it, uint32_t stack, struct diagnoses *to) {
-    const struct site *site = &it->sites[stack];
-    struct trend line = trend_after_warm_up(site->series);
-    double moment = seconds(it->end) / MOMENTS;
+static void report_growth(const struct examination *it, uint32_t stack, enum axis axis,
+                          struct diagnoses *to) {
+    const uint64_t *series = it->sites[stack].series[axis];
+    const uint64_t *times = it->moments[axis].times;
+    double time = seconds(times[LAST] - times[WARM_UP]);
     struct words_search search = {0};
     rows_frames(it->file, stack, look_for_words, &search);
     char first[32], last[32], slope[32];
     struct text text = {0};
-    text_format(&text,
-                "+%s bytes a second, steadily, while the rest has settled: from %s bytes after the "
-                "warm-up (%.1f s) to %s shortly before the end (%.1f s).",
-                number(slope, moment > 0 ? (uint64_t)(line.slope / moment) : 0),
-                number(first, site->series[WARM_UP]), moment * WARM_UP,
-                number(last, site->series[LAST]), moment * LAST);
+    text_format(
+        &text,
+        "+%s bytes a second, steadily, while the rest has settled: from %s bytes after the "
+        "warm-up (%.1f s) to %s shortly before the end (%.1f s).",
+        number(slope, time > 0 ? (uint64_t)((double)(series[LAST] - series[WARM_UP]) / time) : 0),
+        number(first, series[WARM_UP]), seconds(times[WARM_UP]), number(last, series[LAST]),
+        seconds(times[LAST]));
     diagnoses_add(to, search.found ? DIAGNOSIS_HANDLERS : DIAGNOSIS_GROWS, CERTAINTY_LIKELY,
-                  site->series[LAST], text_take(&text))
+                  series[LAST], text_take(&text))
         ->stack = stack;
 }
 
 double diagnose_rise(const struct examination *it) {
     double moment = seconds(it->end) / MOMENTS;
-    return moment > 0 ? trend_after_warm_up(it->totals).slope / moment : 0;
+    return moment > 0 ? trend_after_warm_up(it->moments[BY_TIME].totals).slope / moment : 0;
+}
+
+static bool growth_by(const struct examination *it, enum axis axis, struct diagnoses *to) {
+    size_t places = 0;
+    for (size_t i = 1; i < it->site_count; i++)
+        places += grows(&it->sites[i], axis);
+    if (!places || places > GROWTH_PLACES || !is_settled(it, axis))
+        return false;
+    for (size_t i = 1; i < it->site_count; i++)
+        if (grows(&it->sites[i], axis))
+            report_growth(it, (uint32_t)i, axis, to);
+    return true;
 }
 
 void diagnose_growth(const struct examination *it, struct diagnoses *to) {
-    size_t places = 0;
-    for (size_t i = 1; i < it->site_count; i++)
-        places += grows(&it->sites[i]);
-    if (!places || places > GROWTH_PLACES || !is_settled(it))
-        return;
-    for (size_t i = 1; i < it->site_count; i++)
-        if (grows(&it->sites[i]))
-            report_growth(it, (uint32_t)i, to);
+    for (enum axis axis = 0; axis < AXES; axis++)
+        if (growth_by(it, axis, to))
+            return;
 }
 
 // ---- the whole ---------------------------------------------------------------------------------
@@ -220,12 +235,12 @@ static int by_number(const void *left, const void *right) {
 static void find_spike(const struct examination *it, struct diagnoses *to) {
     const struct summary *summary = &it->file->summary;
     uint64_t peak = summary->total.peak_bytes, sorted[MOMENTS];
-    memcpy(sorted, it->totals, sizeof sorted);
+    memcpy(sorted, it->moments[BY_TIME].totals, sizeof sorted);
     qsort(sorted, MOMENTS, sizeof *sorted, by_number);
     uint64_t usual = sorted[MOMENTS / 2];
     size_t high = 0;
     for (size_t i = 0; i < MOMENTS; i++)
-        high += it->totals[i] > peak / 5 * 4;
+        high += it->moments[BY_TIME].totals[i] > peak / 5 * 4;
     if (peak < usual + SPIKE_BYTES || (double)peak < SPIKE_FACTOR * (double)usual ||
         (double)high > SPIKE_TIME * MOMENTS)
         return;

@@ -71,8 +71,7 @@ static const struct {
 } words[DIAGNOSIS_KINDS] = {
     [DIAGNOSIS_GROWS] = {"growing-memory", "Diagnosis_GrowingMemory", "Memory that only grows",
                          "Something is put in and never taken out. Bound it (by number, size or "
-                         "age), or remove entries when what they stand for is gone. "
-                         "--tool=heap --leak-check=full says what holds it."},
+                         "age), or remove entries when what they stand for is gone."},
     [DIAGNOSIS_HANDLERS] = {"handlers-kept", "Diagnosis_HandlersKept",
                             "Handlers that are registered and never removed",
                             "For each registration there must be a removal: when the connection, "
@@ -163,6 +162,35 @@ static void print_frame(FILE *out, const struct result_frame *frame, bool first)
     fputc('\n', out);
 }
 
+static bool is_library(const struct result_frame *frame) {
+    static const char *const folders[] = {"/usr/include/", "/usr/lib/", "/rustc/"};
+    for (size_t i = 0; frame->path && i < sizeof folders / sizeof *folders; i++)
+        if (strncmp(frame->path, folders[i], strlen(folders[i])) == 0)
+            return true;
+    return false;
+}
+
+// Of the inside of a template library only the first frame is shown: the program's own tell more.
+static void print_stack(FILE *out, const struct diagnosis *diagnosis, size_t callers) {
+    size_t own = 0;
+    while (own < diagnosis->frame_count && is_library(&diagnosis->frames[own]))
+        own++;
+    size_t next = own < diagnosis->frame_count && own > 2 ? own : 1;
+    if (diagnosis->frame_count)
+        print_frame(out, &diagnosis->frames[0], true);
+    if (next > 1)
+        fprintf(out, "   by ... %zu frames of a library\n", next - 1);
+    for (size_t i = next; i < diagnosis->frame_count && i < next + callers - 1; i++)
+        print_frame(out, &diagnosis->frames[i], false);
+}
+
+static const char *holder_of(const struct diagnosis *diagnosis) {
+    bool is_growth = diagnosis->kind == DIAGNOSIS_GROWS || diagnosis->kind == DIAGNOSIS_HANDLERS;
+    return *diagnosis->holder ? diagnosis->holder
+           : is_growth        ? "With --tool=heap --leak-check=full the report says what holds it."
+                              : "";
+}
+
 void diagnoses_print(FILE *out, const struct diagnoses *diagnoses, size_t callers) {
     if (!diagnoses->count)
         fputs("Nothing stands out.\n", out);
@@ -171,11 +199,10 @@ void diagnoses_print(FILE *out, const struct diagnoses *diagnoses, size_t caller
         fprintf(out, "%s%zu. %s (%s)\n  ", i ? "\n" : "", i + 1, words[diagnosis->kind].title,
                 diagnosis_certainty(diagnosis->certainty));
         print_wrapped(out, diagnosis->evidence);
-        for (size_t j = 0; j < diagnosis->frame_count && j < callers; j++)
-            print_frame(out, &diagnosis->frames[j], j == 0);
-        if (*diagnosis->holder) {
+        print_stack(out, diagnosis, callers);
+        if (*holder_of(diagnosis)) {
             fputs("  ", out);
-            print_wrapped(out, diagnosis->holder);
+            print_wrapped(out, holder_of(diagnosis));
         }
         fputs("  ", out);
         print_wrapped(out, words[diagnosis->kind].advice);

@@ -71,6 +71,9 @@ void finding_tell(const struct finding *, const struct stack_text_options *, con
 void loss_tell(const struct loss *, size_t index, size_t count, bool is_delta,
                const struct stack_text_options *, const struct teller *);
 
+// What holds a reachable loss, once it is named; nothing if that is not known.
+void loss_holder_text(const struct loss *, const struct stack_text_options *, struct text *);
+
 // A number as Valgrind shows it: 1,234,567.
 void text_commas(struct text *, uint64_t number);
 // " (+1,234)" or " (-5)"; nothing if not is_delta.

@@ -291,8 +291,8 @@ static void add_loss_headline(const struct loss *loss, size_t index, size_t coun
     text_commas(text, count);
 }
 
-static void add_holder(const struct loss *loss, const struct stack_text_options *options,
-                       struct text *line) {
+void loss_holder_text(const struct loss *loss, const struct stack_text_options *options,
+                      struct text *line) {
     static const char *const registers[] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
                                             "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
     const struct wire_loss *facts = &loss->facts;
@@ -338,7 +338,7 @@ void loss_tell(const struct loss *loss, size_t index, size_t count, bool is_delt
     teller->headline(teller->context, text.bytes);
     text_clear(&text);
     tell_kept_stack(teller, &loss->stack);
-    add_holder(loss, options, &text);
+    loss_holder_text(loss, options, &text);
     if (text.size)
         teller->remark(teller->context, text.bytes);
     text_clear(&text);

@@ -287,6 +287,19 @@ static void show_line(void *context, const char *text) {
 // Reading a long recording again would take as long as a user notices.
 #define DIAGNOSED_BYTES (1 << 20)
 
+// Who holds what grows, if leaks were searched for.
+static void name_holders(struct heap_process *process, struct diagnoses *diagnoses) {
+    for (size_t i = 0; i < diagnoses->count; i++) {
+        struct diagnosis *diagnosis = &diagnoses->items[i];
+        bool is_growth =
+            diagnosis->kind == DIAGNOSIS_GROWS || diagnosis->kind == DIAGNOSIS_HANDLERS;
+        if (!is_growth || !process->holders)
+            continue;
+        free(diagnosis->holder);
+        diagnosis->holder = heap_holder_text(process, diagnosis->stack);
+    }
+}
+
 static void show_diagnoses(struct heap_process *process) {
     struct stat status;
     if (!diagnosis_wanted(request, true))
@@ -305,6 +318,7 @@ static void show_diagnoses(struct heap_process *process) {
     char *problem = heap_file_read(fd, &file, NULL, 0);
     if (!problem)
         problem = diagnose(fd, &file, &diagnoses);
+    name_holders(process, &diagnoses);
     diagnosis_tell(request, process->pid, &diagnoses, true);
     free(problem);
     heap_file_free(&file);
@@ -518,6 +532,8 @@ static void free_process(struct heap_process *process) {
     if (process->stat >= 0)
         close(process->stat);
     free(process->path);
+    free(process->holders);
+    free(process->stack_pointers);
     if (process->lifetimes)
         lifetimes_free(process->lifetimes);
     free(process->lifetimes);

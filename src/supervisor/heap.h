@@ -33,4 +33,7 @@ void heap_stopping(void);
 // What somebody asks for by quern ctl. False: it is nothing that heap tools do; else the answer.
 bool heap_wish(const char *wish, struct text *answer);
 
+// Whether losses that count as errors were found when a process ended.
+bool heap_leaks_failed(void);
+
 #endif

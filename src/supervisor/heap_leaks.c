@@ -14,6 +14,7 @@
 #include "supervisor/heap_parts.h"
 #include "supervisor/leak_memory.h"
 #include "supervisor/log.h"
+#include "supervisor/outputs.h"
 
 _Static_assert((int)GRAPH_DEFINITE == LOSS_DEFINITE && (int)GRAPH_INDIRECT == LOSS_INDIRECT &&
                    (int)GRAPH_POSSIBLE == LOSS_POSSIBLE && (int)GRAPH_REACHABLE == LOSS_REACHABLE,
@@ -26,6 +27,8 @@ struct record {
     uint64_t blocks, bytes, indirect;
 };
 
+static bool failed;
+
 struct sums {
     uint64_t blocks[GRAPH_KINDS], bytes[GRAPH_KINDS];
     uint64_t heuristic_blocks[GRAPH_HEURISTICS], heuristic_bytes[GRAPH_HEURISTICS];
@@ -33,6 +36,98 @@ struct sums {
 
 static const struct stacks *stacks_of(const struct heap_process *process) {
     return process->massif || process->lifetimes ? &process->stacks : &process->summary.stacks;
+}
+
+// ---- holders -----------------------------------------------------------------------------------
+
+#define STACK_MOST (8ull << 20) // how far from its pointer a stack may reach
+
+static void note_stacks(struct heap_process *process, const struct freeze *freeze) {
+    process->stack_pointers = base_reallocate(
+        process->stack_pointers, (freeze->count + 1) * sizeof *process->stack_pointers);
+    process->stack_pointer_count = 0;
+    for (size_t i = 0; i < freeze->count; i++)
+        if (freeze->threads[i].stopped)
+            process->stack_pointers[process->stack_pointer_count++] =
+                (struct heap_stack_pointer){freeze->threads[i].stack_pointer, (int)i + 1};
+}
+
+// Roots in one variable, or on one stack, are one: where that begins.
+static uint64_t common_root(const struct heap_process *process, uint64_t root) {
+    struct symbol_data data = {0};
+    if (!root)
+        return 0;
+    if (symbols_resolve_data(heap_symbols(), process->pid, root, &data) && data.name)
+        return root - data.offset;
+    for (size_t i = 0; i < process->stack_pointer_count; i++)
+        if (root - process->stack_pointers[i].pointer < STACK_MOST)
+            return process->stack_pointers[i].pointer;
+    return root;
+}
+
+// The root that holds most bytes of each stack, if one holds more than half of them: votes by
+// majority, in one pass.
+static void note_holders(struct heap_process *process, const struct leak_graph *graph) {
+    size_t count;
+    const struct leak_graph_block *blocks = leak_graph_blocks(graph, &count);
+    uint64_t last = 0, common = 0;
+    free(process->holders);
+    process->holder_count = stacks_of(process)->count;
+    process->holders = calloc(process->holder_count + 1, sizeof *process->holders);
+    if (!process->holders)
+        abort();
+    for (size_t i = 0; i < count; i++) {
+        const struct leak_graph_block *block = &blocks[i];
+        if (block->kind != GRAPH_REACHABLE || block->stack >= process->holder_count)
+            continue;
+        common = block->root == last ? common : common_root(process, block->root);
+        last = block->root;
+        struct heap_holder *holder = &process->holders[block->stack];
+        if (holder->root == common)
+            holder->votes += block->size;
+        else if (holder->votes >= block->size)
+            holder->votes -= block->size;
+        else
+            *holder = (struct heap_holder){common, block->steps, block->size - holder->votes};
+    }
+}
+
+static void find_holder(struct heap_process *process, const struct heap_holder *holder,
+                        const struct naming *naming, struct loss *loss) {
+    struct wire_loss *facts = &loss->facts;
+    if (!holder->root)
+        return;
+    facts->holder_address = holder->root;
+    facts->holder_steps = holder->steps;
+    facts->holder = HELD_BY_DATA;
+    loss_name_holder(loss, naming);
+    if (loss->holder_data.name)
+        return;
+    facts->holder = HELD_BY_MAPPING;
+    for (size_t i = 0; i < process->stack_pointer_count; i++) {
+        const struct heap_stack_pointer *stack = &process->stack_pointers[i];
+        if (holder->root == stack->pointer) {
+            facts->holder = HELD_BY_STACK;
+            facts->holder_thread = stack->thread;
+        }
+    }
+}
+
+static struct naming naming_of(struct heap_process *process) {
+    return (struct naming){heap_symbols(), named_cache_new(), process->pid,
+                           &heap_settings()->names.text};
+}
+
+char *heap_holder_text(struct heap_process *process, uint32_t stack) {
+    struct text text = {0};
+    if (stack < process->holder_count) {
+        struct naming naming = naming_of(process);
+        struct loss loss = {0};
+        find_holder(process, &process->holders[stack], &naming, &loss);
+        loss_holder_text(&loss, naming.options, &text);
+        named_cache_free(naming.cache);
+    }
+    return text_take(&text);
 }
 
 // ---- searching ---------------------------------------------------------------------------------
@@ -137,8 +232,23 @@ static struct record *make_records(const struct leak_graph *graph, size_t *count
 
 // ---- showing -----------------------------------------------------------------------------------
 
+// As a result for other programs. Losses count as memcheck's do by default.
+static void collect(struct heap_process *process, const struct loss *loss, size_t index,
+                    size_t count) {
+    bool fails = loss->facts.kind == LOSS_DEFINITE || loss->facts.kind == LOSS_POSSIBLE;
+    const struct result *result =
+        outputs_results() ? results_add_loss(outputs_results(), loss, index, count,
+                                             &heap_settings()->names.text, process->pid, fails)
+                          : NULL;
+    failed |= fails && !(result && result->known);
+}
+
+bool heap_leaks_failed(void) {
+    return failed;
+}
+
 static void show_record(struct heap_process *process, const struct record *record, size_t index,
-                        size_t count) {
+                        size_t count, bool is_last) {
     const struct stacks_entry *stack = stacks_get(stacks_of(process), record->stack);
     struct wire_loss *facts = base_allocate(sizeof *facts + stack->count * sizeof facts->pcs[0]);
     *facts = (struct wire_loss){.kind = record->kind,
@@ -150,14 +260,19 @@ static void show_record(struct heap_process *process, const struct record *recor
     // The first one is taken for the place itself, and is a return address as the others are.
     if (stack->count)
         facts->pcs[0]--;
-    struct naming naming = {heap_symbols(), named_cache_new(), process->pid,
-                            &heap_settings()->names.text};
+    struct naming naming = naming_of(process);
     struct loss loss;
     struct text text = {0};
     loss_make(&loss, &naming, facts);
+    if (record->kind == GRAPH_REACHABLE && record->stack < process->holder_count)
+        find_holder(process, &process->holders[record->stack], &naming, &loss);
     loss_text(&loss, index, count, false, naming.options, &text);
-    log_print(process->pid, LOG_USER, text.bytes);
-    log_print(process->pid, LOG_USER, "");
+    if (log_shows(0)) {
+        log_print(process->pid, LOG_USER, text.bytes);
+        log_print(process->pid, LOG_USER, "");
+    }
+    if (is_last)
+        collect(process, &loss, index, count);
     loss_free(&loss);
     text_free(&text);
     named_cache_free(naming.cache);
@@ -204,15 +319,16 @@ static void sum_up(const struct leak_graph *graph, struct text *text) {
 }
 
 // Who asks while the program runs wants to see them all, unless the options say otherwise.
-static void show(struct heap_process *process, const struct leak_graph *graph, struct text *sums) {
+static void show(struct heap_process *process, const struct leak_graph *graph, bool is_last,
+                 struct text *sums) {
     size_t count;
     bool full = heap_settings()->leaks.check != LEAK_CHECK_SUMMARY;
     sorter = (struct sorter){stacks_of(process), heap_settings()->names.text.callers};
-    if (full && log_shows(0)) {
+    if (full && (log_shows(0) || is_last)) {
         struct record *records = make_records(graph, &count);
         for (size_t i = 0; i < count; i++)
             if (heap_settings()->leaks.show_kinds & 1u << records[i].kind)
-                show_record(process, &records[i], i + 1, count);
+                show_record(process, &records[i], i + 1, count, is_last);
         free(records);
     }
     leak_graph_blocks(graph, &count);
@@ -229,7 +345,7 @@ static void show(struct heap_process *process, const struct leak_graph *graph, s
     log_print(process->pid, LOG_USER, "");
 }
 
-bool heap_search_leaks(struct heap_process *process, bool is_ending, struct text *sums) {
+bool heap_search_leaks(struct heap_process *process, enum heap_search why, struct text *sums) {
     struct freeze freeze;
     struct leak_graph *graph = NULL;
     if (!heap_settings()->recorder) {
@@ -240,9 +356,10 @@ bool heap_search_leaks(struct heap_process *process, bool is_ending, struct text
     int error = errno;
     if (is_frozen) {
         graph = search(process, &freeze);
+        note_stacks(process, &freeze);
         freeze_end(&freeze);
     }
-    if (is_ending)
+    if (why == SEARCH_ENDING)
         heap_source_answer(process->source);
     if (!is_frozen) {
         text_format(sums, "process %d cannot be searched for leaks: it cannot be stopped (%s)",
@@ -255,16 +372,17 @@ bool heap_search_leaks(struct heap_process *process, bool is_ending, struct text
         return false;
     }
     leak_graph_classify(graph);
-    show(process, graph, sums);
+    note_holders(process, graph);
+    show(process, graph, why != SEARCH_ASKED, sums);
     leak_graph_free(graph);
     return true;
 }
 
 // ---- when --------------------------------------------------------------------------------------
 
-static void search_and_say(struct heap_process *process, bool is_ending) {
+static void search_and_say(struct heap_process *process, enum heap_search why) {
     struct text sums = {0};
-    if (!heap_search_leaks(process, is_ending, &sums))
+    if (!heap_search_leaks(process, why, &sums))
         log_print(process->pid, LOG_USER, sums.bytes);
     text_free(&sums);
 }
@@ -274,7 +392,7 @@ void heap_ending(int pid) {
     if (!process)
         return;
     if (heap_settings()->leaks.check != LEAK_CHECK_NO)
-        search_and_say(process, true);
+        search_and_say(process, SEARCH_ENDING);
     else
         heap_source_answer(process->source);
 }
@@ -301,5 +419,5 @@ void heap_stopping(void) {
         return;
     for (size_t i = 0; i < heap_process_count(); i++)
         if (!handles_interrupt(heap_process_at(i)->pid))
-            search_and_say(heap_process_at(i), false);
+            search_and_say(heap_process_at(i), SEARCH_STOPPING);
 }

@@ -15,6 +15,13 @@
 #include "supervisor/heap_source.h"
 #include "supervisor/supervisor.h"
 
+// What holds most of the memory of a stack, as the latest search for leaks has found it.
+struct heap_holder {
+    uint64_t root;  // 0: not known
+    uint32_t steps; // of the first block
+    uint64_t votes; // while it is being looked for
+};
+
 // A recorded process.
 struct heap_process {
     int pid;
@@ -25,7 +32,14 @@ struct heap_process {
     struct recording_writer *writer; // of tool heap, as is the summary
     struct summary summary;
     struct lifetimes *lifetimes; // of tool dhat
-    char *path;                     // of the recording
+    char *path;                  // of the recording
+    struct heap_holder *holders; // by stack; NULL: there was no search
+    size_t holder_count;
+    struct heap_stack_pointer {
+        uint64_t pointer;
+        int thread;
+    } * stack_pointers; // of its threads, at that time
+    size_t stack_pointer_count;
     int stat;                       // /proc/PID/stat, open; -1: not
     uint64_t attached, next_sample; // nanoseconds, of CLOCK_MONOTONIC
     unsigned files;                 // written on demand
@@ -44,8 +58,13 @@ char *heap_write_massif(struct heap_process *process, unsigned number);
 
 // ---- heap_leaks.c ----
 
-// Searches the process, which goes on afterwards (and may end, if that is what it waits for), and
-// shows what there is in the log. `sums` gets the summary; if false, what is wrong.
-bool heap_search_leaks(struct heap_process *process, bool is_ending, struct text *sums);
+// Who wants a search: somebody who asks while the process goes on, or is it about to be stopped, or
+// does it wait to end? What the last two find are results for other programs.
+enum heap_search { SEARCH_ASKED, SEARCH_STOPPING, SEARCH_ENDING };
+// Searches the process and shows what there is in the log. `sums` gets the summary; if false, what
+// is wrong.
+bool heap_search_leaks(struct heap_process *process, enum heap_search why, struct text *sums);
+// What holds the memory of a stack, in words, to be freed; "": that is not known.
+char *heap_holder_text(struct heap_process *process, uint32_t stack);
 
 #endif

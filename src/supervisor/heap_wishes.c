@@ -51,7 +51,7 @@ static bool search_all(struct text *answer) {
     bool found = true;
     for (size_t i = 0; i < heap_process_count() && found; i++) {
         struct text sums = {0};
-        found = heap_search_leaks(heap_process_at(i), false, &sums);
+        found = heap_search_leaks(heap_process_at(i), SEARCH_ASKED, &sums);
         text_format(&all, "%s%s", i ? "\n" : "", sums.bytes);
         text_free(&sums);
     }

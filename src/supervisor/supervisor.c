@@ -8,6 +8,7 @@
 #include "supervisor/diagnosis.h"
 #include "supervisor/findings.h"
 #include "supervisor/flame.h"
+#include "supervisor/heap.h"
 #include "supervisor/job.h"
 #include "supervisor/launch.h"
 #include "supervisor/log.h"
@@ -23,6 +24,8 @@
 static int own_status(const struct supervisor_request *request, int status) {
     if (request->findings.error_status && findings_main_failed())
         return request->findings.error_status;
+    if (request->budgets.error_status && heap_leaks_failed())
+        return request->budgets.error_status;
     if (budgets_failed() || diagnosis_failed())
         return request->budgets.status;
     if (!WIFSIGNALED(status))

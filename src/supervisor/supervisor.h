@@ -45,7 +45,8 @@ struct heap_leak_settings {
 // Limits of a run (supervisor/budgets.h).
 struct budget_settings {
     struct budget limits[BUDGETS];
-    int status; // to exit with when one is exceeded
+    int status;       // to exit with when one is exceeded
+    int error_status; // --error-exitcode; 0: not given
 };
 
 // Whether findings of the diagnosis are said: as the tool does by itself, always, never; and
