@@ -53,7 +53,7 @@ int main(void) {
     pthread_barrier_wait(&barrier);
     pthread_setname_np(second, "others");
     pthread_join(first, NULL);
-    usleep(50000);
+    usleep(300000); // time for a few samples of its memory, on a busy machine as well
     free(large);
     // The second thread is still there.
     return 0;
