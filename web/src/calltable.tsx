@@ -22,7 +22,7 @@ interface Children {
   rows: Child[];
 }
 
-function fromTree(tree: Tree, node: string): Children {
+function fromTree(tree: Tree, node: string, most: number): Children {
   let at = 0;
   for (const place of node ? node.split('.').map(Number) : [])
     at = tree.nodes.findIndex((one) => one[PARENT] === at && one[PLACE] === place);
@@ -34,16 +34,18 @@ function fromTree(tree: Tree, node: string): Children {
       total: one[TOTAL], self: one[SELF], children: tree.nodes.filter((other) => other[PARENT] === index).length,
     }))
     .sort((a, b) => b.total - a.total);
-  return { unit: tree.unit, total: tree.total, count: rows.length, rows };
+  return { unit: tree.unit, total: tree.total, count: rows.length, rows: rows.slice(0, most) };
 }
 
 interface Line extends Child {
   name: string;
   depth: number;
   parent: string;
+  more?: number; // not a node: so many of its parent's children are not here yet
 }
 
 const FIRST_OPEN = 12; // levels that are open at first, along the heaviest path
+const FIRST_ROWS = 40, MORE_ROWS = 400; // children of a node
 
 export function CallTable({ shown }: { shown: Shown }) {
   const { state, go, metric } = shown;
@@ -52,10 +54,10 @@ export function CallTable({ shown }: { shown: Shown }) {
   const [problem, setProblem] = useState<string | null>(null);
   const [focus, setFocus] = useState('');
   const key = [state.file, metric.name, state.invert, state.merge, state.from, state.to].join('|');
-  const load = async (node: string): Promise<Children> => {
+  const load = async (node: string, most = FIRST_ROWS): Promise<Children> => {
     const parameters = { file: state.file, metric: metric.name, invert: state.invert, merge: state.merge, ...shown.window };
-    if (offline) return fromTree(await ask<Tree>('tree', parameters), node);
-    return ask<Children>('children', { ...parameters, node, count: 200 });
+    if (offline) return fromTree(await ask<Tree>('tree', parameters), node, most);
+    return ask<Children>('children', { ...parameters, node, count: most });
   };
   useEffect(() => {
     let alive = true;
@@ -97,16 +99,27 @@ export function CallTable({ shown }: { shown: Shown }) {
       return next;
     });
   };
+  const loadMore = async (node: string) => {
+    try {
+      const children = await load(node, (levels.get(node)?.rows.length ?? 0) + MORE_ROWS);
+      setLevels((old) => new Map(old).set(node, children));
+    } catch (error) {
+      setProblem((error as Error).message);
+    }
+  };
   if (problem) return <Problem text={problem} />;
   const root = levels.get('');
   if (!root) return <Waiting what="Building the tree of calls…" />;
   const lines: Line[] = [];
   const unfold = (node: string, depth: number) => {
-    for (const child of levels.get(node)?.rows ?? []) {
+    const level = levels.get(node);
+    for (const child of level?.rows ?? []) {
       const name = node ? `${node}.${child.place}` : String(child.place);
       lines.push({ ...child, name, depth, parent: node });
       if (open.has(name)) unfold(name, depth + 1);
     }
+    if (level && level.rows.length < level.count)
+      lines.push({ name: `${node}+`, depth, parent: node, more: level.count - level.rows.length, place: 0, function: '', library: '', total: 0, self: 0, children: 0 });
   };
   unfold('', 0);
   const current = lines.some((line) => line.name === focus) ? focus : lines[0]?.name;
@@ -119,6 +132,7 @@ export function CallTable({ shown }: { shown: Shown }) {
     else if (event.key === 'ArrowUp') next = lines[index - 1]?.name;
     else if (event.key === 'ArrowRight' && line.children && !open.has(line.name)) toggle(line.name);
     else if (event.key === 'ArrowLeft') open.has(line.name) ? toggle(line.name) : (next = line.parent || undefined);
+    else if (event.key === 'Enter' && line.more) loadMore(line.parent);
     else if (event.key === 'Enter') go({ view: 'flame', node: line.name });
     else return;
     event.preventDefault();
@@ -131,7 +145,7 @@ export function CallTable({ shown }: { shown: Shown }) {
   // On a phone names come first: numbers are what may be scrolled to.
   const phone = window.innerWidth < 640;
   const names = <th scope="col" key="names">{state.invert ? 'Function, and who called it' : 'Function, and what it called'}</th>;
-  const text = () => lines.map((line) =>
+  const text = () => lines.filter((line) => !line.more).map((line) =>
     `${percent(line.total, root.total).padStart(8)} ${String(line.total).padStart(14)}  ${'  '.repeat(line.depth)}${line.function}`).join('\n');
   return (
     <section>
@@ -154,6 +168,13 @@ export function CallTable({ shown }: { shown: Shown }) {
           </thead>
           <tbody>
             {lines.map((line) => {
+              if (line.more)
+                return (
+                  <tr key={line.name} data-node={line.name} aria-level={line.depth + 1} tabIndex={line.name === current ? 0 : -1}
+                    class="clickable" onFocus={() => setFocus(line.name)} onClick={() => loadMore(line.parent)}>
+                    <td colSpan={4} class="quiet"><span style={{ paddingLeft: `${Math.min(line.depth, 40) * 14}px` }}>{line.more.toLocaleString('en')} smaller ones…</span></td>
+                  </tr>
+                );
               const name = (
                 <td class="wide" key="name" title={line.function}>
                   <span style={{ paddingLeft: `${Math.min(line.depth, 40) * (phone ? 9 : 14)}px` }}>

@@ -276,7 +276,7 @@ function Chart(props: {
     for (const band of bands) rows.push(band.values.map((value, i) => value + rows[rows.length - 1][i]));
     return rows;
   }, [bands, times]);
-  const most = Math.max(1, ...sums[sums.length - 1], ...line.map((point) => point[1]));
+  const most = 1.05 * Math.max(1, ...sums[sums.length - 1], ...line.map((point) => point[1]));
   const inner = Math.max(50, width - LEFT - RIGHT);
   const x = (time: number) => LEFT + (time / end) * inner;
   const y = (value: number) => TOP + (1 - value / most) * (HEIGHT - TOP - BOTTOM);
@@ -313,7 +313,7 @@ function Chart(props: {
     <>
       <div class="chart" ref={outer}>
         {width > 0 && (
-          <svg width={width} height={HEIGHT} role="img" aria-label={`Memory over time, at most ${amount(most, 'bytes')}`}
+          <svg width={width} height={HEIGHT} role="img" aria-label={`Memory over time, at most ${amount(most / 1.05, 'bytes')}`}
             onPointerDown={(event) => {
               start.current = timeAt(place(event));
               (event.currentTarget as Element).setPointerCapture(event.pointerId);
