@@ -38,14 +38,16 @@ static int usage(FILE *out, int status) {
     struct text formats = {0}, weights = {0};
     list_formats(&formats);
     words_list_weights(&weights);
-    fprintf(out,
-            "usage: quern export FILE --as %s\n"
-            "                    [--by %s] [-o OUT] [options]\n\n"
-            "FILE is a recording of --tool=heap, or, as collapsed by peak, a massif.out, or, as\n"
-            "collapsed, flamegraph, speedscope or pprof, a callgrind.out, a cachegrind.out, the\n"
-            "stacks of --tool=flame or anyone's collapsed stacks. What is written goes to OUT, or\n"
-            "to standard output.\n\n  --as FORMAT:\n",
-            formats.bytes, weights.bytes);
+    fprintf(
+        out,
+        "usage: quern export FILE --as %s\n"
+        "                    [--by %s] [-o OUT] [options]\n\n"
+        "FILE is a recording of --tool=heap, or, as collapsed by peak, a massif.out, or, as\n"
+        "collapsed, flamegraph, speedscope or pprof, a callgrind.out, a cachegrind.out, the\n"
+        "stacks of --tool=flame or anyone's collapsed stacks; as html, any of these and more, up\n"
+        "to four FILEs. What is written goes to OUT, or to standard output.\n\n"
+        "  --as FORMAT:\n",
+        formats.bytes, weights.bytes);
     for (size_t i = 0; i < heap_format_count; i++)
         fprintf(out, "    %-14s %s\n", heap_formats[i].name, heap_formats[i].help);
     fputs("\n  --by WEIGHT, for collapsed, flamegraph, speedscope and pprof [peak]:\n", out);

@@ -11,9 +11,9 @@
 
 #include "view/document.h"
 
-#define HTML_FILES        4                     // on a page
-#define HTML_WINDOWS      8                     // of a recording; of a massif.out its snapshots
-#define HTML_WINDOWS_SIZE ((uint64_t)128 << 20) // bytes of a recording that is read once for each
+#define HTML_FILES        4                    // on a page
+#define HTML_WINDOWS      8                    // of a recording; of a massif.out its snapshots
+#define HTML_WINDOWS_SIZE ((uint64_t)16 << 20) // bytes of a recording that is read once for each
 
 extern const char html_served[];
 
