@@ -55,7 +55,10 @@ static uint64_t exchange(struct row *row, uint32_t at, uint64_t now) {
         memset(row->values + row->room, 0, (room - row->room) * sizeof *row->values);
         row->room = room;
     }
+    // Costs of calls that go on are read while they grow, in parts that may be of different ages.
     uint64_t before = row->values[at];
+    if (now <= before)
+        return 0;
     row->values[at] = now;
     return now - before;
 }

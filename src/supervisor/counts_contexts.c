@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
 
@@ -48,24 +49,81 @@ static void read_context(struct counts_build *build, const uint8_t *part,
             build_counter(build, thread, context->area, build->by_function[i], number);
 }
 
+// ---- code outside its own contexts -------------------------------------------------------------
+
+// Which areas functions have: sorted by function and area.
+struct owner {
+    uint32_t function, area;
+};
+
+static int compare_owners(const void *a, const void *b) {
+    const struct owner *x = a, *y = b;
+    if (x->function != y->function)
+        return x->function < y->function ? -1 : 1;
+    return x->area < y->area ? -1 : x->area > y->area;
+}
+
+// Code without symbols may belong to one function and be run by another, and some code is run while
+// no function is active: it counts for the function that it belongs to.
+static void read_strays(struct counts_build *build, const struct counts_thread *thread,
+                        uint32_t area, uint32_t first, uint32_t end, bool only_skipped,
+                        const struct owner *owners, uint32_t owner_count) {
+    const uint64_t *counters =
+        (const void *)((const uint8_t *)thread + COUNTS_AT_COUNTERS + area * COUNTS_AREA_SIZE);
+    const uint64_t *skipped = counters + (uint64_t)COUNTS_SKIPPED * COUNTS_IDS;
+    for (uint32_t i = first ? first : 1; i < end && i < build->id_count; i++) {
+        struct owner key = {.function = build->ids[i].function, .area = area};
+        if ((only_skipped ? skipped[i] && !counters[i] : counters[i]) &&
+            !bsearch(&key, owners, owner_count, sizeof key, compare_owners))
+            build_counter(build, thread, area, i, build_function(build, key.function, 1));
+    }
+}
+
+// The file is sparse: only what is there is looked at, since a look makes memory of it.
+static void sweep(struct counts_build *build, const uint8_t *part, uint32_t area,
+                  const struct owner *owners, uint32_t owner_count) {
+    enum { IN_PAGE = 4096 / sizeof(uint64_t) };
+    int fd = build->source->file;
+    off_t start = (off_t)(COUNTS_AT_THREADS + build->thread * COUNTS_THREAD_SIZE +
+                          COUNTS_AT_COUNTERS + area * COUNTS_AREA_SIZE);
+    for (uint32_t shift = 0; shift <= COUNTS_SKIPPED; shift += COUNTS_SKIPPED) {
+        off_t from = start + (off_t)(shift * COUNTS_AREA_SIZE);
+        off_t limit = from + (off_t)(8ul * build->id_count), base = from;
+        while (from < limit && (from = lseek(fd, from, SEEK_DATA)) >= 0 && from < limit) {
+            off_t to = lseek(fd, from, SEEK_HOLE);
+            if (to < 0 || to > limit)
+                to = limit;
+            uint32_t first = (uint32_t)((from - base) / 8) & ~(IN_PAGE - 1u);
+            read_strays(build, (const struct counts_thread *)part, area, first,
+                        (uint32_t)((to - base) / 8), shift, owners, owner_count);
+            from = to;
+        }
+    }
+}
+
 void contexts_read(struct counts_build *build, const uint8_t *part) {
-    const struct counts_thread *thread = (const struct counts_thread *)part;
-    uint32_t count;
+    uint32_t count, last_area = 0, owner_count = 0;
     const struct counts_context *contexts = contexts_in(part, &count);
-    uint8_t *in_first = base_allocate(build->function_count + 1ul);
-    memset(in_first, 0, build->function_count + 1ul);
+    struct owner *owners = base_allocate((count + 1ul) * sizeof *owners);
+    uint8_t alone[COUNTS_AREAS] = {0};
     if (!build->by_function)
         sort_ids(build);
     for (uint32_t i = 1; i <= count; i++) {
-        if (contexts[i].area + COUNTS_SKIPPED >= COUNTS_AREAS)
+        uint32_t area = contexts[i].area;
+        if (area + COUNTS_SKIPPED >= COUNTS_AREAS)
             continue;
         read_context(build, part, &contexts[i]);
-        if (contexts[i].area == 0 && contexts[i].function < build->function_count)
-            in_first[contexts[i].function] = 1;
+        if (contexts[i].alone) {
+            alone[area] = 1;
+            continue;
+        }
+        owners[owner_count++] = (struct owner){.function = contexts[i].function, .area = area};
+        if (area > last_area)
+            last_area = area;
     }
-    // Code that has run while no function was active, and never in one.
-    for (uint32_t i = 1; i < build->id_count; i++)
-        if (build->ids[i].function < build->function_count && !in_first[build->ids[i].function])
-            build_counter(build, thread, 0, i, BUILD_OWN);
-    free(in_first);
+    qsort(owners, owner_count, sizeof *owners, compare_owners);
+    for (uint32_t area = 0; area <= last_area; area++)
+        if (!(area & COUNTS_SKIPPED) && !alone[area])
+            sweep(build, part, area, owners, owner_count);
+    free(owners);
 }

@@ -112,7 +112,7 @@ static void close_frames(const uint8_t *part, const uint64_t totals[COUNTS_EVENT
             uint64_t entered = e == COUNTS_IR ? frames[i].entered : events[i][e];
             if (frames[i].marker)
                 now[e] = entered;
-            else if (frames[i].edge <= edge_count)
+            else if (frames[i].edge <= edge_count && now[e] > entered)
                 costs[frames[i].edge][e] += now[e] - entered;
         }
     }

@@ -102,6 +102,8 @@ class Profile:
         values = [int(word) for word in words[size:]]
         if not values or len(values) > len(self.events):
             raise ValueError('wrong number of events')
+        if max(values) >= 1 << 62:
+            raise ValueError('less than nothing')
         cost = values[0]
         me = self.at.get('ob'), self.at['fl'], self.at['fn']
         if self.call is None:

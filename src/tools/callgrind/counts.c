@@ -373,7 +373,8 @@ uint32_t counts_run(uint64_t pc, uint32_t function, const uint8_t *lengths, unsi
 
 uint32_t counts_site(uint64_t pc, uint32_t function, unsigned kind) {
     static const enum counts_event events[GROUP_SIZE] = {
-        0, COUNTS_DR, COUNTS_I1MR, COUNTS_ILMR, COUNTS_D1MR, COUNTS_DLMR, COUNTS_BI, COUNTS_BIM};
+        0,         COUNTS_DR,  COUNTS_I1MR, COUNTS_ILMR, COUNTS_D1MR, COUNTS_DLMR,
+        COUNTS_BI, COUNTS_BIM, COUNTS_DW,   COUNTS_D1MW, COUNTS_DLMW};
     struct counts_id ids[GROUP_SIZE];
     for (unsigned i = 0; i < GROUP_SIZE; i++)
         ids[i] = (struct counts_id){

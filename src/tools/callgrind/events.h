@@ -25,7 +25,15 @@ enum { SITE_LAST, SITE_JUMP };
 #define SITE_RESOLVES 0x80000000u
 
 // With simulation, the ids after a site: events of PLT entries that were reached from it.
-enum { GROUP_READS = 1, GROUP_CODE = 2, GROUP_DATA = 4, GROUP_BRANCH = 6, GROUP_SIZE = 8 };
+enum {
+    GROUP_READS = 1,
+    GROUP_CODE = 2,
+    GROUP_DATA = 4,
+    GROUP_BRANCH = 6,
+    GROUP_WRITES = 8,
+    GROUP_STORES = 9,
+    GROUP_SIZE = 11,
+};
 
 enum { EDGE_BUCKETS = 1 << 16, RECENT_EDGES = 1 << 12 };
 

@@ -164,8 +164,8 @@ static unsigned check_accesses(struct tool_block *block, const struct tool_insn 
     }
     run.reads += reads;
     run.writes += writes;
-    if (run.plt && reads)
-        tool_insert_fast_call(block, TOOL_ALWAYS, simulate_plt, reads);
+    if (run.plt && reads + writes)
+        tool_insert_fast_call(block, TOOL_ALWAYS, simulate_plt, reads | writes << 8);
     return reads << 4 | writes << 6;
 }
 

@@ -133,6 +133,8 @@ static uint32_t placed(const struct thread *thread, uint32_t id) {
         return site ? site + GROUP_CODE : 0;
     case COUNTS_BI:
         return site ? site + GROUP_BRANCH : 0;
+    case COUNTS_D1MW:
+        return site ? site + GROUP_STORES : 0;
     default:
         return site ? site + GROUP_DATA : 0;
     }
@@ -168,11 +170,13 @@ void simulate_data(uint32_t id, uint64_t rsp, void *state, uint64_t address) {
     refer(thread, id, address, TOOL_CACHE_DATA);
 }
 
-void simulate_plt(uint32_t reads, uint64_t rsp, void *state) {
+void simulate_plt(uint32_t accesses, uint64_t rsp, void *state) {
     struct thread *thread = state;
     uint32_t site = *thread_site(thread);
-    if (site)
-        thread_counters(thread)[site + GROUP_READS] += reads;
+    if (site) {
+        thread_counters(thread)[site + GROUP_READS] += accesses & 0xff;
+        thread_counters(thread)[site + GROUP_WRITES] += accesses >> 8;
+    }
 }
 
 // ---- branches ----------------------------------------------------------------------------------
