@@ -62,6 +62,7 @@ static void on_event(void *context, const struct heap_event *event) {
     if (event->kind == HEAP_SKIPPED)
         return;
     it->events++;
+    it->last_event = event->time;
     if (event->kind == HEAP_ALLOCATED)
         note_moments(it, BY_ALLOCATIONS, it->allocations++, it->file->summary.total.allocated,
                      event->time);

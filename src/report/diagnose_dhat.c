@@ -9,20 +9,29 @@
 
 #define UNUSED_BYTES (256ull << 10) // of a place, at least
 #define UNUSED_SHARE 0.5            // of what it allocates
-#define SHOWN_MOST   10
+#define SHOWN_MOST   5
 
-// Bytes of the point's blocks that nobody ever touched. Where bytes are counted one by one, those
-// with no access at all, in any block; else no more bytes can have been touched than were read or
-// written.
-static uint64_t unused_bytes(const struct dhat_point *point) {
+struct unused {
+    uint64_t sure;     // bytes that nobody can have touched
+    uint64_t probable; // the same if what is read was written before
+};
+
+// Where bytes are counted one by one, those with no access at all, in any block; else no more bytes
+// can have been touched than were read and written.
+static struct unused unused_of(const struct dhat_point *point) {
+    uint64_t more = point->rb > point->wb ? point->rb : point->wb, sum = point->rb + point->wb;
     if (point->acc_count) {
         uint64_t never = 0;
         for (size_t i = 0; i < point->acc_count; i++)
             never += !point->acc[i];
-        return never * point->tbk;
+        return (struct unused){never * point->tbk, never * point->tbk};
     }
-    uint64_t touched = point->rb > point->wb ? point->rb : point->wb;
-    return touched < point->tb ? point->tb - touched : 0;
+    return (struct unused){sum < point->tb ? point->tb - sum : 0,
+                           more < point->tb ? point->tb - more : 0};
+}
+
+static bool is_much(uint64_t bytes, const struct dhat_point *point) {
+    return bytes >= UNUSED_BYTES && (double)bytes >= UNUSED_SHARE * (double)point->tb;
 }
 
 // "0xADDRESS: FUNCTION (FILE:LINE)" or "... (in OBJECT)"; parts that are missing stay so.
@@ -52,14 +61,23 @@ static void add_frame(struct diagnosis *diagnosis, const struct dhat_file *file,
 }
 
 static void add_unused(const struct dhat_file *file, const struct dhat_point *point,
-                       uint64_t unused, struct diagnoses *diagnoses) {
-    char digits[3][32];
+                       struct diagnoses *diagnoses) {
+    struct unused unused = unused_of(point);
+    bool is_sure = is_much(unused.sure, point);
+    uint64_t bytes = is_sure ? unused.sure : unused.probable;
+    char digits[5][32];
     struct text text = {0};
-    text_format(&text, "Of %s bytes in %s blocks at least %s were never read or written.",
+    text_format(&text, "Of %s bytes in %s blocks %s%s were %snever read or written",
                 heap_text_number(digits[0], point->tb), heap_text_number(digits[1], point->tbk),
-                heap_text_number(digits[2], unused));
+                is_sure ? "at least " : "", heap_text_number(digits[2], bytes),
+                is_sure ? "" : "probably ");
+    if (!is_sure)
+        text_format(&text, ": %s bytes were read and %s written",
+                    heap_text_number(digits[3], point->rb), heap_text_number(digits[4], point->wb));
+    text_char(&text, '.');
     struct diagnosis *diagnosis =
-        diagnoses_add(diagnoses, DIAGNOSIS_UNUSED, CERTAINTY_CERTAIN, unused, text_take(&text));
+        diagnoses_add(diagnoses, DIAGNOSIS_UNUSED, is_sure ? CERTAINTY_CERTAIN : CERTAINTY_LIKELY,
+                      bytes, text_take(&text));
     for (size_t i = 0; i < point->fs_count; i++)
         if (point->fs[i] < file->frames.count)
             add_frame(diagnosis, file, point->fs[i]);
@@ -67,12 +85,9 @@ static void add_unused(const struct dhat_file *file, const struct dhat_point *po
 
 void diagnose_dhat(const struct dhat_file *file, struct diagnoses *diagnoses) {
     *diagnoses = (struct diagnoses){0};
-    for (size_t i = 0; file->bkacc && i < file->point_count; i++) {
-        const struct dhat_point *point = &file->points[i];
-        uint64_t unused = unused_bytes(point);
-        if (unused >= UNUSED_BYTES && (double)unused >= UNUSED_SHARE * (double)point->tb)
-            add_unused(file, point, unused, diagnoses);
-    }
+    for (size_t i = 0; file->bkacc && i < file->point_count; i++)
+        if (is_much(unused_of(&file->points[i]).probable, &file->points[i]))
+            add_unused(file, &file->points[i], diagnoses);
     diagnoses_sort(diagnoses);
     diagnoses_cut(diagnoses, SHOWN_MOST);
 }

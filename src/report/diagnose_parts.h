@@ -26,7 +26,7 @@ struct moments {
 };
 
 struct site {
-    uint64_t live_bytes;              // while looking
+    uint64_t live_bytes;              // while looking; then at the end
     uint64_t *series[AXES];           // live bytes at each moment; NULL: too little for that
     uint64_t enlarged;                // when a large buffer was enlarged last
     uint64_t kept_bytes, kept_blocks; // in enlarged buffers, at the end
@@ -48,7 +48,8 @@ struct examination {
     size_t thread_count;
     struct moments moments[AXES];
     uint64_t live_bytes, events, allocations, frees;
-    uint64_t resident; // at the last sample
+    uint64_t last_event; // when that was
+    uint64_t resident;   // at the last sample
 };
 
 // diagnose_rules.c

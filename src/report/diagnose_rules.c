@@ -120,20 +120,37 @@ void diagnose_sites(const struct examination *it, struct diagnoses *to) {
 #define SETTLED       0.25 // what the rest may change by
 #define BUSY_EVENTS   2000 // with the heap, after the warm-up: the program does work
 #define BUSY_FREES    0.15 // of all events are releases
-#define AT_WORK       0.75 // of the run: what comes after the last moment is its end
+// Growth goes on for most of the run, and long enough to tell it from building something up.
+#define AT_WORK    0.75 // of the run: what comes after the last moment is its end
+#define LONG_SHARE 0.5  // of the run, from the end of the warm-up
+#define LONG_TIME  500000000
 
 static struct trend trend_after_warm_up(const uint64_t *series) {
     return trend_of(series, WARM_UP, LAST + 1);
 }
 
-static bool grows(const struct site *site, enum axis axis) {
+// What was given back while the program went on for a while has not only grown. (At its end a
+// program may free everything, or wait until leaks were searched for.)
+static bool was_given_back(const struct examination *it, const struct site *site,
+                           const uint64_t *series) {
+    uint64_t rest = it->end > it->last_event ? it->end - it->last_event : 0;
+    return (double)rest > (1 - AT_WORK) * (double)it->end && site->live_bytes < series[LAST] / 2;
+}
+
+static bool grows(const struct examination *it, const struct site *site, enum axis axis) {
     const uint64_t *series = site->series[axis];
-    if (!series)
+    if (!series || was_given_back(it, site, series))
         return false;
     struct trend line = trend_after_warm_up(series);
     return line.slope > 0 && line.fit >= GROWTH_FIT &&
            (double)series[LAST] >= GROWTH_FACTOR * (double)series[WARM_UP] &&
            series[LAST] > series[MOMENTS * 3 / 4];
+}
+
+static bool is_long(const struct examination *it, const struct moments *moments) {
+    uint64_t time = moments->times[LAST] - moments->times[WARM_UP];
+    return (double)moments->times[LAST] >= AT_WORK * (double)it->last_event &&
+           (double)time >= LONG_SHARE * (double)it->last_event && time >= LONG_TIME;
 }
 
 // Whether the program works on while what does not grow stays as it is.
@@ -144,7 +161,7 @@ static bool is_settled(const struct examination *it, enum axis axis) {
         uint64_t rest = moments->totals[moment];
         for (size_t i = 0; i < it->site_count; i++) {
             const uint64_t *series = it->sites[i].series[axis];
-            if (grows(&it->sites[i], axis))
+            if (grows(it, &it->sites[i], axis))
                 rest -= series[moment] < rest ? series[moment] : rest;
         }
         least = rest < least ? rest : least;
@@ -153,7 +170,7 @@ static bool is_settled(const struct examination *it, enum axis axis) {
     uint64_t events = moments->events[LAST] - moments->events[WARM_UP];
     return events >= BUSY_EVENTS &&
            (double)moments->frees[LAST] >= BUSY_FREES * (double)moments->events[LAST] &&
-           (double)moments->times[LAST] >= AT_WORK * (double)it->end &&
+           is_long(it, moments) &&
            (double)(most - least) <= SETTLED * (double)most + (double)GROWTH_BYTES;
 }
 
@@ -204,11 +221,11 @@ double diagnose_rise(const struct examination *it) {
 static bool growth_by(const struct examination *it, enum axis axis, struct diagnoses *to) {
     size_t places = 0;
     for (size_t i = 1; i < it->site_count; i++)
-        places += grows(&it->sites[i], axis);
+        places += grows(it, &it->sites[i], axis);
     if (!places || places > GROWTH_PLACES || !is_settled(it, axis))
         return false;
     for (size_t i = 1; i < it->site_count; i++)
-        if (grows(&it->sites[i], axis))
+        if (grows(it, &it->sites[i], axis))
             report_growth(it, (uint32_t)i, axis, to);
     return true;
 }

@@ -158,6 +158,10 @@ static void print_frame(FILE *out, const struct result_frame *frame, bool first)
         fputs(" (", out);
         stack_text_escaped(out, heap_file_base(frame->path));
         fprintf(out, ":%u)", frame->line);
+    } else if (frame->object && (!frame->function || strcmp(frame->function, "???") == 0)) {
+        fputs(" (in ", out);
+        stack_text_escaped(out, heap_file_base(frame->object));
+        fputc(')', out);
     }
     fputc('\n', out);
 }
