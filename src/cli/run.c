@@ -38,6 +38,8 @@ static bool add_simulation(const struct tool *tool, const struct option_values *
     bool given = false;
     for (unsigned i = 0; i < CACHE_KINDS; i++)
         given |= option_given(values, names[i]);
+    if (tool->topic == TOPIC_CALLGRIND)
+        given |= option_yes(values, "simulate-wb") || option_yes(values, "simulate-hwpref");
     bool on = option_given(values, "cache-sim") && !given
                   ? option_yes(values, "cache-sim")
                   : given || tool->topic == TOPIC_CACHEGRIND;

@@ -372,14 +372,17 @@ uint32_t counts_run(uint64_t pc, uint32_t function, const uint8_t *lengths, unsi
 }
 
 uint32_t counts_site(uint64_t pc, uint32_t function, unsigned kind) {
-    static const enum counts_event events[GROUP_SIZE] = {
-        0,         COUNTS_DR,  COUNTS_I1MR, COUNTS_ILMR, COUNTS_D1MR, COUNTS_DLMR,
-        COUNTS_BI, COUNTS_BIM, COUNTS_DW,   COUNTS_D1MW, COUNTS_DLMW};
-    struct counts_id ids[GROUP_SIZE];
-    for (unsigned i = 0; i < GROUP_SIZE; i++)
+    static const enum counts_event events[GROUP_SIZE_DIRTY] = {
+        0,          COUNTS_DR, COUNTS_I1MR, COUNTS_ILMR, COUNTS_D1MR,  COUNTS_DLMR,  COUNTS_BI,
+        COUNTS_BIM, COUNTS_DW, COUNTS_D1MW, COUNTS_DLMW, COUNTS_ILDMR, COUNTS_DLDMR, COUNTS_DLDMW};
+    struct counts_id ids[GROUP_SIZE_DIRTY];
+    unsigned size = simulate_write_back                    ? GROUP_SIZE_DIRTY
+                    : simulate_caches || simulate_branches ? GROUP_SIZE
+                                                           : 1;
+    for (unsigned i = 0; i < size; i++)
         ids[i] = (struct counts_id){
             .pc = pc, .function = function, .kind = i ? COUNTS_EVENT : kind, .count = events[i]};
-    return find_or_add(ids, simulate_caches || simulate_branches ? GROUP_SIZE : 1, NULL);
+    return find_or_add(ids, size, NULL);
 }
 
 uint32_t counts_system_call(uint64_t pc, uint32_t function) {
@@ -401,12 +404,11 @@ uint32_t counts_branch(uint64_t pc, uint32_t function, uint64_t target, bool con
 
 uint32_t counts_events(uint64_t pc, uint32_t function, enum counts_kind kind,
                        enum counts_event first, enum counts_event second, uint32_t size) {
-    struct counts_id ids[2];
-    for (unsigned i = 0; i < 2; i++)
-        ids[i] = (struct counts_id){.pc = pc,
-                                    .function = function,
-                                    .lengths = size,
-                                    .count = i ? second : first,
-                                    .kind = kind};
-    return find_or_add(ids, 2, NULL);
+    bool misses = first >= COUNTS_I1MR && first <= COUNTS_D1MW;
+    enum counts_event events[] = {first, second, first - COUNTS_I1MR + COUNTS_ILDMR};
+    struct counts_id ids[3];
+    for (unsigned i = 0; i < 3; i++)
+        ids[i] = (struct counts_id){
+            .pc = pc, .function = function, .lengths = size, .count = events[i], .kind = kind};
+    return find_or_add(ids, misses && simulate_write_back ? 3 : 2, NULL);
 }

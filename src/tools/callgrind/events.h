@@ -33,6 +33,8 @@ enum {
     GROUP_WRITES = 8,
     GROUP_STORES = 9,
     GROUP_SIZE = 11,
+    GROUP_DIRTY = 11, // with --simulate-wb: code, reads, writes
+    GROUP_SIZE_DIRTY = 14,
 };
 
 enum { EDGE_BUCKETS = 1 << 16, RECENT_EDGES = 1 << 12 };

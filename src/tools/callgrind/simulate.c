@@ -10,13 +10,15 @@
 #pragma GCC target("general-regs-only")
 
 enum { HISTORY_BITS = 7, ADDRESS_BITS = 7, TARGETS = 512 };
+enum { STREAMS = 8, STREAM_BITS = 12, LINES_AHEAD = 5 };
 
-bool simulate_caches, simulate_branches;
+bool simulate_caches, simulate_branches, simulate_write_back;
 unsigned simulate_code_bits;
 uint32_t simulate_line;
 
-// The last level keeps the ways of a set in order, the one used last first. The first level has
-// stamps instead: in tool_lines, if the line is known there, else here.
+// The last level keeps the ways of a set in order, the one used last first, twice the line's number
+// each, plus 1 if it is dirty. The first level has stamps instead: in tool_lines, if the line is
+// known there, else here.
 struct cache {
     uint64_t *lines, *stamps; // by set; 0: none
     uint64_t mask;            // sets - 1
@@ -29,7 +31,13 @@ struct simulation {
     uint32_t history;
     uint8_t conditions[1 << (HISTORY_BITS + ADDRESS_BITS)];
     uint64_t targets[TARGETS];
+    struct stream {
+        uint32_t line; // met last, in LL
+        int32_t run;   // how many in a row, upwards or (negative) downwards
+    } streams[STREAMS];
 };
+
+static bool prefetches;
 
 enum { CACHES = 3 };
 static struct counts_cache shapes[CACHES];
@@ -97,23 +105,55 @@ static bool use_first(struct simulation *simulation, enum tool_cache kind, uint6
     return found;
 }
 
-// Whether the line was in the last level.
-static bool use(const struct cache *cache, uint64_t line) {
-    uint64_t *set = cache->lines + (line & cache->mask) * cache->ways;
-    unsigned at = 0;
-    while (at < cache->ways && set[at] != line)
-        at++;
-    bool found = at < cache->ways;
-    for (unsigned i = found ? at : cache->ways - 1; i > 0; i--)
-        set[i] = set[i - 1];
-    set[0] = line;
+// The same without help of inserted code, which sees every access then.
+static bool use_first_alone(struct simulation *simulation, enum tool_cache kind, uint64_t line) {
+    const struct cache *cache = first_level(simulation, kind);
+    bool found;
+    uint64_t at = find_way(simulation, kind, line, &found);
+    cache->lines[at] = line;
+    cache->stamps[at] = ++simulation->lines.clock;
     return found;
 }
 
-static bool use_all(const struct cache *cache, uint64_t address, uint32_t size) {
+// What came of a look into the last level; the worst of two lines counts.
+enum outcome { FOUND, MISSED, MISSED_DIRTY };
+
+static enum outcome use(const struct cache *cache, uint64_t line, bool writes) {
+    uint64_t *set = cache->lines + (line & cache->mask) * cache->ways;
+    unsigned at = 0;
+    while (at < cache->ways && set[at] >> 1 != line)
+        at++;
+    bool found = at < cache->ways;
+    if (!found)
+        at = cache->ways - 1;
+    uint64_t before = set[at];
+    for (unsigned i = at; i > 0; i--)
+        set[i] = set[i - 1];
+    set[0] = line << 1 | writes | (found ? before & 1 : 0);
+    return found ? FOUND : before & 1 ? MISSED_DIRTY : MISSED;
+}
+
+static enum outcome use_all(const struct cache *cache, uint64_t address, uint32_t size,
+                            bool writes) {
     uint64_t first = address >> cache->bits, last = (address + size - 1) >> cache->bits;
-    bool found = use(cache, first);
-    return last == first ? found : use(cache, last) & found;
+    enum outcome one = use(cache, first, writes);
+    enum outcome other = last == first ? FOUND : use(cache, last, writes);
+    return one > other ? one : other;
+}
+
+static void prefetch(struct simulation *simulation, uint64_t address) {
+    const struct cache *cache = &simulation->last;
+    struct stream *stream = &simulation->streams[(address >> STREAM_BITS) % STREAMS];
+    uint32_t line = address >> cache->bits;
+    int32_t step = (int32_t)(line - stream->line);
+    if (!step)
+        return;
+    bool goes_on = (step == 1 && stream->run >= 0) || (step == -1 && stream->run <= 0);
+    bool began = stream->run;
+    stream->run = goes_on ? stream->run + step : 0;
+    stream->line = line;
+    if (began && goes_on)
+        use(cache, (address >> cache->bits) + (int64_t)step * LINES_AHEAD, false);
 }
 
 static void count(struct thread *thread, uint32_t id, enum counts_event event) {
@@ -146,18 +186,29 @@ static void refer(struct thread *thread, uint32_t id, uint64_t address, enum too
     uint32_t size = info->lengths;
     unsigned bits = first_level(simulation, kind)->bits;
     uint64_t first = address >> bits, last = (address + size - 1) >> bits;
-    bool found = use_first(simulation, kind, first);
+    bool alone = simulate_write_back && kind == TOOL_CACHE_DATA;
+    bool writes = simulate_write_back && info->count == COUNTS_D1MW;
+    bool found =
+        alone ? use_first_alone(simulation, kind, first) : use_first(simulation, kind, first);
     if (last != first)
-        found &= use_first(simulation, kind, last);
-    if (found)
+        found &=
+            alone ? use_first_alone(simulation, kind, last) : use_first(simulation, kind, last);
+    if (prefetches && (!found || writes))
+        prefetch(simulation, address);
+    if (found && !writes)
         return;
-    bool in_last = use_all(&simulation->last, address, size);
-    uint32_t at = placed(thread, id);
-    if (at) {
-        count(thread, at, info->count);
-        if (!in_last)
-            count(thread, at + 1, info->count + COUNTS_ILMR - COUNTS_I1MR);
-    }
+    enum outcome outcome = use_all(&simulation->last, address, size, writes);
+    uint32_t at = found ? 0 : placed(thread, id);
+    if (!at)
+        return;
+    unsigned which = info->count - COUNTS_I1MR;
+    count(thread, at, info->count);
+    if (outcome != FOUND)
+        count(thread, at + 1, COUNTS_ILMR + which);
+    if (outcome == MISSED_DIRTY && simulate_write_back)
+        count(thread,
+              info->kind == COUNTS_PLT ? *thread_site(thread) + GROUP_DIRTY + which : at + 2,
+              COUNTS_ILDMR + which);
 }
 
 void simulate_code(uint32_t id, uint64_t rsp, void *state, uint64_t address) {
@@ -247,6 +298,10 @@ void simulate_start(void) {
     if (!simulate_caches)
         return;
     for (unsigned i = COUNTS_DR; i <= COUNTS_DLMW; i++)
+        counts_count_event(i);
+    prefetches = is_on("simulate-hwpref");
+    simulate_write_back = is_on("simulate-wb");
+    for (unsigned i = COUNTS_ILDMR; simulate_write_back && i <= COUNTS_DLDMW; i++)
         counts_count_event(i);
     simulate_line = UINT32_MAX;
     for (unsigned i = 0; i < CACHES; i++) {

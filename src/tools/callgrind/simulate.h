@@ -5,6 +5,11 @@
 // recently used lines go first, writes bring lines in like reads. An access that lies in two lines
 // is one access, and at most one miss.
 //
+// Written back (--simulate-wb): a write goes through D1 to LL, where the line is dirty from then
+// on; misses that a dirty line has to make room for are counted apart. Prefetched
+// (--simulate-hwpref): when misses in the first level walk through memory line by line, LL gets the
+// fifth line ahead; eight streams are followed, each 4 KiB of memory belonging to one.
+//
 // Branches: a conditional one is predicted by one of 16384 two-bit counters, chosen by the low 7
 // bits of its address and the outcomes of the last 7; an indirect one to go where the last went
 // whose address has the same low 9 bits. Returns are always predicted.
@@ -18,7 +23,7 @@
 
 #include "tools/callgrind/events.h"
 
-extern bool simulate_caches, simulate_branches;
+extern bool simulate_caches, simulate_branches, simulate_write_back;
 extern unsigned simulate_code_bits; // of I1: a line has so many bits
 extern uint32_t simulate_line;      // bytes of the smallest line: no access counts for more
 
