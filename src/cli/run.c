@@ -75,8 +75,11 @@ static char **engine_options(const struct tool *tool, const struct option_values
     char **lines = NULL;
     *count = 0;
     text_format(&line, "tool=%s", tool->name);
-    lines = base_allocate(2 * sizeof *lines);
+    lines = base_allocate(4 * sizeof *lines);
     lines[(*count)++] = text_take(&line);
+    // Red zones of a size that was asked for are never narrower.
+    if (tool->topic == TOPIC_MEMCHECK && option_given(values, "redzone-size"))
+        lines[(*count)++] = base_copy("redzone-asked=yes");
     // XML has all details of leaks. The first of several values is the one that holds.
     if (tool->topic == TOPIC_MEMCHECK && option_yes(values, "xml"))
         lines[(*count)++] = base_copy("leak-check=full");

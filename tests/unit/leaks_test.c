@@ -22,9 +22,22 @@ enum { SIZE = 64 << 20, DATA_SIZE = 128 << 10, STACK_SIZE = 1 << 20, BLOCKS = 40
 
 // ---- the world ---------------------------------------------------------------------------------
 
-static struct heap_block blocks[BLOCKS];
-static size_t block_count;
-static uint64_t heap_next;
+// Slots of two sizes, each in half of the heap.
+enum {
+    SEGMENTS = SIZE >> SEGMENT_BITS,
+    SMALL = 64,
+    LARGE = 16 << 10,
+    SMALL_SLOTS = (1 << SEGMENT_BITS) / SMALL - 1,
+    LARGE_SLOTS = (1 << SEGMENT_BITS) / LARGE - 1,
+};
+_Atomic(union cell *) *heap_cells;
+static struct segment segments[SEGMENTS];
+static struct slab slabs[SEGMENTS];
+static struct block_note notes[SEGMENTS][SMALL_SLOTS];
+static size_t small_count, large_count, block_count;
+static uint64_t starts[BLOCKS]; // in the order in which they were made
+static struct heap_block declared[8], chunks[8];
+static size_t declared_count, chunk_count;
 static uint64_t registers[16];
 static const char *heuristics, *resolution;
 static uint64_t hole;    // a page of the heap that cannot be read
@@ -95,20 +108,19 @@ struct heap_totals heap_totals(void) {
     return (struct heap_totals){.live_blocks = block_count};
 }
 
-size_t heap_live_count(void) {
-    return block_count;
+void cells_in_use(uint64_t *first, uint64_t *last) {
+    *first = HEAP >> SEGMENT_BITS;
+    *last = (HEAP + SIZE - 1) >> SEGMENT_BITS;
 }
 
-size_t heap_list_live(uint64_t from, struct heap_block *to, size_t room) {
-    size_t count = 0;
-    static size_t at; // of the call before
-    if (from == 0)
-        at = 0;
-    while (at < block_count && blocks[at].start < from)
-        at++;
-    while (count < room && at < block_count)
-        to[count++] = blocks[at++];
-    return count;
+bool declared_next(uint64_t from, struct heap_block *block) {
+    const struct heap_block *next = NULL;
+    for (size_t i = 0; i < declared_count; i++)
+        if (declared[i].start >= from && (!next || declared[i].start < next->start))
+            next = &declared[i];
+    if (next)
+        *block = *next;
+    return next;
 }
 
 bool heap_owns(uint64_t address, uint64_t *end) {
@@ -117,10 +129,13 @@ bool heap_owns(uint64_t address, uint64_t *end) {
 }
 
 size_t pools_chunk_count(void) {
-    return 0;
+    return chunk_count;
 }
 
-void pools_add_chunks(struct leak_blocks *unused) {}
+void pools_add_chunks(struct leak_blocks *to) {
+    for (size_t i = 0; i < chunk_count; i++)
+        blocks_add(to, chunks[i].start, chunks[i].size, chunks[i].made_at);
+}
 
 size_t stack_pcs(uint32_t stack, const uint64_t **pcs) {
     *pcs = stacks[stack];
@@ -141,13 +156,41 @@ static void map(uint64_t start) {
           (void *)shadow);
 }
 
+static void empty_heap(void) {
+    for (size_t i = 0; i < SEGMENTS; i++)
+        slabs[i].count = 0;
+    small_count = large_count = block_count = declared_count = chunk_count = 0;
+}
+
+static void make_slabs(void) {
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    if (!heap_cells)
+        heap_cells =
+            mmap(NULL, sizeof *heap_cells << CELL_BITS, PROT_READ | PROT_WRITE, flags, -1, 0);
+    for (size_t i = 0; i < SEGMENTS; i++) {
+        uint64_t start = HEAP + (i << SEGMENT_BITS);
+        uint32_t size = i < SEGMENTS / 2 ? SMALL : LARGE;
+        slabs[i] = (struct slab){.start = start,
+                                 .first = start + 16,
+                                 .reciprocal = (1ul << RECIPROCAL_BITS) / size,
+                                 .slot_size = size,
+                                 .notes = notes[i],
+                                 .units = UNITS};
+        segments[i].start = start;
+        segments[i].end = start + (1 << SEGMENT_BITS);
+        for (size_t unit = 0; unit < UNITS; unit++)
+            segments[i].slabs[unit] = &slabs[i];
+        heap_cells[start >> SEGMENT_BITS] = (union cell *)&segments[i];
+    }
+    empty_heap();
+}
+
 static void begin(void) {
     map(HEAP);
     map(DATA);
     map(CODE);
     map(STACK);
-    block_count = 0;
-    heap_next = HEAP + 64;
+    make_slabs();
     memset(registers, 0, sizeof registers);
     registers[4] = STACK + STACK_SIZE / 2;
     hole = no_file = 0;
@@ -158,11 +201,27 @@ static void begin(void) {
     leaks_check(LEAKS_FULL, LEAKS_ALL);
 }
 
+static struct block_note *note_of(uint64_t start) {
+    struct slab *slab = &slabs[(start - HEAP) >> SEGMENT_BITS];
+    return &slab->notes[slot_of(slab, start)];
+}
+
 static uint64_t block(size_t size, uint32_t stack) {
-    uint64_t start = heap_next;
-    blocks[block_count++] = (struct heap_block){.start = start, .size = size, .made_at = stack};
-    heap_next += (size + 31) & ~15ul;
+    bool is_small = size <= SMALL - 16;
+    size_t *count = is_small ? &small_count : &large_count;
+    size_t each = is_small ? SMALL_SLOTS : LARGE_SLOTS;
+    struct slab *slab = &slabs[(is_small ? 0 : SEGMENTS / 2) + *count / each];
+    uint64_t start = slot_block(slab, *count % each, 16);
+    slab->count = *count % each + 1;
+    ++*count;
+    *note_of(start) =
+        (struct block_note){.made_at = stack, .word = note_word(size, HEAP_MALLOC, 4)};
+    starts[block_count++] = start;
     return start;
+}
+
+static void drop_last(void) {
+    note_of(starts[--block_count])->word = 0; // the slot stays
 }
 
 static void point(uint64_t from, uint64_t to) {
@@ -304,15 +363,40 @@ TEST(declared_blocks_replace_the_one_around) {
     begin();
     uint64_t outer = block(512, 1);
     for (int i = 0; i < 2; i++)
-        blocks[block_count++] = (struct heap_block){.start = outer + 64 + (uint64_t)i * 128,
-                                                    .size = 40,
-                                                    .made_at = 2 + (uint32_t)i,
-                                                    .maker = HEAP_CLIENT};
+        declared[declared_count++] = (struct heap_block){.start = outer + 64 + (uint64_t)i * 128,
+                                                         .size = 40,
+                                                         .made_at = 2 + (uint32_t)i,
+                                                         .maker = HEAP_CLIENT};
     point(DATA, outer);
     point(DATA + 8, outer + 64);
     search();
     CHECK_EQ(result.record_count, 2);
     CHECK(record(LEAK_REACHABLE, 2) && record(LEAK_DEFINITE, 3));
+}
+
+// A chunk of a pool, and blocks carved from it; one that sticks out does not count. What is
+// declared leads to blocks of the heap and is led to.
+TEST(chunks_and_what_is_declared_in_them) {
+    begin();
+    uint64_t outer = block(512, 1), lost = block(16, 2), held = block(16, 3);
+    chunks[chunk_count++] =
+        (struct heap_block){.start = outer + 256, .size = 128, .made_at = 4, .maker = HEAP_CLIENT};
+    declared[declared_count++] =
+        (struct heap_block){.start = outer + 264, .size = 24, .made_at = 5, .maker = HEAP_CLIENT};
+    declared[declared_count++] =
+        (struct heap_block){.start = outer + 280, .size = 64, .made_at = 6, .maker = HEAP_CLIENT};
+    point(DATA, outer + 264);
+    point(outer + 264, held);
+    point(outer + 304, lost); // in the one that does not count
+    search();
+    CHECK_EQ(result.record_count, 3);
+    CHECK(record(LEAK_REACHABLE, 5) && record(LEAK_REACHABLE, 3) && record(LEAK_DEFINITE, 2));
+    CHECK_EQ(record(LEAK_REACHABLE, 3)->holder_steps, 1);
+    point(DATA, 0);
+    point(held, outer + 264);
+    search();
+    CHECK_EQ(record(LEAK_DEFINITE, 3)->cycle, 2);
+    CHECK_EQ(record(LEAK_INDIRECT, 5)->bytes, 24);
 }
 
 // ---- lost blocks -------------------------------------------------------------------------------
@@ -381,7 +465,7 @@ TEST(heuristics_make_reachable) {
         CHECK_EQ(result.heuristic_blocks[i], 1);
     CHECK_EQ(result.heuristic_bytes[LEAK_NEWARRAY], 68);
     // A start pointer is better than a heuristic.
-    point(DATA + 800, HEAP + 64);
+    point(DATA + 800, starts[0]);
     search();
     CHECK_EQ(result.heuristic_blocks[LEAK_STDSTRING], 0);
 }
@@ -451,12 +535,12 @@ TEST(deltas_compare_with_the_search_before) {
     CHECK(!record(LEAK_DEFINITE, 1)->passed_over);
     CHECK(record(LEAK_DEFINITE, 2)->passed_over);
     CHECK(!record(LEAK_DEFINITE, 3)->passed_over);
-    block_count = 3;
+    drop_last();
     leaks_check(LEAKS_FULL, LEAKS_NEW);
     CHECK(record(LEAK_DEFINITE, 1)->passed_over);
     CHECK(record(LEAK_DEFINITE, 3)->passed_over);
     CHECK_EQ(record(LEAK_DEFINITE, 3)->blocks, 0);
-    block_count = 2;
+    drop_last();
     leaks_check(LEAKS_FULL, LEAKS_CHANGED);
     CHECK(!record(LEAK_DEFINITE, 1)->passed_over);
     CHECK(record(LEAK_DEFINITE, 3) == NULL);
@@ -557,8 +641,7 @@ TEST(random_graphs_are_as_the_rules_say) {
     for (int round = 0; round < 4000; round++) {
         static struct plain plain;
         plain = (struct plain){.count = 2 + (int)(draw(&state) % (NODES - 2))};
-        block_count = 0;
-        heap_next = HEAP + 64;
+        empty_heap();
         for (int i = 0; i < plain.count; i++) {
             plain.size[i] = draw(&state) % 7 * 8;
             plain.start[i] = block(plain.size[i], 1 + (uint32_t)i);
@@ -605,13 +688,13 @@ TEST(threads_share_the_work) {
     for (int i = 0; i < MANY; i++)
         block(32, 1 + (uint32_t)i % 3);
     for (int i = 0; i < MANY / 2; i++) {
-        point(blocks[i].start, 2 * i + 1 < MANY ? blocks[2 * i + 1].start : 0);
-        point(blocks[i].start + 8, 2 * i + 2 < MANY ? blocks[2 * i + 2].start : 0);
+        point(starts[i], 2 * i + 1 < MANY ? starts[2 * i + 1] : 0);
+        point(starts[i] + 8, 2 * i + 2 < MANY ? starts[2 * i + 2] : 0);
     }
     // One subtree is held by an interior pointer only, one not at all.
-    point(blocks[1].start, blocks[3].start + 4);
-    point(blocks[2].start, 0);
-    point(DATA, blocks[0].start);
+    point(starts[1], starts[3] + 4);
+    point(starts[2], 0);
+    point(DATA, starts[0]);
     search();
     struct leak_totals totals = leaks_last();
     long sub[3] = {0};

@@ -35,6 +35,14 @@ static void drop(uint64_t block) {
     heap_free(block, HEAP_MALLOC, "free");
 }
 
+static size_t live_count(void) {
+    struct heap_block some[64];
+    size_t count = 0, got;
+    for (uint64_t from = 0; (got = heap_list_live(from, some, 64)); from = some[got - 1].start + 1)
+        count += got;
+    return count;
+}
+
 static bool all_shadow(uint64_t start, size_t size, uint8_t value) {
     for (size_t i = 0; i < size; i++)
         if (*shadow_of(start + i) != value)
@@ -78,6 +86,45 @@ TEST(red_zones_have_the_size_asked_for) {
         CHECK_EQ(status, 0);
     }
     restart_with("redzone-size", NULL);
+}
+
+// In a child: 40 MB of blocks; how far apart the last ones are, and that what is left between them
+// is guarded and known.
+static size_t step_in_large_heap(size_t size) {
+    enum { BYTES = 40 << 20 };
+    uint64_t before = 0, block = 0;
+    for (size_t done = 0; done < BYTES; done += size) {
+        before = block;
+        block = make(size);
+    }
+    struct heap_block found;
+    size_t step = block - before;
+    if (!all_shadow(before + size, step - size, SHADOW_NOACCESS) ||
+        !heap_find(before + size, &found) || found.start != before ||
+        !heap_find(block - 1, &found) || (found.start != block && found.start != before))
+        return 0;
+    return step;
+}
+
+TEST(red_zones_of_large_heaps_are_narrower_unless_asked_for) {
+    static const struct {
+        size_t size, narrow, asked;
+    } sizes[] = {{24, 32, 48}, {16, 32, 32}, {100, 112, 128}, {200, 208, 240}, {1000, 1008, 1136}};
+    for (unsigned i = 0; i < 5; i++) {
+        for (int asked = 0; asked < 2; asked++) {
+            restart_with("redzone-asked", asked ? "yes" : NULL);
+            int status = -1;
+            pid_t child = fork();
+            if (child == 0)
+                _exit(step_in_large_heap(sizes[i].size) !=
+                      (asked ? sizes[i].asked : sizes[i].narrow));
+            waitpid(child, &status, 0);
+            if (status)
+                NOTE("blocks of %zu bytes", sizes[i].size);
+            CHECK_EQ(status, 0);
+        }
+    }
+    restart_with("redzone-asked", NULL);
 }
 
 // ---- threads -----------------------------------------------------------------------------------
@@ -161,7 +208,7 @@ TEST(threads_free_what_others_have_made) {
     CHECK_EQ(after.allocations - before.allocations, 4 * THREADS * ROUNDS);
     CHECK_EQ(after.live_blocks, before.live_blocks);
     CHECK_EQ(after.live_bytes, before.live_bytes);
-    CHECK_EQ(after.live_blocks, heap_live_count());
+    CHECK_EQ(after.live_blocks, live_count());
     NOTE("%zu KB mapped after one round, %zu KB after four", mapped >> 10, engine_mapped >> 10);
     CHECK(engine_mapped < mapped + (16 << 20));
     restart_with("freelist-vol", NULL);
@@ -468,6 +515,7 @@ TEST(huge_blocks_are_given_back_with_the_next_allocation) {
 TEST(memory_of_freed_blocks_is_given_back_or_used_again) {
     enum { BLOCKS = 100000 };
     static uint64_t blocks[BLOCKS];
+    engine_set_option("redzone-asked", "yes"); // blocks of one size are in slots of one size
     restart_with("freelist-vol", "0");
     make(1);
     size_t before = 0;
@@ -484,6 +532,7 @@ TEST(memory_of_freed_blocks_is_given_back_or_used_again) {
     // The last round alone is 57 MB, and the first was 13.
     CHECK(before < 16 << 20);
     CHECK(engine_mapped <= before + (8 << 20));
+    engine_set_option("redzone-asked", NULL);
     restart_with("freelist-vol", NULL);
 }
 
@@ -582,7 +631,7 @@ TEST(live_blocks_are_listed_in_order_and_in_portions) {
     heap_declare(area + 100, 50, 0, false);
     heap_declare(area + 200, 50, 0, false);
     drop(make(77));
-    size_t count = heap_live_count();
+    size_t count = live_count();
     CHECK_EQ(count, heap_totals().live_blocks);
     struct heap_block *all = calloc(count + 1, sizeof *all), some[7];
     CHECK_EQ(heap_list_live(0, all, count + 1), count);
@@ -665,7 +714,7 @@ TEST(many_declared_blocks_come_and_go) {
         CHECK_EQ(found.state, HEAP_LIVE);
         CHECK(heap_undeclare(found.start, 16));
     }
-    CHECK_EQ(heap_totals().live_blocks, heap_live_count());
+    CHECK_EQ(heap_totals().live_blocks, live_count());
     drop(area);
 }
 

@@ -3,9 +3,11 @@
 // Words
 //   segment   4 MiB of target memory, aligned, divided into units of 16 KiB
 //   slab      a run of units, divided into slots of one size
-//   slot      room for one block: first the red zone, then the block, then what is left over; the
-//             red zone of the next slot is also the one after this block. Blocks that are large
-//             in comparison have one of their own after them, too
+//   slot      room for one block: first the block, then the red zone, which is also the one before
+//             the block of the next slot. Blocks that are large in comparison have two after them.
+//             A red zone lies before the first slot of a slab
+//   narrow    once the heap is large: of a red zone there are at least NARROW bytes only, which is
+//             what fits where the C library keeps its own records
 //   note      what is known about a slot's block; notes lie outside target memory
 //   heap      a thread's share of the allocator: it alone takes slots from slabs that it owns
 //   released  a slot whose block has left the quarantine and may be used again
@@ -43,8 +45,10 @@ enum {
     CELL_BITS = 46 - SEGMENT_BITS,
     LEAST_ALIGNMENT = 16,
     CLASSES = 89,
-    SLAB_MOST = 64 * 1024,        // larger slots have a slab of their own
+    SLAB_MOST = 64 * 1024 - 16,   // larger slots have a slab of their own
     HUGE_LEAST = 1024 * 1024 + 1, // slots from here on are huge
+    NARROW = 8,
+    NARROW_FROM = 8, // segments
 };
 
 enum block_state { BLOCK_NONE, BLOCK_LIVE, BLOCK_FREED };
@@ -52,8 +56,7 @@ enum block_state { BLOCK_NONE, BLOCK_LIVE, BLOCK_FREED };
 // ---- notes -------------------------------------------------------------------------------------
 
 struct block_note {
-    uint32_t made_at; // of a none slot: the next on its list, counted from 1
-    uint32_t freed_at;
+    uint32_t made_at;      // of a none slot: the next on its list, counted from 1
     _Atomic uint32_t word; // size, maker, state, alignment
 };
 
@@ -86,9 +89,12 @@ struct heap;
 
 struct slab {
     uint64_t start;
+    uint64_t first;      // where the first slot is
     uint64_t reciprocal; // of slot_size
     uint32_t slot_size, count;
     struct block_note *notes;
+    uint32_t *freed_at; // of each slot that is freed; memory that is not touched before a free
+    uint32_t number;    // of the first slot, while leaks are searched for
     _Atomic(struct heap *) owner; // NULL: a slab of one slot that is given back when released
     uint32_t free;                // released slots: the first, counted from 1
     uint32_t fresh;               // slots that were ever used
@@ -119,6 +125,7 @@ struct huge {
     uint64_t block;
     size_t size, alignment;
     uint32_t made_at, freed_at;
+    uint32_t number;   // while leaks are searched for
     struct huge *next; // among those that are no longer used
 };
 
@@ -147,8 +154,17 @@ static inline struct slab *slab_of(const struct segment *segment, uint64_t addre
 
 enum { RECIPROCAL_BITS = 40 };
 
+// The slot that the address lies in. What lies before the first one counts as in it; behind the
+// last one, the result is not below slab->count.
 static inline uint32_t slot_of(const struct slab *slab, uint64_t address) {
-    return (address - slab->start) * slab->reciprocal >> RECIPROCAL_BITS;
+    uint64_t distance = address < slab->first ? 0 : address - slab->first;
+    return distance * slab->reciprocal >> RECIPROCAL_BITS;
+}
+
+// Where the block of a slot starts.
+static inline uint64_t slot_block(const struct slab *slab, uint32_t slot, size_t alignment) {
+    uint64_t start = slab->first + (uint64_t)slot * slab->slot_size;
+    return (start + alignment - 1) & ~(uint64_t)(alignment - 1);
 }
 
 // ---- a thread's heap ---------------------------------------------------------------------------
@@ -174,12 +190,13 @@ struct heap {
     struct queue_chunk *spare;
     uint64_t freed_volume, published_volume;
     struct ledger_heap *counters, own_counters; // written by the owner
-    struct heap *next;                                       // of all
-    bool is_idle;                                            // its thread has ended
+    struct heap *next;                          // of all
+    bool is_idle;                               // its thread has ended
 };
 
 struct heap_options {
-    size_t red_zone, front; // front: from a slot's start to its block
+    size_t red_zone, front; // front: the red zone in steps of LEAST_ALIGNMENT
+    bool may_be_narrow;
     size_t alignment;
     uint64_t freed_volume, large;
     int malloc_fill, free_fill; // -1: none
@@ -193,6 +210,7 @@ extern _Thread_local struct heap *own_heap __attribute__((tls_model("local-exec"
 extern _Atomic uint64_t heap_freed_volume;
 extern atomic_uint heap_count;   // heaps of threads
 extern atomic_uint heap_orphans; // idle heaps that still hold freed blocks
+extern atomic_bool heap_is_narrow;
 
 // Takes full slabs in which other threads have released slots back into the lists. On the heap's
 // own thread, or, of an idle heap, under the lock.

@@ -45,6 +45,7 @@ static size_t add_symbols(size_t at, const struct tool_symbol *symbols) {
 
 void heap_start(void) {
     heap_options.red_zone = number_of("redzone-size", 16, 0);
+    heap_options.may_be_narrow = !is_yes("redzone-asked");
     heap_options.alignment = number_of("alignment", LEAST_ALIGNMENT, 0);
     if (heap_options.alignment < LEAST_ALIGNMENT)
         heap_options.alignment = LEAST_ALIGNMENT;
@@ -117,14 +118,14 @@ static bool describe_slot(const struct slab *slab, int64_t slot, struct heap_blo
     uint32_t word = atomic_load(&note->word);
     if (word_state(word) == BLOCK_NONE)
         return false;
+    bool is_live = word_state(word) == BLOCK_LIVE;
     size_t alignment = word_alignment(word);
-    uint64_t start = slab->start + slot * slab->slot_size + heap_options.front;
-    *block = (struct heap_block){.start = (start + alignment - 1) & ~(uint64_t)(alignment - 1),
+    *block = (struct heap_block){.start = slot_block(slab, slot, alignment),
                                  .size = word_size(word),
-                                 .state = word_state(word) == BLOCK_LIVE ? HEAP_LIVE : HEAP_FREED,
+                                 .state = is_live ? HEAP_LIVE : HEAP_FREED,
                                  .maker = word_maker(word),
                                  .made_at = note->made_at,
-                                 .freed_at = note->freed_at,
+                                 .freed_at = is_live ? 0 : slab->freed_at[slot],
                                  .alignment = alignment};
     return true;
 }
@@ -193,16 +194,14 @@ bool heap_owns(uint64_t address, uint64_t *end) {
 // target has declared are fetched one by one as the walk passes them.
 struct walk {
     uint64_t from;
-    struct heap_block *blocks; // NULL: they are only counted
+    struct heap_block *blocks;
     size_t count, room;
     struct heap_block declared; // the next one
     bool has_declared;
 };
 
 static void list(struct walk *walk, const struct heap_block *block) {
-    if (walk->blocks)
-        walk->blocks[walk->count] = *block;
-    walk->count++;
+    walk->blocks[walk->count++] = *block;
 }
 
 static void list_declared(struct walk *walk, uint64_t before) {
@@ -254,12 +253,6 @@ static void walk_live(struct walk *walk) {
             pass(walk, &block);
     }
     list_declared(walk, UINT64_MAX);
-}
-
-size_t heap_live_count(void) {
-    struct walk walk = {.room = SIZE_MAX};
-    walk_live(&walk);
-    return walk.count;
 }
 
 size_t heap_list_live(uint64_t from, struct heap_block *blocks, size_t room) {

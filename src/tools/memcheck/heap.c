@@ -14,6 +14,7 @@ struct heap_options heap_options;
 _Thread_local struct heap *own_heap __attribute__((tls_model("local-exec")));
 _Atomic uint64_t heap_freed_volume;
 atomic_uint heap_count, heap_orphans;
+atomic_bool heap_is_narrow;
 
 static struct heap *heap_of_thread(void) {
     if (UNLIKELY(!own_heap))
@@ -48,17 +49,15 @@ static void fill(uint64_t start, size_t size, int byte) {
     tool_try(fill_range, &filling, &fault);
 }
 
-static uint64_t align_up(uint64_t value, size_t alignment) {
-    return (value + alignment - 1) & ~(uint64_t)(alignment - 1);
-}
-
 // ---- slots -------------------------------------------------------------------------------------
 
-// Classes: steps of 16 bytes up to 512, then eight for each doubling.
+// Classes: steps of 16 bytes up to 512, then eight for each doubling, less what a slab needs for
+// the red zone at its start.
 static unsigned class_of(uint64_t need) {
     uint64_t last = (need - 1) >> 4;
     if (last < 32)
         return last + 1;
+    last++;
     unsigned top = 63 - __builtin_clzll(last);
     return (top - 5) * 8 + (last >> (top - 3)) + 25;
 }
@@ -282,9 +281,12 @@ static uint32_t stack_of_new(void) {
 static uint64_t need_of(size_t size, size_t alignment) {
     if (size > (uint64_t)1 << 45 || alignment > (uint64_t)1 << 40)
         return 0;
-    uint64_t need = heap_options.front + (size ? size : 1);
-    if (size >= 8 * heap_options.red_zone)
-        need += heap_options.red_zone;
+    uint64_t need = size ? size : 1;
+    if (atomic_load_explicit(&heap_is_narrow, memory_order_relaxed))
+        need += NARROW;
+    else
+        need +=
+            heap_options.front + (size >= 8 * heap_options.red_zone ? heap_options.red_zone : 0);
     if (alignment > LEAST_ALIGNMENT)
         need += alignment - LEAST_ALIGNMENT;
     return need;
@@ -336,10 +338,8 @@ static uint64_t place(struct heap *heap, uint64_t need, size_t size, size_t alig
             return 0;
     }
     struct block_note *note = &slab->notes[slot];
-    uint64_t block =
-        align_up(slab->start + (uint64_t)slot * slab->slot_size + heap_options.front, alignment);
+    uint64_t block = slot_block(slab, slot, alignment);
     note->made_at = stack_of_new();
-    note->freed_at = 0;
     finish(block, size, zeroed, false);
     atomic_store_explicit(&note->word, note_word(size, maker, __builtin_ctzl(alignment)),
                           memory_order_release);
@@ -371,6 +371,7 @@ struct found {
     struct slab *slab;
     struct huge *huge; // one of the two
     struct block_note *note;
+    uint32_t slot;
     size_t size, alignment;
     enum heap_maker maker;
 };
@@ -383,7 +384,8 @@ static bool find_live(uint64_t address, struct found *found) {
         struct huge *huge = &cell->huge;
         if (huge->block != address || atomic_load(&huge->state) != BLOCK_LIVE)
             return false;
-        *found = (struct found){NULL, huge, NULL, huge->size, huge->alignment, huge->maker};
+        *found = (struct found){
+            .huge = huge, .size = huge->size, .alignment = huge->alignment, .maker = huge->maker};
         return true;
     }
     struct slab *slab = slab_of(&cell->segment, address);
@@ -394,11 +396,15 @@ static bool find_live(uint64_t address, struct found *found) {
         return false;
     struct block_note *note = &slab->notes[slot];
     uint32_t word = atomic_load_explicit(&note->word, memory_order_acquire);
-    uint64_t start = slab->start + (uint64_t)slot * slab->slot_size + heap_options.front;
-    if (word_state(word) != BLOCK_LIVE || align_up(start, word_alignment(word)) != address)
+    size_t alignment = word_alignment(word);
+    if (word_state(word) != BLOCK_LIVE || slot_block(slab, slot, alignment) != address)
         return false;
-    *found =
-        (struct found){slab, NULL, note, word_size(word), word_alignment(word), word_maker(word)};
+    *found = (struct found){.slab = slab,
+                            .note = note,
+                            .slot = slot,
+                            .size = word_size(word),
+                            .alignment = alignment,
+                            .maker = word_maker(word)};
     return true;
 }
 
@@ -416,8 +422,9 @@ static bool mark_freed(const struct found *found) {
 
 static void keep_freed_stack(const struct found *found) {
     uint32_t *made_at = found->huge ? &found->huge->made_at : &found->note->made_at;
-    uint32_t *freed_at = found->huge ? &found->huge->freed_at : &found->note->freed_at;
-    *freed_at = heap_options.keep_freed ? stack_here() : 0;
+    uint32_t *freed_at = found->huge ? &found->huge->freed_at : &found->slab->freed_at[found->slot];
+    if (heap_options.keep_freed)
+        *freed_at = stack_here();
     if (heap_options.freed_over_made)
         *made_at = 0;
 }

@@ -63,10 +63,9 @@ struct heap_totals heap_totals(void);
 struct ledger_heap; // wire/findings.h
 extern struct ledger_heap *(*heap_make_counters)(void);
 
-// While all other threads are stopped (leaks.c), without locks and malloc: live blocks, declared
+// While all other threads are stopped, without locks and malloc: live blocks, declared
 // ones included, in order of address, from the first that starts at `from` or later, at most
-// `room`. Returns how many. There are heap_live_count of them in all (or fewer).
-size_t heap_live_count(void);
+// `room`. Returns how many.
 size_t heap_list_live(uint64_t from, struct heap_block *blocks, size_t room);
 // Whether the address lies in memory that the allocator gives blocks from: scanned block by block
 // only. *end: up to where the answer is the same.

@@ -62,9 +62,10 @@ void leaks_start(void) {
 // ---- a search ----------------------------------------------------------------------------------
 
 static void search_free(struct search *search) {
-    size_t count = search->blocks.count;
-    search_unmap(search->queue, (count + 1) * sizeof *search->queue);
-    search_unmap(search->cycles, (count / 2 + 1) * sizeof *search->cycles);
+    list_free(&search->held, sizeof(uint64_t));
+    list_free(&search->leaders, sizeof(struct leak_leader));
+    for (unsigned i = 0; i < LEAK_THREADS; i++)
+        nearest_free(&search->nearest[i]);
     ranges_free(&search->roots);
     ranges_free(&search->inner);
     ranges_free(&search->tables);
@@ -78,11 +79,8 @@ static void search_free(struct search *search) {
 static bool search_all(struct search *search, struct leak_helpers *helpers) {
     search->heuristics = heuristics;
     search->pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-    if (!blocks_collect(&search->blocks) || !blocks_index(&search->blocks) ||
-        !search_find_memory(search) || !mark_all(search, helpers))
-        return false;
-    lost_cliques(search);
-    return true;
+    return blocks_collect(&search->blocks) && search_find_memory(search) &&
+           mark_all(search, helpers) && lost_cliques(search);
 }
 
 static void check(bool full, bool is_end, enum leak_delta delta) {

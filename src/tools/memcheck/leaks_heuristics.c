@@ -63,9 +63,9 @@ static bool is_inner_base(const struct search *search, uint64_t start, uint64_t 
            is_function_table(search, inner) && is_function_table(search, first);
 }
 
-int heuristic_of(const struct search *search, uint32_t block, uint64_t pointer) {
+int heuristic_of(const struct search *search, const struct leak_block *block, uint64_t pointer) {
     unsigned wanted = search->heuristics;
-    uint64_t start = search->blocks.starts[block], size = search->blocks.blocks[block].size;
+    uint64_t start = block->start, size = block->size;
     if (wanted & 1 << LEAK_STDSTRING && is_string(search, start, size, pointer))
         return LEAK_STDSTRING;
     if (wanted & 1 << LEAK_LENGTH64 && has_length(search, start, size, pointer))

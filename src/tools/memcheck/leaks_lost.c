@@ -1,160 +1,202 @@
 // Step 3: who of the lost blocks leads to whom.
+//
+// Blocks of a clique wait in a list, which is also the list of its members, as long as it has room.
+// From then on they wait in a set, a bit for each block, and the members are known by their state
+// only: that costs a look at all states for such a clique, but there cannot be many of them.
 #include "tools/memcheck/leaks_search.h"
 
-// ---- cliques -----------------------------------------------------------------------------------
-//
-// Pointers inside a clique are noted, so that they can be followed back: the block that holds one,
-// and the one noted before it that leads to the same block. A block's pointed_at is the last noted.
+enum {
+    LIST = 1 << 16,       // members
+    WORTH_SORTING = 4096, // blocks
+};
 
-struct lost_pointer {
-    uint32_t from, before; // numbers of pointers count from 1, 0: none
+struct set {
+    uint64_t *words;
+    uint32_t count, lowest, highest;
 };
 
 struct clique {
     struct search *search;
-    uint32_t leader;
-    uint32_t last, leader_last; // block that was found last in the queue; pointer to the leader
-    uint32_t pointer_count;
-    struct lost_pointer *pointers;
+    struct leak_block leader;
+    uint64_t indirect; // bytes
+    uint64_t words;    // of all its blocks
+    bool is_cycle;     // something in it points to the leader
+    uint32_t count;    // in the list
+    bool is_large;     // there are more
+    uint32_t *list;
+    struct set next, now;
+    const uint32_t *scanned; // blocks that are being scanned
 };
 
-enum {
-    FOLLOWED = 64,        // lists of pointers
-    WORTH_SORTING = 4096, // blocks
-    MOST_POINTERS = UINT32_MAX - 1,
-};
+// ---- sets --------------------------------------------------------------------------------------
 
-static void note_pointer(struct clique *clique, uint32_t from, uint32_t *last) {
-    struct lost_pointer *pointers = clique->pointers;
-    if (!pointers || clique->pointer_count == MOST_POINTERS)
-        return;
-    // Many pointers in a row from one block to another are as good as one.
-    if (*last && *last == clique->pointer_count && pointers[*last].from == from)
-        return;
-    pointers[++clique->pointer_count] = (struct lost_pointer){.from = from, .before = *last};
-    *last = clique->pointer_count;
+static size_t set_size(const struct search *search) {
+    return (search->blocks.count / 64 + 1) * sizeof(uint64_t);
 }
+
+static void set_add(struct set *set, uint32_t number) {
+    set->words[number / 64] |= 1ul << number % 64;
+    set->lowest = !set->count || number < set->lowest ? number : set->lowest;
+    set->highest = !set->count || number > set->highest ? number : set->highest;
+    set->count++;
+}
+
+static void scan(struct clique *clique, const uint32_t *numbers, uint32_t count);
+
+// Takes all out, in order: blocks are scanned fastest in order of address.
+static void scan_set(struct clique *clique, struct set *set) {
+    uint32_t numbers[SCAN_MOST], count = 0;
+    for (uint32_t at = set->lowest / 64; set->count && at <= set->highest / 64; at++) {
+        for (uint64_t bits = set->words[at]; bits; bits &= bits - 1) {
+            numbers[count++] = at * 64 + (uint32_t)__builtin_ctzl(bits);
+            if (count == SCAN_MOST) {
+                scan(clique, numbers, count);
+                count = 0;
+            }
+        }
+        set->words[at] = 0;
+    }
+    scan(clique, numbers, count);
+    set->count = 0;
+}
+
+// ---- leaders -----------------------------------------------------------------------------------
+
+struct leak_leader *lost_leader(const struct search *search, uint32_t number) {
+    const struct leak_blocks *blocks = &search->blocks;
+    if (number >= blocks->first_declared)
+        return &blocks->declared[number - blocks->first_declared].leader;
+    struct leak_leader *leaders = search->leaders.at;
+    size_t low = 0, high = search->leaders.count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (leaders[middle].number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < search->leaders.count && leaders[low].number == number ? &leaders[low] : NULL;
+}
+
+// Leaders come in order of address. False: out of memory.
+static bool note_leader(const struct clique *clique, uint32_t cycle) {
+    struct search *search = clique->search;
+    uint32_t number = clique->leader.number;
+    struct leak_leader *leader = number >= search->blocks.first_declared
+                                     ? lost_leader(search, number)
+                                     : list_add(&search->leaders, sizeof *leader);
+    if (leader)
+        *leader =
+            (struct leak_leader){.number = number, .cycle = cycle, .indirect = clique->indirect};
+    return leader;
+}
+
+// ---- cliques -----------------------------------------------------------------------------------
 
 static void visit_lost(void *context, uint32_t from, uint64_t holder, uint64_t value,
-                       uint32_t number) {
+                       const struct leak_block *block) {
     struct clique *clique = context;
-    struct leak_block *blocks = clique->search->blocks.blocks;
-    struct leak_block *block = &blocks[number];
-    if (number == clique->leader) {
-        if (from != number)
-            note_pointer(clique, from, &clique->leader_last);
-        return;
-    }
-    if (block->state == LEAK_INDIRECT && block->clique == clique->leader && number != from)
-        note_pointer(clique, from, &block->pointed_at);
-    if (block->state != STATE_UNREACHED)
-        return;
-    blocks[clique->leader].indirect += block->size;
-    block->state = LEAK_INDIRECT;
-    if (number < clique->leader) {
-        // It was a leader so far. All it leads to has been found then.
-        blocks[clique->leader].indirect += block->indirect;
-        block->clique = block->pointed_at = 0;
-        return;
-    }
-    block->clique = clique->leader;
-    block->pointed_at = 0;
-    note_pointer(clique, from, &block->pointed_at);
-    clique->search->queue[clique->last++] = number;
-}
-
-// Puts numbers in order. Blocks are scanned fastest in order of address.
-static void sort_numbers(struct search *search, uint32_t *numbers, uint32_t count) {
-    uint64_t *set = search->set;
-    uint32_t lowest = UINT32_MAX, highest = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        set[numbers[i] / 64] |= 1ul << numbers[i] % 64;
-        lowest = numbers[i] < lowest ? numbers[i] : lowest;
-        highest = numbers[i] > highest ? numbers[i] : highest;
-    }
-    uint32_t at = 0;
-    for (uint32_t word = lowest / 64; at < count && word <= highest / 64; word++) {
-        for (uint64_t bits = set[word]; bits; bits &= bits - 1)
-            numbers[at++] = word * 64 + (uint32_t)__builtin_ctzl(bits);
-        set[word] = 0;
-    }
-}
-
-// By distance from the leader, so that the queue holds all of one distance at some time.
-static void find_clique(struct clique *clique) {
     struct search *search = clique->search;
-    scan_blocks(search, &clique->leader, 1, visit_lost, clique);
-    for (uint32_t first = 0; first < clique->last;) {
-        uint32_t count = clique->last - first;
-        if (count >= WORTH_SORTING && search->set)
-            sort_numbers(search, search->queue + first, count);
-        scan_blocks(search, search->queue + first, count, visit_lost, clique);
+    uint32_t number = block->number;
+    if (number == clique->leader.number) {
+        clique->is_cycle |= clique->scanned[from] != number;
+        return;
+    }
+    uint8_t *state = &search->blocks.states[number];
+    if (*state != STATE_UNREACHED)
+        return;
+    clique->indirect += block->size;
+    *state = LEAK_INDIRECT;
+    if (block->start < clique->leader.start) {
+        // It was a leader so far. All it leads to has been found then.
+        const struct leak_leader *leader = lost_leader(search, number);
+        clique->indirect += leader ? leader->indirect : 0;
+        return;
+    }
+    *state = LEAK_INDIRECT | STATE_IN_CLIQUE;
+    clique->words += block->size / 8;
+    if (clique->count < LIST) {
+        clique->list[clique->count++] = number;
+    } else {
+        clique->is_large = true;
+        set_add(&clique->next, number);
+    }
+}
+
+static void scan(struct clique *clique, const uint32_t *numbers, uint32_t count) {
+    clique->scanned = numbers;
+    if (count)
+        scan_blocks(clique->search, numbers, count, visit_lost, clique);
+    clique->scanned = NULL;
+}
+
+static void find_clique(struct clique *clique) {
+    scan(clique, &clique->leader.number, 1);
+    for (uint32_t first = 0; first < clique->count;) {
+        uint32_t count = clique->count - first;
+        if (count >= WORTH_SORTING) {
+            for (uint32_t i = 0; i < count; i++)
+                set_add(&clique->now, clique->list[first + i]);
+            scan_set(clique, &clique->now);
+        } else {
+            count = count < SCAN_MOST ? count : SCAN_MOST;
+            scan(clique, clique->list + first, count);
+        }
         first += count;
     }
-}
-
-// ---- cycles ------------------------------------------------------------------------------------
-//
-// All blocks of a clique are reached from its leader, so those that lead to it form cycles with it.
-
-enum { SEEN = UINT32_MAX }; // instead of pointed_at
-
-// How many blocks lead to the leader, itself included. Several lists of pointers are followed in
-// turn, so that memory for all of them is fetched at the same time.
-static uint32_t count_cycle(struct clique *clique) {
-    struct leak_block *blocks = clique->search->blocks.blocks;
-    uint32_t *waiting = clique->search->queue; // lists
-    uint32_t lists[FOLLOWED] = {clique->leader_last}, from[FOLLOWED], cycle = 1, last = 0;
-    unsigned count = 1;
-    while (count) {
-        for (unsigned i = 0; i < count; i++) {
-            const struct lost_pointer *pointer = &clique->pointers[lists[i]];
-            from[i] = pointer->from;
-            lists[i] = pointer->before;
-            __builtin_prefetch(&blocks[from[i]], 1);
-        }
-        for (unsigned i = 0; i < count; i++) {
-            struct leak_block *block = &blocks[from[i]];
-            if (from[i] == clique->leader || block->pointed_at == SEEN)
-                continue;
-            waiting[last++] = block->pointed_at;
-            block->pointed_at = SEEN;
-            cycle++;
-        }
-        unsigned left = 0;
-        for (unsigned i = 0; i < count; i++)
-            if (lists[i])
-                lists[left++] = lists[i];
-        while (left < FOLLOWED && last)
-            lists[left++] = waiting[--last];
-        for (count = 0; count < left; count++)
-            __builtin_prefetch(&clique->pointers[lists[count]]);
+    while (clique->next.count) {
+        struct set set = clique->now;
+        clique->now = clique->next;
+        clique->next = set;
+        scan_set(clique, &clique->now);
     }
-    return cycle;
 }
 
-void lost_cliques(struct search *search) {
-    struct leak_blocks *blocks = &search->blocks;
-    size_t words = 2; // where pointers between lost blocks may be
-    for (uint32_t i = 0; i < blocks->count; i++)
-        if (blocks->blocks[i].state == STATE_UNREACHED)
-            words += blocks->blocks[i].size / 8;
-    size_t pointer_size = words * sizeof(struct lost_pointer);
-    size_t cycle_size = ((size_t)blocks->count / 2 + 1) * sizeof *search->cycles;
-    struct lost_pointer *pointers = search_map(pointer_size);
-    search->cycles = search_map(cycle_size);
-    size_t set_size = ((size_t)blocks->count / 64 + 1) * sizeof *search->set;
-    search->set = search_map(set_size);
-    for (uint32_t i = 0; i < blocks->count; i++) {
-        if (blocks->blocks[i].state != STATE_UNREACHED)
+static void forget_members(struct clique *clique) {
+    uint8_t *states = clique->search->blocks.states;
+    if (clique->is_large)
+        for (uint32_t i = 0; i < clique->search->blocks.count; i++)
+            states[i] &= ~STATE_IN_CLIQUE;
+    else
+        for (uint32_t i = 0; i < clique->count; i++)
+            states[clique->list[i]] &= ~STATE_IN_CLIQUE;
+}
+
+static bool lead(struct clique *clique) {
+    find_clique(clique);
+    uint32_t cycle = 0;
+    if (clique->is_cycle)
+        cycle = cycle_count(clique->search, clique->leader.number,
+                            clique->is_large ? NULL : clique->list, clique->count,
+                            clique->words + clique->leader.size / 8);
+    forget_members(clique);
+    return !clique->indirect || note_leader(clique, cycle);
+}
+
+static bool find_cliques(struct search *search, uint32_t *list, uint64_t *next, uint64_t *now) {
+    struct leak_walk walk = {0};
+    struct leak_block block;
+    bool ok = list && next && now;
+    while (ok && blocks_next(&search->blocks, &walk, &block)) {
+        if (search->blocks.states[block.number] != STATE_UNREACHED)
             continue;
-        blocks->blocks[i].indirect = 0;
-        struct clique clique = {.search = search, .leader = i, .pointers = pointers};
-        find_clique(&clique);
-        if (clique.leader_last && search->cycles)
-            search->cycles[search->cycle_count++] =
-                (struct leak_cycle){.leader = i, .blocks = count_cycle(&clique)};
+        struct clique clique = {.search = search,
+                                .leader = block,
+                                .list = list,
+                                .next = {.words = next},
+                                .now = {.words = now}};
+        ok = lead(&clique);
     }
-    search_unmap(pointers, pointer_size);
-    search_unmap(search->set, set_size);
+    return ok;
+}
+
+bool lost_cliques(struct search *search) {
+    size_t size = set_size(search);
+    uint32_t *list = search_map(LIST * sizeof *list);
+    uint64_t *next = search_map(size), *now = search_map(size);
+    bool ok = find_cliques(search, list, next, now);
+    search_unmap(list, LIST * sizeof *list);
+    search_unmap(next, size);
+    search_unmap(now, size);
+    return ok;
 }

@@ -1,8 +1,6 @@
 // Steps 1 and 2: what is reached from the roots.
 //
-// All threads take blocks to scan from one queue and put what they find at its end. A block is
-// queued once in both steps together, so the queue is an array as long as there are blocks, and
-// what is found first is the nearest.
+// All threads take chunks of blocks to scan from one queue and put what they find at its end.
 #include "tools/memcheck/leaks_search.h"
 
 #include <linux/futex.h>
@@ -14,94 +12,110 @@
 #include <unistd.h>
 
 #include "tools/memcheck/heap.h"
+#include "tools/memcheck/leaks_queue.h"
 
 enum {
-    FOUND = 256,    // kept by a thread before others may see them
-    TAKEN = 64,     // taken from the queue at once
-    THREADS = 8,    // at most
     WORTH = 200000, // blocks from which on further threads pay
+    WAITING = 1024, // chunks that the second step lets wait before it goes on to seed
     SPINS = 256,    // before a thread that waits for work lets others run
     HELPER_STACK = 256 * 1024,
 };
 
-// ---- how a reachable block is held -------------------------------------------------------------
-//
-// Either HELD and the place of the pointer in a root; or the number of the block that a root holds
-// and how many pointers lead from there.
+// How a block is held: the place of the pointer, or a register.
+#define HELD_BY_REGISTER (1ul << 62)
 
-#define HELD             (1ul << 63)
-#define HELD_BY_REGISTER (HELD | 1ul << 62)
-
-static uint64_t way_through(uint32_t block, uint64_t way) {
-    if (way & HELD)
-        return (uint64_t)block << 32 | 1;
-    return (uint32_t)way == UINT32_MAX ? way : way + 1;
-}
-
-// ---- the queue ---------------------------------------------------------------------------------
+// ---- chunks ------------------------------------------------------------------------------------
 
 struct marking {
     struct search *search;
     bool possible; // step 2
-    _Atomic uint32_t head, tail;
-    atomic_int active; // threads that may still put something in the queue
+    struct leak_queue queue;
+    atomic_int active;  // threads that may still put something in the queue
+    atomic_bool failed; // out of memory
 };
 
 struct worker {
     struct marking *marking;
-    uint64_t way; // of what is found in registers, 0: in memory
-    unsigned found_count;
-    uint32_t found[FOUND];
+    struct leak_nearest nearest;
+    bool is_seeding;        // from the roots
+    uint64_t way;           // of what is found in registers, 0: in memory
+    uint32_t steps;         // of what is found
+    uint32_t last_held;     // in the chunk to be put
+    struct leak_chunk *out; // NULL: none
+    uint32_t count;         // blocks that are being scanned
+    uint32_t numbers[CHUNK_WORDS], held[CHUNK_WORDS];
 };
 
-// Entries are numbers plus 1; one that reads 0 is about to be written.
+_Static_assert((int)CHUNK_WORDS <= (int)SCAN_MOST, "a chunk is scanned at once");
+
 static void publish(struct worker *worker) {
-    struct marking *marking = worker->marking;
-    uint32_t *queue = marking->search->queue;
-    uint32_t at = atomic_fetch_add(&marking->tail, worker->found_count);
-    for (unsigned i = 0; i < worker->found_count; i++)
-        __atomic_store_n(&queue[at + i], worker->found[i] + 1, __ATOMIC_RELEASE);
-    worker->found_count = 0;
+    if (worker->out)
+        queue_put(&worker->marking->queue, worker->out);
+    worker->out = NULL;
 }
 
-static unsigned take(struct marking *marking, uint32_t taken[TAKEN]) {
-    const uint32_t *queue = marking->search->queue;
-    uint32_t head = atomic_load(&marking->head), count;
-    do {
-        uint32_t tail = atomic_load(&marking->tail);
-        if (head >= tail)
-            return 0;
-        count = tail - head < TAKEN ? tail - head : TAKEN;
-    } while (!atomic_compare_exchange_weak(&marking->head, &head, head + count));
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t entry;
-        while (!(entry = __atomic_load_n(&queue[head + i], __ATOMIC_ACQUIRE)))
-            __builtin_ia32_pause();
-        taken[i] = entry - 1;
-    }
-    return count;
-}
-
-static void found(struct worker *worker, uint32_t block) {
-    worker->found[worker->found_count++] = block;
-    if (worker->found_count == FOUND)
+static void found(struct worker *worker, uint32_t number, uint32_t held) {
+    struct leak_chunk *out = worker->out;
+    if (out && (out->count + 2 > CHUNK_WORDS || out->steps != worker->steps)) {
         publish(worker);
+        out = NULL;
+    }
+    if (!out) {
+        out = worker->out = queue_chunk(&worker->marking->queue);
+        if (!out) {
+            worker->marking->failed = true;
+            return;
+        }
+        out->steps = worker->steps;
+    }
+    if (!out->count || worker->last_held != held)
+        out->words[out->count++] = WORD_HELD | held;
+    worker->last_held = held;
+    out->words[out->count++] = number;
+}
+
+static void unpack(struct worker *worker, const struct leak_chunk *chunk) {
+    uint32_t held = 0;
+    worker->count = 0;
+    for (uint32_t i = 0; i < chunk->count; i++) {
+        uint32_t word = chunk->words[i];
+        if (word & WORD_HELD) {
+            held = word & ~(uint32_t)WORD_HELD;
+            continue;
+        }
+        worker->numbers[worker->count] = word;
+        worker->held[worker->count++] = held;
+    }
+    worker->steps = chunk->steps + 1;
 }
 
 // ---- what a pointer means ----------------------------------------------------------------------
 
+// One more block that is held. Only one thread seeds.
+static bool add_held(struct worker *worker, uint64_t holder, uint32_t *held) {
+    struct search_list *list = &worker->marking->search->held;
+    uint64_t *way = list->count < WORD_HELD - 1 ? list_add(list, sizeof *way) : NULL;
+    if (!way) {
+        worker->marking->failed = true;
+        return false;
+    }
+    *way = worker->way ? worker->way : holder;
+    *held = (uint32_t)list->count - 1;
+    return true;
+}
+
 static void visit_reachable(void *context, uint32_t from, uint64_t holder, uint64_t value,
-                            uint32_t number) {
+                            const struct leak_block *block) {
     struct worker *worker = context;
     struct search *search = worker->marking->search;
-    struct leak_block *block = &search->blocks.blocks[number];
-    uint8_t old = __atomic_load_n(&block->state, __ATOMIC_RELAXED);
-    bool is_start = value == search->blocks.starts[number];
+    uint8_t *state = &search->blocks.states[block->number];
+    uint8_t old = __atomic_load_n(state, __ATOMIC_RELAXED);
+    bool is_start = value == block->start;
     if ((old & STATE_KIND) == LEAK_REACHABLE && (old == LEAK_REACHABLE || !is_start))
         return;
     uint8_t new = LEAK_REACHABLE;
     if (!is_start) {
-        int heuristic = heuristic_of(search, number, value);
+        int heuristic = heuristic_of(search, block, value);
         new = heuristic < 0 ? LEAK_POSSIBLE
                             : LEAK_REACHABLE | (unsigned)(heuristic + 1) * STATE_HEURISTIC;
     }
@@ -111,44 +125,54 @@ static void visit_reachable(void *context, uint32_t from, uint64_t holder, uint6
                 ? old != STATE_UNREACHED
                 : (old & STATE_KIND) == LEAK_REACHABLE && (old == LEAK_REACHABLE || !is_start))
             return;
-    } while (!__atomic_compare_exchange_n(&block->state, &old, new, true, __ATOMIC_RELAXED,
-                                          __ATOMIC_RELAXED));
+    } while (
+        !__atomic_compare_exchange_n(state, &old, new, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
     if (new == LEAK_POSSIBLE || (old & STATE_KIND) == LEAK_REACHABLE)
         return;
-    if (from != NO_BLOCK)
-        block->way = way_through(from, search->blocks.blocks[from].way);
-    else
-        block->way = worker->way ? worker->way : HELD | holder;
-    found(worker, number);
+    uint32_t held = worker->held[from];
+    if (worker->is_seeding && !add_held(worker, holder, &held))
+        return;
+    nearest_note(&worker->nearest, &(struct leak_near){.stack = block->stack,
+                                                       .number = block->number,
+                                                       .steps = worker->steps,
+                                                       .held = held + 1});
+    found(worker, block->number, held);
 }
 
 static void visit_possible(void *context, uint32_t from, uint64_t holder, uint64_t value,
-                           uint32_t number) {
+                           const struct leak_block *block) {
     struct worker *worker = context;
     uint8_t old = STATE_UNREACHED;
-    if (__atomic_compare_exchange_n(&worker->marking->search->blocks.blocks[number].state, &old,
-                                    LEAK_POSSIBLE, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-        found(worker, number);
+    if (__atomic_compare_exchange_n(&worker->marking->search->blocks.states[block->number], &old,
+                                    LEAK_POSSIBLE | STATE_QUEUED, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED))
+        found(worker, block->number, 0);
 }
 
 // ---- the work ----------------------------------------------------------------------------------
 
+// False: nothing waits.
+static bool work_on_one(struct worker *worker) {
+    struct marking *marking = worker->marking;
+    struct leak_chunk *chunk = queue_take(&marking->queue);
+    if (!chunk)
+        return false;
+    unpack(worker, chunk);
+    queue_give_back(&marking->queue, chunk);
+    scan_blocks(marking->search, worker->numbers, worker->count,
+                marking->possible ? visit_possible : visit_reachable, worker);
+    return true;
+}
+
 // Until nobody has anything to do. The caller counts as active.
 static void work(struct worker *worker) {
     struct marking *marking = worker->marking;
-    uint32_t taken[TAKEN];
     for (;;) {
-        unsigned count;
-        while ((count = take(marking, taken)) != 0 || worker->found_count) {
-            if (count)
-                scan_blocks(marking->search, taken, count,
-                            marking->possible ? visit_possible : visit_reachable, worker);
-            else
+        while (work_on_one(worker) || worker->out)
+            if (!atomic_load_explicit(&marking->queue.waiting, memory_order_relaxed))
                 publish(worker);
-        }
         atomic_fetch_sub(&marking->active, 1);
-        for (unsigned spins = 1; atomic_load(&marking->head) >= atomic_load(&marking->tail);
-             spins++) {
+        for (unsigned spins = 1; !atomic_load(&marking->queue.waiting); spins++) {
             if (atomic_load(&marking->active) == 0)
                 return;
             if (spins % SPINS == 0)
@@ -165,13 +189,18 @@ struct leak_helpers {
     uint32_t round; // futex word: raised for each step
     uint32_t quit;
     int count;
-    atomic_int resting;
+    atomic_int resting, rested; // those that are done; that have handed over what they know
     struct marking *marking;
-    pthread_t threads[THREADS - 1];
+    pthread_t threads[LEAK_THREADS - 1];
 };
 
 static void futex(uint32_t *word, int operation, uint32_t value) {
     syscall(SYS_futex, word, operation, value, NULL, NULL, 0);
+}
+
+static void hand_over(struct worker *worker, int number) {
+    if (!worker->marking->possible)
+        worker->marking->search->nearest[number] = worker->nearest;
 }
 
 static void *help(void *argument) {
@@ -184,9 +213,12 @@ static void *help(void *argument) {
         seen = round;
         if (helpers->quit)
             return NULL;
-        struct worker worker = {.marking = helpers->marking};
+        struct marking *marking = helpers->marking;
+        struct worker worker = {.marking = marking};
         work(&worker);
-        atomic_fetch_add(&helpers->resting, 1);
+        int number = atomic_fetch_add(&helpers->resting, 1);
+        hand_over(&worker, 1 + number);
+        atomic_fetch_add(&helpers->rested, 1);
     }
 }
 
@@ -195,8 +227,8 @@ struct leak_helpers *mark_prepare(void) {
     if (heap_totals().live_blocks < WORTH || sched_getaffinity(0, sizeof cpus, &cpus) != 0)
         return NULL;
     int wanted = CPU_COUNT(&cpus);
-    if (wanted > THREADS)
-        wanted = THREADS;
+    if (wanted > LEAK_THREADS)
+        wanted = LEAK_THREADS;
     struct leak_helpers *helpers = wanted > 1 ? search_map(sizeof *helpers) : NULL;
     if (!helpers)
         return NULL;
@@ -235,10 +267,10 @@ void mark_release(struct leak_helpers *helpers) {
 // ---- the steps ---------------------------------------------------------------------------------
 
 static void mark_register(struct worker *worker, uint64_t value, int thread, unsigned number) {
-    uint32_t block = blocks_find(&worker->marking->search->blocks, value);
+    struct leak_block block;
     worker->way = HELD_BY_REGISTER | (uint64_t)thread << 8 | number;
-    if (block != NO_BLOCK)
-        visit_reachable(worker, NO_BLOCK, 0, value, block);
+    if (blocks_find(&worker->marking->search->blocks, value, &block))
+        visit_reachable(worker, 0, 0, value, &block);
 }
 
 static void mark_registers(const struct tool_thread *thread, void *argument) {
@@ -248,6 +280,7 @@ static void mark_registers(const struct tool_thread *thread, void *argument) {
 
 static void mark_roots(struct worker *worker) {
     struct search *search = worker->marking->search;
+    worker->is_seeding = true;
     tool_each_thread(mark_registers, worker);
     worker->way = 0;
     for (size_t i = 0; i < search->roots.count; i++) {
@@ -255,13 +288,22 @@ static void mark_roots(struct worker *worker) {
         scan_range(search, range, visit_reachable, worker);
         search->bytes_searched += range->end - range->start;
     }
+    worker->is_seeding = false;
 }
 
 static void mark_possible(struct worker *worker) {
     const struct leak_blocks *blocks = &worker->marking->search->blocks;
-    for (uint32_t i = 0; i < blocks->count; i++)
-        if (blocks->blocks[i].state == LEAK_POSSIBLE)
-            found(worker, i);
+    struct leak_walk walk = {0};
+    struct leak_block block;
+    while (blocks_next(blocks, &walk, &block)) {
+        uint8_t old = LEAK_POSSIBLE;
+        if (__atomic_compare_exchange_n(&blocks->states[block.number], &old,
+                                        LEAK_POSSIBLE | STATE_QUEUED, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED))
+            found(worker, block.number, 0);
+        if (atomic_load_explicit(&worker->marking->queue.waiting, memory_order_relaxed) > WAITING)
+            work_on_one(worker);
+    }
 }
 
 // A step begins with what `seed` finds and ends when nothing new is found.
@@ -273,38 +315,32 @@ static void step(struct marking *marking, struct leak_helpers *helpers,
     if (helpers) {
         helpers->marking = marking;
         atomic_store(&helpers->resting, 0);
+        atomic_store(&helpers->rested, 0);
         next_round(helpers);
     }
     seed(&worker);
     work(&worker);
+    hand_over(&worker, 0);
     // Helpers may not have looked yet that all is done.
-    while (helpers && atomic_load(&helpers->resting) < count)
+    while (helpers && atomic_load(&helpers->rested) < count)
         syscall(SYS_sched_yield);
 }
 
 bool mark_all(struct search *search, struct leak_helpers *helpers) {
-    search->queue = search_map(((size_t)search->blocks.count + 1) * sizeof *search->queue);
-    if (!search->queue)
-        return false;
-    struct marking marking = {.search = search};
+    struct marking marking = {.search = search, .queue = {.lock = ATOMIC_FLAG_INIT}};
     step(&marking, helpers, mark_roots);
     marking.possible = true;
     step(&marking, helpers, mark_possible);
-    return true;
+    queue_free(&marking.queue);
+    return !marking.failed;
 }
 
-unsigned mark_steps(const struct leak_block *block) {
-    return block->way & HELD ? 0 : (uint32_t)block->way;
-}
-
-void mark_holder(const struct search *search, const struct leak_block *block,
+void mark_holder(const struct search *search, const struct leak_near *near,
                  struct loss_record *record) {
-    uint64_t way = block->way;
-    record->holder_steps = mark_steps(block);
-    if (!(way & HELD))
-        way = search->blocks.blocks[way >> 32].way;
+    uint64_t way = ((const uint64_t *)search->held.at)[near->held - 1];
+    record->holder_steps = near->steps;
     record->holder_address = way & ~HELD_BY_REGISTER;
-    if ((way & HELD_BY_REGISTER) == HELD_BY_REGISTER) {
+    if (way & HELD_BY_REGISTER) {
         record->holder = HOLDER_REGISTER;
         record->holder_thread = (int)(record->holder_address >> 8);
         record->holder_address &= 0xff;

@@ -23,6 +23,26 @@ void search_unmap(void *memory, size_t size) {
         munmap(memory, size ? size : 1);
 }
 
+void *list_add(struct search_list *list, size_t entry_size) {
+    if (list->count == list->room) {
+        size_t room = list->room ? 2 * list->room : 512;
+        // Pages move; nothing is there twice.
+        void *more =
+            list->at ? mremap(list->at, list->room * entry_size, room * entry_size, MREMAP_MAYMOVE)
+                     : search_map(room * entry_size);
+        if (!more || more == MAP_FAILED)
+            return NULL;
+        list->at = more;
+        list->room = room;
+    }
+    return (char *)list->at + entry_size * list->count++;
+}
+
+void list_free(struct search_list *list, size_t entry_size) {
+    search_unmap(list->at, list->room * entry_size);
+    *list = (struct search_list){0};
+}
+
 bool ranges_add(struct leak_ranges *ranges, struct leak_range range) {
     if (range.start >= range.end)
         return true;

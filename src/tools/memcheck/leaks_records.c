@@ -122,35 +122,25 @@ static bool take_over(struct table *table) {
 
 struct merging {
     const struct search *search;
-    size_t next_cycle;
     struct leak_search *result;
     struct leak_totals *totals;
 };
 
-static void merge_block(struct merging *merging, uint32_t number, struct loss_record *record) {
+static void merge_block(struct merging *merging, const struct leak_block *block,
+                        struct loss_record *record) {
     const struct search *search = merging->search;
-    const struct leak_block *block = &search->blocks.blocks[number];
     record->blocks++;
     record->bytes += block->size;
     merging->totals->blocks[record->kind]++;
     merging->totals->bytes[record->kind] += block->size;
     if (record->kind == LEAK_DEFINITE) {
-        record->indirect_bytes += block->indirect;
-        const struct leak_cycle *cycles = search->cycles;
-        size_t *at = &merging->next_cycle;
-        while (*at < search->cycle_count && cycles[*at].leader < number)
-            ++*at;
-        if (*at < search->cycle_count && cycles[*at].leader == number &&
-            cycles[*at].blocks > record->cycle)
-            record->cycle = cycles[*at].blocks;
+        const struct leak_leader *leader = lost_leader(search, block->number);
+        if (leader)
+            record->indirect_bytes += leader->indirect;
+        if (leader && leader->cycle > record->cycle)
+            record->cycle = leader->cycle;
     } else if (record->kind == LEAK_REACHABLE) {
-        // Of all its blocks, the one nearest to a root; where it is held is looked up at the end.
-        unsigned steps = mark_steps(block);
-        if (record->blocks == 1 || steps < record->holder_steps) {
-            record->holder_steps = steps;
-            record->holder_address = number;
-        }
-        unsigned heuristic = block->state / STATE_HEURISTIC;
+        unsigned heuristic = search->blocks.states[block->number] / STATE_HEURISTIC;
         if (heuristic) {
             merging->result->heuristic_blocks[heuristic - 1]++;
             merging->result->heuristic_bytes[heuristic - 1] += block->size;
@@ -158,23 +148,44 @@ static void merge_block(struct merging *merging, uint32_t number, struct loss_re
     }
 }
 
+// Of all blocks of a record, the one nearest to a root. False: out of memory.
+static bool add_holders(const struct search *search, struct table *table) {
+    struct leak_nearest all = {0};
+    for (unsigned i = 0; i < LEAK_THREADS; i++) {
+        const struct leak_nearest *nearest = &search->nearest[i];
+        for (size_t at = 0; at < nearest->room; at++) {
+            struct leak_near near = nearest->at[at];
+            if (!near.held)
+                continue;
+            // Stacks that are merged have one number.
+            struct loss_record *record = table_record(table, LEAK_REACHABLE, near.stack);
+            if (!record)
+                return false;
+            near.stack = record->stack;
+            nearest_note(&all, &near);
+        }
+    }
+    for (size_t at = 0; at < all.room; at++)
+        if (all.at[at].held)
+            mark_holder(search, &all.at[at], table_record(table, LEAK_REACHABLE, all.at[at].stack));
+    nearest_free(&all);
+    return true;
+}
+
 static bool merge(struct merging *merging, struct table *table) {
     const struct leak_blocks *blocks = &merging->search->blocks;
     struct loss_record *record = NULL;
-    for (uint32_t i = 0; i < blocks->count; i++) {
-        const struct leak_block *block = &blocks->blocks[i];
-        if (!record || record->kind != block_kind(block) || record->stack != block->stack)
-            record = table_record(table, block_kind(block), block->stack);
+    struct leak_walk walk = {0};
+    struct leak_block block;
+    while (blocks_next(blocks, &walk, &block)) {
+        enum leak_kind kind = state_kind(blocks->states[block.number]);
+        if (!record || record->kind != kind || record->stack != block.stack)
+            record = table_record(table, kind, block.stack);
         if (!record)
             return false;
-        merge_block(merging, i, record);
+        merge_block(merging, &block, record);
     }
-    for (size_t i = 0; i < table->count; i++) {
-        struct loss_record *reachable = &table->records[i];
-        if (reachable->kind == LEAK_REACHABLE && reachable->blocks)
-            mark_holder(merging->search, &blocks->blocks[reachable->holder_address], reachable);
-    }
-    return true;
+    return add_holders(merging->search, table);
 }
 
 // ---- order and selection -----------------------------------------------------------------------

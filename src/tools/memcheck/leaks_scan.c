@@ -1,8 +1,9 @@
 // Words of memory, as pointers to blocks.
 //
-// In a large heap, every look-up misses the cache several times over: the table, the starts, the
-// block. So words that may be pointers are gathered first, and each step of the look-up is done for
-// all of them before the next, with what that will read on its way into the cache.
+// In a large heap, every look-up misses the cache several times over: the table of slabs, the slab,
+// its notes, the state. So words that may be pointers are gathered first, and each step of the
+// look-up is done for all of them before the next, with what that will read on its way into the
+// cache. Blocks to scan are dealt with in the same way.
 #include "tools/memcheck/leaks_search.h"
 
 #include <unistd.h>
@@ -12,20 +13,19 @@ enum {
     PAGES = 512,            // looked up at once
     WORTH_ASKING = 1 << 18, // bytes from which on the kernel is asked which pages were touched
     GATHERED = 128,
-    AHEAD = 12, // blocks to fetch into the cache before they are scanned
 };
 
 struct candidate {
     uint64_t holder, value;
+    struct leak_lookup lookup;
     uint32_t from;
-    uint32_t low, high; // see blocks_narrow; then low is the block itself
 };
 
 struct scan {
     const struct search *search;
     leak_visit *visit;
     void *context;
-    uint32_t from;                   // the block whose words are being looked at
+    uint32_t from;                   // place of the block whose words are being looked at
     const struct leak_range *within; // where the last block was
     unsigned count;
     struct candidate gathered[GATHERED];
@@ -34,25 +34,24 @@ struct scan {
 static void resolve(struct scan *scan) {
     const struct leak_blocks *blocks = &scan->search->blocks;
     struct candidate *end = scan->gathered + scan->count;
-    for (struct candidate *at = scan->gathered; at < end; at++) {
-        blocks_narrow(blocks, at->value, &at->low, &at->high);
-        __builtin_prefetch(&blocks->starts[at->low]);
-    }
-    for (struct candidate *at = scan->gathered; at < end; at++) {
-        at->low = blocks_last_before(blocks, at->value, at->low, at->high);
-        if (at->low != NO_BLOCK)
-            __builtin_prefetch(&blocks->blocks[at->low], 1);
-    }
     for (struct candidate *at = scan->gathered; at < end; at++)
-        if (at->low != NO_BLOCK && at->value < blocks_end(blocks, at->low))
-            scan->visit(scan->context, at->from, at->holder, at->value, at->low);
+        lookup_slab(&at->lookup, at->value);
+    for (struct candidate *at = scan->gathered; at < end; at++)
+        lookup_slot(blocks, &at->lookup, at->value);
+    for (struct candidate *at = scan->gathered; at < end; at++) {
+        struct leak_block block;
+        if (lookup_block(blocks, &at->lookup, at->value, &block))
+            scan->visit(scan->context, at->from, at->holder, at->value, &block);
+    }
     scan->count = 0;
 }
 
 static void gather(struct scan *scan, uint64_t holder, uint64_t value) {
-    blocks_fetch(&scan->search->blocks, value);
-    scan->gathered[scan->count++] =
-        (struct candidate){.holder = holder, .value = value, .from = scan->from};
+    struct candidate *candidate = &scan->gathered[scan->count++];
+    candidate->holder = holder;
+    candidate->value = value;
+    candidate->from = scan->from;
+    lookup_cell(&candidate->lookup, value);
     if (scan->count == GATHERED)
         resolve(scan);
 }
@@ -116,62 +115,58 @@ static void scan_part(struct scan *scan, const struct leak_range *range, uint64_
         scan_words(scan, (const uint64_t *)start, start, end);
 }
 
+static void begin(struct scan *scan, const struct search *search, leak_visit *visit,
+                  void *context) {
+    scan->search = search;
+    scan->visit = visit;
+    scan->context = context;
+    scan->from = 0;
+    scan->within = NULL;
+    scan->count = 0;
+}
+
 void scan_range(const struct search *search, const struct leak_range *range, leak_visit *visit,
                 void *context) {
     struct scan scan;
-    scan.search = search;
-    scan.visit = visit;
-    scan.context = context;
-    scan.from = NO_BLOCK;
-    scan.count = 0;
+    begin(&scan, search, visit, context);
     scan_part(&scan, range, range->start, range->end);
     resolve(&scan);
 }
 
-static void scan_block(struct scan *scan, uint32_t block) {
+static void scan_block(struct scan *scan, uint64_t start, uint64_t end) {
     const struct search *search = scan->search;
-    uint64_t start = search->blocks.starts[block];
-    uint64_t end = start + search->blocks.blocks[block].size;
     const struct leak_range *range = scan->within;
     const struct leak_range *last = search->inner.at + search->inner.count;
     if (!range || start < range->start || start >= range->end)
         range = ranges_after(&search->inner, start);
-    scan->from = block;
     scan->within = range;
     for (; range && range < last && range->start < end; range++)
         scan_part(scan, range, start > range->start ? start : range->start,
                   end < range->end ? end : range->end);
 }
 
-static void fetch_block(const struct leak_blocks *blocks, uint32_t number) {
-    __builtin_prefetch(&blocks->starts[number]);
-    __builtin_prefetch(&blocks->blocks[number]);
-}
-
-static void fetch_words(uint64_t start) {
-    __builtin_prefetch((const void *)start);
-    __builtin_prefetch(shadow_of(start));
-}
-
 void scan_blocks(const struct search *search, const uint32_t *numbers, uint32_t count,
                  leak_visit *visit, void *context) {
     const struct leak_blocks *blocks = &search->blocks;
+    struct leak_lookup lookups[SCAN_MOST];
+    struct {
+        uint64_t start, end;
+    } places[SCAN_MOST];
     struct scan scan;
-    scan.search = search;
-    scan.visit = visit;
-    scan.context = context;
-    scan.within = NULL;
-    scan.count = 0;
-    for (uint32_t i = 0; i < 2 * AHEAD && i < count && count > 1; i++)
-        fetch_block(blocks, numbers[i]);
-    for (uint32_t i = 0; i < AHEAD && i < count && count > 1; i++)
-        fetch_words(blocks->starts[numbers[i]]);
+    begin(&scan, search, visit, context);
+    for (uint32_t i = 0; i < count; i++)
+        blocks_locate(blocks, numbers[i], &lookups[i]);
     for (uint32_t i = 0; i < count; i++) {
-        if (i + 2 * AHEAD < count)
-            fetch_block(blocks, numbers[i + 2 * AHEAD]);
-        if (i + AHEAD < count)
-            fetch_words(blocks->starts[numbers[i + AHEAD]]);
-        scan_block(&scan, numbers[i]);
+        struct leak_block block;
+        blocks_get(blocks, numbers[i], &lookups[i], &block);
+        places[i].start = block.start;
+        places[i].end = block.start + block.size;
+        __builtin_prefetch((const void *)block.start);
+        __builtin_prefetch(shadow_of(block.start));
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        scan.from = i;
+        scan_block(&scan, places[i].start, places[i].end);
     }
     resolve(&scan);
 }

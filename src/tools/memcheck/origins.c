@@ -128,7 +128,8 @@ static uint32_t heap_origin(uint64_t address) {
             return 0;
         if (!cell->is_huge) {
             struct slab *slab = slab_of(&cell->segment, address);
-            const struct block_note *note = slab ? &slab->notes[slot_of(slab, address)] : NULL;
+            uint32_t slot = slab ? slot_of(slab, address) : 0;
+            const struct block_note *note = slab && slot < slab->count ? &slab->notes[slot] : NULL;
             return note && word_state(atomic_load(&note->word)) == BLOCK_LIVE ? note->made_at : 0;
         }
     }

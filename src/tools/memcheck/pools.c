@@ -348,7 +348,7 @@ size_t pools_chunk_count(void) {
 }
 
 static bool add(const struct pool *pool, const struct chunk *chunk, void *argument) {
-    return !blocks_add(argument, chunk->node.key, chunk->size, chunk->made_at, true);
+    return !blocks_add(argument, chunk->node.key, chunk->size, chunk->made_at);
 }
 
 void pools_add_chunks(struct leak_blocks *blocks) {

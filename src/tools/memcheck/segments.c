@@ -21,6 +21,7 @@ _Atomic(union cell *) *heap_cells;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct segment *segments; // with free units
 static unsigned empty_segments;  // of these, without any slab
+static unsigned mapped_segments;
 static struct slab *free_slabs[CLASSES];
 static struct huge *free_huges;
 static struct segment *free_segments; // not mapped
@@ -67,22 +68,29 @@ void cells_in_use(uint64_t *first, uint64_t *last) {
     *last = last_cell;
 }
 
-// Memory for structures that are never given back. Under the lock.
-static void *pool_take(size_t size) {
-    static char *at, *end;
+// Memory for structures that are never given back. What is touched late or never has a pool of its
+// own, so that it uses no page before.
+struct pool {
+    char *at, *end;
+};
+
+static struct pool early, late;
+
+// Under the lock.
+static void *pool_take(struct pool *pool, size_t size) {
     size = (size + 15) & ~(size_t)15;
-    if ((size_t)(end - at) < size) {
+    if ((size_t)(pool->end - pool->at) < size) {
         size_t more = size > POOL / 4 ? (size + PAGE - 1) & ~(size_t)(PAGE - 1) : POOL;
         void *memory = mmap(NULL, more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (memory == MAP_FAILED)
             return NULL;
         if (more != POOL)
             return memory;
-        at = memory;
-        end = at + more;
+        pool->at = memory;
+        pool->end = pool->at + more;
     }
-    void *result = at;
-    at += size;
+    void *result = pool->at;
+    pool->at += size;
     return result;
 }
 
@@ -149,7 +157,7 @@ static bool add_segment(uint64_t start) {
     struct segment *segment = free_segments;
     if (segment)
         free_segments = segment->next;
-    else if (!(segment = pool_take(sizeof *segment)))
+    else if (!(segment = pool_take(&early, sizeof *segment)))
         return false;
     memset(segment, 0, sizeof *segment);
     segment->start = start;
@@ -158,6 +166,8 @@ static bool add_segment(uint64_t start) {
     segment->next = segments;
     segments = segment;
     empty_segments++;
+    if (++mapped_segments >= NARROW_FROM && heap_options.may_be_narrow)
+        atomic_store(&heap_is_narrow, true);
     set_cells(start, start + SEGMENT, (union cell *)segment);
     return true;
 }
@@ -181,6 +191,7 @@ static uint64_t give_units(struct segment *segment, uint64_t start, unsigned uni
         at = &(*at)->next;
     *at = segment->next;
     set_cells(segment->start, segment->end, NULL);
+    mapped_segments--;
     segment->next = free_segments;
     free_segments = segment;
     return segment->start;
@@ -192,11 +203,11 @@ static uint32_t class_size(unsigned class) {
     if (class <= 32)
         return class * 16;
     unsigned top = (class - 33) / 8 + 5;
-    return (((class - 33) % 8 + 9) << (top - 3)) * 16;
+    return (((class - 33) % 8 + 9) << (top - 3)) * 16 - LEAST_ALIGNMENT;
 }
 
 static unsigned slab_units(const struct slab_request *request, uint32_t slot_size) {
-    uint64_t end = heap_options.front; // the red zone after the last slot
+    uint64_t end = heap_options.front; // the red zone before the first slot
     if (!request->class)
         return (slot_size + end + UNIT - 1) >> UNIT_BITS;
     unsigned units = request->heap->has_spread[request->class] ? USUAL_UNITS : 1;
@@ -221,11 +232,12 @@ static struct slab *take_slab(unsigned class, unsigned count) {
         *at = slab->next;
         return slab;
     }
-    slab = pool_take(sizeof *slab);
-    struct block_note *notes = pool_take(count * sizeof *notes);
-    if (!slab || !notes)
+    slab = pool_take(&early, sizeof *slab);
+    struct block_note *notes = pool_take(&early, count * sizeof *notes);
+    uint32_t *freed_at = pool_take(&late, count * sizeof *freed_at);
+    if (!slab || !notes || !freed_at)
         return NULL;
-    *slab = (struct slab){.notes = notes};
+    *slab = (struct slab){.notes = notes, .freed_at = freed_at};
     return slab;
 }
 
@@ -247,10 +259,12 @@ static struct slab *set_up_slab(const struct slab_request *request, uint32_t slo
     bool is_first = heap && !heap->has_spread[request->class];
     *slab =
         (struct slab){.start = start,
+                      .first = start + heap_options.front,
                       .reciprocal = (((uint64_t)1 << RECIPROCAL_BITS) + slot_size - 1) / slot_size,
                       .slot_size = slot_size,
                       .count = count,
                       .notes = slab->notes,
+                      .freed_at = slab->freed_at,
                       .owner = heap,
                       .class = request->class,
                       .units = units,
@@ -294,7 +308,7 @@ void slab_make(void *argument) {
         slot_size = (request->size + 15) & ~(uint64_t)15;
     unsigned units = slab_units(request, slot_size);
     if (!request->class) // all of it, so that every address inside has a slot
-        slot_size = units << UNIT_BITS;
+        slot_size = (units << UNIT_BITS) - heap_options.front;
     segments_lock();
     make_locked(request, slot_size, units);
     segments_unlock();
@@ -333,7 +347,7 @@ static struct huge *take_huge(void) {
     if (huge)
         free_huges = huge->next;
     else
-        huge = pool_take(sizeof *huge);
+        huge = pool_take(&early, sizeof *huge);
     return huge;
 }
 
@@ -395,7 +409,7 @@ void heap_make_own(void *unused) {
         if (heap->freed_volume)
             atomic_fetch_sub(&heap_orphans, 1);
     } else {
-        heap = pool_take(sizeof *heap);
+        heap = pool_take(&early, sizeof *heap);
         if (!heap)
             abort();
         *heap = (struct heap){.next = heaps};
