@@ -81,7 +81,8 @@ static char **engine_options(const struct tool *tool, const struct option_values
     if (tool->topic == TOPIC_MEMCHECK && option_given(values, "redzone-size"))
         lines[(*count)++] = base_copy("redzone-asked=yes");
     // XML has all details of leaks. The first of several values is the one that holds.
-    if (tool->topic == TOPIC_MEMCHECK && option_yes(values, "xml"))
+    if (tool->topic == TOPIC_MEMCHECK &&
+        (option_yes(values, "xml") || option_yes(values, "xtree-leak")))
         lines[(*count)++] = base_copy("leak-check=full");
     if (heap_tool_of(tool, values) && !option_given(values, "leak-check"))
         lines[(*count)++] = base_copy("leak-check=no");

@@ -54,9 +54,13 @@ static void choose_leaks(const struct option_values *values, struct findings_set
     findings->leak_check = is(values, "leak-check", "no")        ? LEAK_CHECK_NO
                            : is(values, "leak-check", "summary") ? LEAK_CHECK_SUMMARY
                                                                  : LEAK_CHECK_FULL;
-    if (xml)
+    findings->xtree_leak =
+        option_yes(values, "xtree-leak") ? option_text(values, "xtree-leak-file") : NULL;
+    findings->xtree_compress = option_yes(values, "xtree-compress-strings");
+    if (xml || findings->xtree_leak)
         findings->leak_check = LEAK_CHECK_FULL;
-    findings->show_kinds = leak_kinds(option_text(values, "show-leak-kinds"));
+    findings->show_kinds =
+        leak_kinds(findings->xtree_leak ? "all" : option_text(values, "show-leak-kinds"));
     findings->error_kinds = leak_kinds(option_text(values, "errors-for-leak-kinds"));
     if (option_given(values, "show-reachable")) {
         if (option_yes(values, "show-reachable"))

@@ -186,7 +186,10 @@ void leaks_show(struct errors *errors) {
         }
         return;
     }
-    for (size_t i = 0; i < search->count; i++) {
+    bool is_tree = FINDINGS_SETTINGS->xtree_leak && search->facts.at_end;
+    if (is_tree)
+        leaks_write_xtree(errors);
+    for (size_t i = 0; !is_tree && i < search->count; i++) {
         const struct loss *loss = &search->losses[i];
         if (is_counted(errors, loss) && in(FINDINGS_SETTINGS->show_kinds, loss))
             show_loss(errors, i);

@@ -91,6 +91,8 @@ void findings_say(struct errors *errors, const char *text);
 // findings_leaks.c
 void leaks_begin(struct errors *errors, const struct wire_leaks *message);
 void leaks_add(struct errors *errors, const struct wire_loss *losses, size_t size);
+// Instead of showing losses.
+void leaks_write_xtree(struct errors *);
 void leaks_show(struct errors *errors); // the losses and the summary of the search
 void leaks_check(struct errors *errors); // limits, and what stands out
 void leaks_drop(struct errors *errors);

@@ -126,6 +126,8 @@ struct findings_settings {
     enum error_list list;
     enum generate_suppressions generate;
     int input_fd;             // where answers are read from
+    const char *xtree_leak;   // a file for losses (--xtree-leak-file); NULL: they are shown
+    bool xtree_compress;      // names in it are written once
     const char *marker_begin; // NULL: none
     const char *marker_end;
 };
