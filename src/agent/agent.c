@@ -59,7 +59,7 @@ static __thread __attribute__((tls_model("initial-exec"))) struct {
 
 static struct samples_slot *slot_at(uint32_t number) {
     return (struct samples_slot *)((char *)head + SAMPLES_FIRST +
-                                   (size_t)(number % SAMPLES_SLOTS) * head->slot_bytes);
+                                   (size_t)number * head->slot_bytes);
 }
 
 static uint64_t now(void) {
@@ -70,11 +70,11 @@ static uint64_t now(void) {
 
 // A slot to be filled; NULL: none is free.
 static struct samples_slot *take_slot(uint32_t kind) {
-    uint32_t start = atomic_fetch_add(&head->next, 1);
     for (uint32_t i = 0; i < SAMPLES_SLOTS; i++) {
-        struct samples_slot *slot = slot_at(start + i);
+        struct samples_slot *slot = slot_at(i);
         uint32_t state = SAMPLES_FREE;
-        if (!atomic_compare_exchange_strong(&slot->state, &state, SAMPLES_BUSY))
+        if (atomic_load(&slot->state) != SAMPLES_FREE ||
+            !atomic_compare_exchange_strong(&slot->state, &state, SAMPLES_BUSY))
             continue;
         slot->kind = kind;
         slot->pid = getpid();

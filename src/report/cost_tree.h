@@ -1,9 +1,9 @@
 // A call graph with exact costs, unfolded into a tree of calls for flame graphs.
 //
 // A call graph does not say along which path a function's callees were called: what a function
-// spends is shared out among its callers in proportion to what their calls cost. So the own costs of
-// a function, summed up over the tree, are those of the profile, but for rounding and for what is too
-// small to be followed: that stands as "[smaller calls]" on the function that calls.
+// spends is shared out among its callers in proportion to what their calls cost. So the own costs
+// of a function, summed up over the tree, are those of the profile, but for rounding and for what
+// is too small to be followed: that stands as "[smaller calls]" on the function that calls.
 //
 // Functions that call each other in a circle are taken as one: what comes in through any of them is
 // shared out among all, and each stands at the end of the shortest chain of calls to it.

@@ -1,5 +1,5 @@
-// Writes profiles for pprof: the protocol buffers of profile.proto, not compressed, which its readers
-// accept. Each function at a source line is a location.
+// Writes profiles for pprof: the protocol buffers of profile.proto, not compressed, which its
+// readers accept. Each function at a source line is a location.
 //
 // Order: pprof_new, all types, then samples, pprof_write. Supervisor context.
 #ifndef QUERN_REPORT_PPROF_H

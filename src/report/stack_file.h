@@ -1,5 +1,5 @@
-// Files of stacks with a number each: the profile that --tool=flame writes, and plain folded stacks,
-// anyone's (docs/formats.md).
+// Files of stacks with a number each: the profile that --tool=flame writes, and plain folded
+// stacks, anyone's (docs/formats.md).
 //
 // A profile begins with what is known of it, and its frames say which library a function is in:
 //

@@ -1,12 +1,13 @@
-// Samples of a target that takes them itself, by CPU timers of its threads: memory that the agent in
-// the target (src/agent) and the supervisor share.
+// Samples of a target that takes them itself, by CPU timers of its threads: memory that the agent
+// in the target (src/agent) and the supervisor share.
 //
 // Words:
 //   slot     room for one message: a sample, or what is needed to understand samples
 //   period   the CPU time between two samples that were asked for. The kernel looks after timers
 //            when its clock ticks, so a sample may stand for several periods
 //
-// A slot is FREE, then BUSY while one thread fills it, then FULL until the supervisor has read it.
+// The first free slot is taken, so that memory is used only as far as the supervisor is behind. A
+// slot is FREE, then BUSY while one thread fills it, then FULL until the supervisor has read it.
 // Nobody waits: without a free slot the message is lost, and counted. Whoever is killed while it
 // fills a slot takes that slot with it, nothing else. Messages of a process are in the order of
 // their times.
@@ -22,7 +23,7 @@
 #define SAMPLES_VARIABLE  "QUERN_SAMPLER" // its value is the descriptor of the memory
 #define SAMPLES_REGISTERS 17              // numbered as in unwind.h
 
-enum { SAMPLES_SLOTS = 256, SAMPLES_FIRST = 4096 };
+enum { SAMPLES_SLOTS = 1024, SAMPLES_FIRST = 4096 };
 
 struct samples_head {
     uint32_t version;
@@ -31,7 +32,6 @@ struct samples_head {
     uint32_t frequency;   // periods in a second of CPU time
     uint32_t children;    // programs that the target executes take samples too
     _Atomic uint32_t ended; // nobody reads any more
-    _Atomic uint32_t next;
     _Atomic uint32_t begun; // programs that the agent was loaded into
     _Atomic uint64_t lost;  // periods and messages
 };
