@@ -21,6 +21,9 @@
 #define FIRST_LEVEL 12
 #define FIRST_SIZE  (2u << 20)
 #define LEVEL       3
+// What packs into little in the first chunks is packed once more, harder: that takes milliseconds.
+#define HARD_LEVEL 16
+#define HARD_SIZE  (32u << 10)
 #define TIME_STEP   20 // time units: events closer together share a time
 #define WAIT        1000000000
 #define INDEX_FROM  (4u << 20) // bytes of columns: fewer events are read fast enough
@@ -130,6 +133,29 @@ static void note_time(struct recording_writer *writer) {
     writer->noted = writer->ordinal;
 }
 
+static size_t pack(struct recording_writer *writer, int level, uint8_t *to, size_t room,
+                   size_t plain) {
+    ZSTD_CCtx_setParameter(writer->packer, ZSTD_c_compressionLevel, level);
+    return ZSTD_compress2(writer->packer, to, room, writer->plain, plain);
+}
+
+// Packs `plain` bytes; an error of zstd's, or how many bytes that makes.
+static size_t pack_well(struct recording_writer *writer, size_t plain) {
+    uint8_t *to = writer->packed + sizeof(struct recording_chunk);
+    bool is_early = writer->told < FIRST_SIZE;
+    size_t size = pack(writer, is_early ? FIRST_LEVEL : LEVEL, to,
+                       writer->packed_room - sizeof(struct recording_chunk), plain);
+    if (ZSTD_isError(size) || size > HARD_SIZE || !is_early)
+        return size;
+    // Fails if that does not make it smaller.
+    uint8_t again[HARD_SIZE];
+    size_t smaller = pack(writer, HARD_LEVEL, again, size - 1, plain);
+    if (ZSTD_isError(smaller))
+        return size;
+    memcpy(to, again, smaller);
+    return smaller;
+}
+
 static void flush(struct recording_writer *writer) {
     if (is_empty(writer))
         return;
@@ -142,11 +168,8 @@ static void flush(struct recording_writer *writer) {
     size_t plain = join_columns(writer, again);
     writer->is_first_kept = again;
     struct recording_chunk chunk = {.magic = RECORDING_CHUNK_MAGIC, .plain = (uint32_t)plain};
-    ZSTD_CCtx_setParameter(writer->packer, ZSTD_c_compressionLevel,
-                           writer->told < FIRST_SIZE ? FIRST_LEVEL : LEVEL);
+    size_t packed = pack_well(writer, plain);
     writer->told += plain;
-    size_t packed = ZSTD_compress2(writer->packer, writer->packed + sizeof chunk,
-                                   writer->packed_room - sizeof chunk, writer->plain, plain);
     if (ZSTD_isError(packed)) {
         writer->error = writer->error ? writer->error : ENOMEM;
         return;
