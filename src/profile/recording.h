@@ -29,7 +29,8 @@
 #include "profile/heap.h"
 
 #define RECORDING_MAGIC       "QUERNREC"
-#define RECORDING_VERSION     4
+#define RECORDING_VERSION     5
+#define RECORDING_NEAR        5           // from here on stacks are given as differences
 #define RECORDING_OLDEST      2           // that is read
 #define RECORDING_CHUNK_MAGIC 0x4b4e4843u // "CHNK" in memory
 #define RECORDING_CHUNK_MAX   (4u << 20)  // bytes of records in a chunk

@@ -24,7 +24,7 @@ static uint32_t get_class(struct reader *reader, enum recording_sort sort, uint6
                                    "a block is too large");
         return class;
     }
-    uint32_t stack = reader_stack(reader, COLUMN_NEW);
+    uint32_t stack = reader_stack_near(reader, COLUMN_NEW, &reader->last_new);
     *size = reader_bounded(reader, COLUMN_NEW, HEAP_SIZE_MAX, "a block is too large");
     if (!reader->problem && classes_find(&reader->classes, stack, *size))
         reader_wrong(reader, "a class is there twice");

@@ -108,6 +108,21 @@ uint32_t reader_stack(struct reader *reader, int from) {
     return stack;
 }
 
+uint32_t reader_stack_near(struct reader *reader, int from, uint32_t *last) {
+    if (!reader->is_near)
+        return reader_stack(reader, from);
+    uint64_t step = reader_number(reader, from);
+    uint64_t stack = *last + (step >> 1 ^ -(step & 1));
+    if (stack > reader->stacks + 1ull) {
+        reader_wrong(reader, "a stack's number is out of order");
+        return 0;
+    }
+    *last = (uint32_t)stack;
+    if (stack > reader->stacks)
+        reader->stacks = (uint32_t)stack;
+    return *last;
+}
+
 static uint64_t get_pc(struct reader *reader) {
     uint64_t number =
         reader_bounded(reader, COLUMN_STACKS, reader->pc_count, "a place in a stack is unknown");
@@ -124,7 +139,7 @@ static uint64_t get_pc(struct reader *reader) {
 
 static void read_stack(struct reader *reader) {
     uint64_t pcs[HEAP_FRAMES_MAX];
-    uint32_t id = reader_stack(reader, COLUMN_STACKS);
+    uint32_t id = reader_stack_near(reader, COLUMN_STACKS, &reader->last_described);
     uint64_t count =
         reader_bounded(reader, COLUMN_STACKS, HEAP_FRAMES_MAX << 1 | 1, "a stack is too deep");
     bool truncated = count & 1;
@@ -417,8 +432,10 @@ static bool read_header(struct reader *reader) {
     else if (header.version < RECORDING_OLDEST || header.version > RECORDING_VERSION)
         text_format(&message, "it is of version %u, and this Quern reads versions %u to %u",
                     header.version, RECORDING_OLDEST, RECORDING_VERSION);
-    if (!message.size)
+    if (!message.size) {
+        reader->is_near = header.version >= RECORDING_NEAR;
         return true;
+    }
     reader->info->damage = text_take(&message);
     return false;
 }

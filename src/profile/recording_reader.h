@@ -51,9 +51,11 @@ struct reader {
     const char *problem; // what is wrong with them; NULL: nothing
     uint64_t time;
     uint32_t thread, threads, stacks;
-    uint64_t turn; // records that the thread still has
-    int lane;      // its first column
-    uint64_t *pcs; // known ones; numbers are from 1 on
+    bool is_near;                      // stacks are given as differences
+    uint32_t last_new, last_described; // the stacks that those are from, by column
+    uint64_t turn;                     // records that the thread still has
+    int lane;                          // its first column
+    uint64_t *pcs;                     // known ones; numbers are from 1 on
     uint64_t pc_count, pc_room;
     struct heap_region *held_regions; // [0] is not used; `bytes` are those left
     uint64_t regions;
@@ -100,6 +102,8 @@ static inline uint64_t reader_bounded(struct reader *reader, int from, uint64_t 
 
 // The number of a stack in a column.
 uint32_t reader_stack(struct reader *reader, int column);
+// The same where the one before in this column is near, if the file is of a version that says so.
+uint32_t reader_stack_near(struct reader *reader, int column, uint32_t *last);
 
 // ---- recording_events.c ----
 

@@ -24,9 +24,9 @@
 // What packs into little in the first chunks is packed once more, harder: that takes milliseconds.
 #define HARD_LEVEL 16
 #define HARD_SIZE  (32u << 10)
-#define TIME_STEP   20 // time units: events closer together share a time
-#define WAIT        1000000000
-#define INDEX_FROM  (4u << 20) // bytes of columns: fewer events are read fast enough
+#define TIME_STEP  20 // time units: events closer together share a time
+#define WAIT       1000000000
+#define INDEX_FROM (4u << 20) // bytes of columns: fewer events are read fast enough
 
 // ---- numbers ----
 
@@ -53,6 +53,13 @@ static inline void put_kind(struct recording_writer *writer, unsigned kind) {
     struct column *to = &writer->columns[writer->lane + SORT_KINDS];
     to->bytes[to->used++] = (uint8_t)kind;
     writer->turn++;
+}
+
+// A stack, as the way from the one before in this column.
+static void put_near(struct recording_writer *writer, int column, uint32_t *last, uint32_t stack) {
+    int64_t step = (int64_t)stack - *last;
+    put_number(writer, column, (uint64_t)step << 1 ^ (uint64_t)(step >> 63));
+    *last = stack;
 }
 
 static void put_rest(struct recording_writer *writer, uint64_t number) {
@@ -112,8 +119,8 @@ static bool is_empty(const struct recording_writer *writer) {
 }
 
 // The first chunk tells of the process, so that the file makes sense from the beginning. The next
-// one takes its place and tells that too: it costs as much as a short recording. Only where the file
-// can be written anew.
+// one takes its place and tells that too: it costs as much as a short recording. Only where the
+// file can be written anew.
 static void go_back(struct recording_writer *writer) {
     writer->is_first_kept = false;
     off_t start = sizeof(struct recording_header);
@@ -220,7 +227,7 @@ static inline void place(struct recording_writer *writer, uint64_t time, uint32_
 static void mention_all(struct recording_writer *writer, uint32_t stack) {
     while (writer->stacks + 1 < stack) {
         put_kind(writer, RECORDING_STACK);
-        put_number(writer, COLUMN_STACKS, ++writer->stacks);
+        put_near(writer, COLUMN_STACKS, &writer->last_described, ++writer->stacks);
         put_number(writer, COLUMN_STACKS, 0);
         put_number(writer, COLUMN_STACKS, 0);
         writer->last_count = 0;
@@ -255,7 +262,7 @@ static inline uint32_t put_class(struct recording_writer *writer, enum recording
             put_in_lane(writer, SORT_SIZES, block->size);
         return class;
     }
-    put_number(writer, COLUMN_NEW, block->stack);
+    put_near(writer, COLUMN_NEW, &writer->last_new, block->stack);
     put_number(writer, COLUMN_NEW, block->size);
     return classes_add(&writer->classes, block->stack, block->size);
 }
@@ -461,7 +468,7 @@ static void on_stack(void *context, uint32_t id, const uint64_t *pcs, size_t cou
            pcs[count - 1 - shared] == writer->last_pcs[writer->last_count - 1 - shared])
         shared++;
     begin(writer, RECORDING_STACK);
-    put_number(writer, COLUMN_STACKS, id);
+    put_near(writer, COLUMN_STACKS, &writer->last_described, id);
     put_number(writer, COLUMN_STACKS, count << 1 | truncated);
     put_number(writer, COLUMN_STACKS, shared);
     for (size_t i = count - shared; i-- > 0;)

@@ -42,13 +42,14 @@ struct recording_writer {
     uint64_t last_pcs[HEAP_FRAMES_MAX]; // of the stack told before
     size_t last_count;
     struct heap_sample last_sample;
-    bool is_first_kept;     // the first chunk is written, and will be once more
-    size_t chunk_size; // bytes of columns after which a chunk is written
-    uint32_t stacks;   // the highest number mentioned
+    bool is_first_kept;                // the first chunk is written, and will be once more
+    size_t chunk_size;                 // bytes of columns after which a chunk is written
+    uint32_t stacks;                   // the highest number mentioned
+    uint32_t last_new, last_described; // stacks of the latest new class and description
     // As a reader will count them: events, and what is alive after each.
     uint64_t ordinal;
-    uint64_t live, peak;              // bytes
-    uint64_t peak_ordinal;            // of the event after which most was alive
+    uint64_t live, peak;   // bytes
+    uint64_t peak_ordinal; // of the event after which most was alive
     // For the index, with times as they are written.
     const struct summary *sums; // NULL: there will be none
     struct timeline timeline;
