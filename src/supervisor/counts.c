@@ -189,13 +189,31 @@ bool counts_are_on(const struct followed *process) {
     return counts_graph_is_on(&source);
 }
 
+// OPTION=@PC, as the target says it, with the function's name; to be freed.
+static char *named_trigger(struct symbols *symbols, int pid, const char *trigger) {
+    const char *at = strstr(trigger, "=@");
+    struct symbol_frame frame;
+    struct text text = {0};
+    char *end = NULL;
+    uint64_t pc = at ? strtoull(at + 2, &end, 16) : 0;
+    if (strncmp(trigger, "--dump-", 7) == 0 && pc && !*end &&
+        symbols_resolve(symbols, pid, pc, false, &frame, 1) && frame.name)
+        text_format(&text, "%.*s=%s", (int)(at - trigger), trigger, frame.name);
+    else
+        text_string(&text, trigger);
+    return text_take(&text);
+}
+
 void counts_asked(const struct supervisor_request *request, struct symbols *symbols,
                   struct followed *process, bool dump, const char *trigger) {
     struct counts_source source = source_of(request, symbols, process);
-    if (dump)
-        counts_dump(request, symbols, process, trigger);
-    else
+    if (dump) {
+        char *named = named_trigger(symbols, process->pid, trigger);
+        counts_dump(request, symbols, process, named);
+        free(named);
+    } else {
         counts_zero(request, symbols, process);
+    }
     if (process->counts >= 0)
         counts_graph_answer(&source);
 }

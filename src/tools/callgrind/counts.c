@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -86,6 +87,12 @@ void counts_dump(bool write, const char *why) {
     for (int i = 0; i < 10 && __atomic_load_n(&counts_shared->answers, __ATOMIC_SEQ_CST) == before;
          i++)
         syscall(SYS_futex, &counts_shared->answers, FUTEX_WAIT, before, &second, NULL, 0);
+}
+
+void counts_dump_at(const char *option, uint32_t function) {
+    char why[64];
+    snprintf(why, sizeof why, "%s=@%llx", option, (unsigned long long)function_pcs[function]);
+    counts_dump(true, why);
 }
 
 static bool is_no(const char *option) {

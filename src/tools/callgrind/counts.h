@@ -13,6 +13,8 @@ void counts_choose(void);
 void counts_collect_jumps(void); // branches have ids
 // Has what was counted written to a file (or forgotten), and waits until that is done.
 void counts_dump(bool write, const char *why);
+// The same because a function was entered or left, as an option has it; the supervisor names it.
+void counts_dump_at(const char *option, uint32_t function);
 void counts_forking(void);
 void counts_forked(void); // a file of the child's own, with nothing counted yet
 

@@ -96,12 +96,12 @@ static uint64_t total_of(const struct thread *thread) {
     return collected(thread, WORD_TOTAL);
 }
 
-static void dump_before(void *unused) {
-    counts_dump(true, "--dump-before");
+static void dump_before(void *function) {
+    counts_dump_at("--dump-before", (uintptr_t)function);
 }
 
-static void dump_after(void *unused) {
-    counts_dump(true, "--dump-after");
+static void dump_after(void *function) {
+    counts_dump_at("--dump-after", (uintptr_t)function);
 }
 
 static void zero_before(void *unused) {
@@ -113,7 +113,7 @@ static void act_before(uint32_t function) {
     if (events_of_function[function] & FUNCTION_ZEROES_BEFORE)
         tool_with_vectors(zero_before, 0);
     if (events_of_function[function] & FUNCTION_DUMPS_BEFORE)
-        tool_with_vectors(dump_before, 0);
+        tool_with_vectors(dump_before, (void *)(uintptr_t)function);
 }
 
 static void toggle_by(struct thread *thread, uint32_t function) {
@@ -298,7 +298,7 @@ static void pop(struct thread *thread) {
     }
     set_context(thread, frame->function, frame->area);
     if (!frame->marker && events_of_function[frame->callee] & FUNCTION_DUMPS_AFTER)
-        tool_with_vectors(dump_after, 0);
+        tool_with_vectors(dump_after, (void *)(uintptr_t)frame->callee);
 }
 
 static struct counts_frame *top_frame(struct thread *thread) {

@@ -2,7 +2,9 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <libiberty/demangle.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,8 +69,36 @@ void functions_mark(const char *pattern, struct function_marks wanted) {
     marks = mark;
 }
 
-static bool matches(const char *pattern, const char *name) {
-    return glob_match(pattern, name);
+// ---- patterns ----------------------------------------------------------------------------------
+
+struct source_name {
+    char text[2048];
+    size_t used;
+    jmp_buf full;
+};
+
+// A name may expand beyond all measure: that is where it ends.
+static void append(const char *text, size_t size, void *argument) {
+    struct source_name *name = argument;
+    if (size >= sizeof name->text - name->used)
+        longjmp(name->full, 1);
+    memcpy(name->text + name->used, text, size);
+    name->used += size;
+}
+
+// As the source has it, with the types of arguments; false: it is no mangled name.
+static bool demangle(const char *symbol, struct source_name *name) {
+    int options = DMGL_ANSI | DMGL_PARAMS;
+    name->used = 0;
+    if (symbol[0] != '_' || (symbol[1] != 'Z' && symbol[1] != 'R') || setjmp(name->full))
+        return false;
+    if (!rust_demangle_callback(symbol, options, append, name)) {
+        name->used = 0;
+        if (!cplus_demangle_v3_callback(symbol, options, append, name))
+            return false;
+    }
+    name->text[name->used] = 0;
+    return true;
 }
 
 static void add_marks(struct function_marks *to, const struct function_marks *more) {
@@ -88,8 +118,11 @@ static struct function_marks marks_of(const struct elf_view *elf, const Elf64_Sh
     const char *names = part(elf, strings->sh_offset, strings->sh_size);
     if (!names || symbol->st_name >= strings->sh_size || names[strings->sh_size - 1])
         return found;
+    struct source_name source;
+    bool mangled = demangle(names + symbol->st_name, &source);
     for (const struct mark *mark = marks; mark; mark = mark->next)
-        if (matches(mark->pattern, names + symbol->st_name))
+        if (glob_match(mark->pattern, names + symbol->st_name) ||
+            (mangled && glob_match(mark->pattern, source.text)))
             add_marks(&found, &mark->marks);
     return found;
 }
