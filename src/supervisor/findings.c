@@ -324,9 +324,9 @@ static void take_finding(struct errors *errors, const struct wire_message *messa
     context.suppressed_by = suppressed_by(context.finding);
     errors->contexts =
         base_reallocate(errors->contexts, (errors->context_count + 1) * sizeof *errors->contexts);
-    errors->has_values |= is_about_values(facts);
     uint8_t verdict = VERDICT_SUPPRESSED;
     if (!context.suppressed_by) {
+        errors->has_values |= is_about_values(facts);
         show_finding(errors, context.finding);
         errors->shown_count++;
         if (outputs_results() && !errors->muted)

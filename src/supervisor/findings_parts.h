@@ -52,7 +52,7 @@ struct errors {
     bool told_detail; // that they are compared in less detail
     bool stopped;     // by --exit-on-first-error
     bool ended;       // has said all
-    bool has_values;  // uninitialised values are among them
+    bool has_values;  // uninitialised values are among those shown
     int last_thread;  // that was named in the log
     uint64_t next_unique;
     struct heap_sums heap; // once ended
