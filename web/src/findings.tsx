@@ -111,7 +111,7 @@ function Details({ finding }: { finding: Finding }) {
       <p class="quiet">
         {finding.kind}
         {finding.thread ? `, thread ${finding.thread}` : ''}
-        {finding.leak ? `, ${exact(finding.bytes, 'bytes')} in ${exact(finding.blocks, 'blocks')}` : `, ${number(finding.count)} times`}
+        {finding.leak ? `, ${exact(finding.bytes, 'bytes')} in ${exact(finding.blocks, 'blocks')}` : finding.count === 1 ? ', once' : `, ${number(finding.count)} times`}
       </p>
       {finding.sections.map((section, i) => (
         <div key={i}>

@@ -16,6 +16,7 @@ export function Spark({ shown }: { shown: Shown }) {
   const held = points.map((point) => point.most ?? point.heap + (point.extra ?? 0) + (point.stacks ?? 0));
   const most = Math.max(1, ...held);
   const path = points.map((point, i) => `${((point.time / end) * width).toFixed(1)},${(HEIGHT - 2 - (held[i] / most) * (HEIGHT - 8)).toFixed(1)}`);
+  if (answer.value && !held.some((value) => value > 0)) return null;
   const from = Number(state.from || 0), to = Math.min(end, Number(state.to || end));
   return (
     <>

@@ -31,7 +31,7 @@ export function Sums({ shown, question }: { shown: Shown; question: 'functions' 
     {
       key: 'self', label: 'Itself', hint: 'Without what it calls', numeric: true, sortable: true,
       text: (row) => row.self, title: (row) => exact(row.self, metric.unit),
-      show: (row) => <><Bar part={row.self} whole={total} />{amount(row.self, metric.unit)} <small>{percent(row.self, total)}</small></>,
+      show: (row) => <span class="with-bar"><Bar part={row.self} whole={total} /><span>{amount(row.self, metric.unit)} <small>{percent(row.self, total)}</small></span></span>,
     },
     {
       key: 'total', label: 'With callees', hint: 'With everything it calls', numeric: true, sortable: true,
