@@ -435,6 +435,54 @@ TEST(cycles_are_counted) {
     CHECK_EQ(record(LEAK_DEFINITE, 3)->cycle, 0);
 }
 
+// How many of the blocks that large_cliques makes lead to the first, which `last` points to: each
+// leads to the next, and to one more.
+static uint64_t cycle_by_hand(long many, long last) {
+    static bool leads[BLOCKS];
+    uint64_t count = 0;
+    memset(leads, 0, sizeof leads);
+    leads[last] = true;
+    for (bool more = true; more;) {
+        more = false;
+        for (long i = many - 1; i >= 0; i--) {
+            bool does = leads[i] || (i + 1 < many && leads[i + 1]) ||
+                        (i != last && leads[i * 7919l % many]);
+            more |= does && !leads[i];
+            leads[i] = does;
+        }
+    }
+    for (long i = 0; i < many; i++)
+        count += leads[i];
+    return count;
+}
+
+// More members than are kept in a list.
+TEST(large_cliques) {
+    begin();
+    enum { MANY = 150000 };
+    for (int i = 0; i < MANY; i++)
+        block(32, i ? 2 : 1);
+    uint64_t early = block(16, 3), tail = block(16, 3);
+    for (int i = 0; i < MANY; i++) {
+        point(starts[i], starts[i * 7919l % MANY]);
+        point(starts[i] + 8, i + 1 < MANY ? starts[i + 1] : tail);
+    }
+    point(starts[MANY / 2] + 16, early);
+    search();
+    CHECK_EQ(record(LEAK_DEFINITE, 1)->blocks, 1);
+    CHECK_EQ(record(LEAK_DEFINITE, 1)->indirect_bytes, 32 * (MANY - 1) + 32);
+    CHECK_EQ(record(LEAK_INDIRECT, 2)->blocks, MANY - 1);
+    CHECK_EQ(record(LEAK_INDIRECT, 3)->blocks, 2);
+    CHECK_EQ(record(LEAK_DEFINITE, 1)->cycle, 0);
+    // Where the way back begins decides how much of it is a cycle.
+    point(starts[MANY - 100], starts[0]);
+    search();
+    CHECK_EQ(record(LEAK_DEFINITE, 1)->cycle, cycle_by_hand(MANY, MANY - 100));
+    // What is left of the clique's marks would be in the way of the next search.
+    search();
+    CHECK_EQ(record(LEAK_INDIRECT, 2)->blocks, MANY - 1);
+}
+
 // ---- heuristics --------------------------------------------------------------------------------
 
 static void make_heuristic_blocks(void) {
