@@ -19,8 +19,8 @@ static void add_escaped(struct text *line, const char *name, const char *special
     for (const unsigned char *at = (const unsigned char *)name; *at;) {
         size_t size = stack_text_printable(at);
         if (size > 1 || (size && *at != '\\' && !strchr(special, *at))) {
-            text_format(line, "%.*s", (int)size, (const char *)at);
-            at += size;
+            for (; size; size--)
+                text_char(line, (char)*at++);
         } else {
             text_format(line, "\\x%02X", *at++);
         }
