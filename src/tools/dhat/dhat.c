@@ -127,10 +127,9 @@ static bool on_request(const uint64_t words[6], uint64_t *result) {
 
 // ---- start and end -----------------------------------------------------------------------------
 
-static unsigned add_symbols(unsigned at, const struct tool_symbol *more) {
+static void add_symbols(size_t at, const struct tool_symbol *more) {
     for (; more->name && at < SYMBOLS - 1; more++)
         symbols[at++] = *more;
-    return at;
 }
 
 static void on_start(void) {
@@ -140,8 +139,7 @@ static void on_start(void) {
                                                    : DHAT_AD_HOC;
     file_start();
     points_start();
-    replaced_start();
-    add_symbols(add_symbols(0, replaced_heap), replaced_strings);
+    add_symbols(replaced_start(symbols), replaced_strings);
 }
 
 static void on_end(void) {

@@ -110,8 +110,8 @@ void touches_insert(struct tool_block *, const struct tool_insn *);
 
 // ---- replaced functions ----
 
-extern const struct tool_symbol replaced_heap[], replaced_strings[];
-void replaced_start(void); // reads options
+extern const struct tool_symbol replaced_strings[];
+size_t replaced_start(struct tool_symbol *); // reads options; how many functions are replaced
 // A __*_chk function has been told that the destination is too small.
 void replaced_overflow(const char *name);
 uint64_t replaced_argument(unsigned i);

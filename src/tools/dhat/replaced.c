@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/allocators.h"
 #include "tools/dhat/dhat.h"
 #include "tools/memcheck/arguments.h"
 
@@ -208,73 +209,37 @@ static void on_new_aligned_nothrow(void) {
 
 // ---- where -------------------------------------------------------------------------------------
 
-enum { MODULES = 1024 };
+static const struct allocators hooks = {
+    .malloc = on_malloc,
+    .calloc = on_calloc,
+    .realloc = on_realloc,
+    .free = on_free,
+    .memalign = on_memalign,
+    .posix_memalign = on_posix_memalign,
+    .valloc = on_valloc,
+    .pvalloc = on_pvalloc,
+    .malloc_usable_size = on_malloc_usable_size,
+    .mallopt = return_one,
+    .malloc_trim = return_zero,
+    .mallinfo = on_mallinfo,
+    .mallinfo2 = on_mallinfo2,
+    .new = on_new,
+    .new_nothrow = on_new_nothrow,
+    .new_aligned = on_new_aligned,
+    .new_aligned_nothrow = on_new_aligned_nothrow,
+    .new_array = on_new,
+    .new_array_nothrow = on_new_nothrow,
+    .new_array_aligned = on_new_aligned,
+    .new_array_aligned_nothrow = on_new_aligned_nothrow,
+    .delete = on_free,
+    .delete_array = on_free,
+};
 
-#define LIBRARIES                                                                                  \
-    "libc.so*|libc-*.so|ld-musl-*|libc.musl-*|libstdc++*|libc++*|*jemalloc*.so*|*tcmalloc*.so*|"   \
-    "*mimalloc*.so*|*hoard*.so*|*snmalloc*.so*|*rpmalloc*.so*|" TOOL_PROGRAM
-
-static char modules[MODULES] = LIBRARIES;
-
-// somalloc=PATTERN among what --soname-synonyms says; NONE, the program itself, is in the list
-// anyway.
-void replaced_start(void) {
-    const char *option = tool_option("soname-synonyms");
-    const char *pattern = option ? strstr(option, "somalloc=") : NULL;
+size_t replaced_start(struct tool_symbol *symbols) {
     const char *zero = tool_option("realloc-zero-bytes-frees");
     zero_frees = !zero || strcmp(zero, "no") != 0;
     target_has_shadow = false;
-    if (!pattern)
-        return;
-    pattern += strlen("somalloc=");
-    int size = (int)strcspn(pattern, ",");
-    if (size && strncmp(pattern, "NONE", size) != 0)
-        snprintf(modules, sizeof modules, "%s|%.*s", LIBRARIES, size, pattern);
+    symbols[0] = (struct tool_symbol){allocators_modules(), "__errno_location", TOOL_LOCATE, NULL,
+                                      &target_errno_function};
+    return allocators_add(symbols, 1, &hooks);
 }
-
-#define REPLACE(name, hook)                                                                        \
-    { modules, name, TOOL_REPLACE, hook, NULL }
-
-const struct tool_symbol replaced_heap[] = {
-    {modules, "__errno_location", TOOL_LOCATE, NULL, &target_errno_function},
-    REPLACE("malloc", on_malloc),
-    REPLACE("calloc", on_calloc),
-    REPLACE("realloc", on_realloc),
-    REPLACE("free", on_free),
-    REPLACE("cfree", on_free),
-    REPLACE("free_sized", on_free),
-    REPLACE("free_aligned_sized", on_free),
-    REPLACE("memalign", on_memalign),
-    REPLACE("aligned_alloc", on_memalign),
-    REPLACE("posix_memalign", on_posix_memalign),
-    REPLACE("valloc", on_valloc),
-    REPLACE("pvalloc", on_pvalloc),
-    REPLACE("malloc_usable_size", on_malloc_usable_size),
-    REPLACE("malloc_size", on_malloc_usable_size),
-    REPLACE("mallopt", return_one),
-    REPLACE("malloc_trim", return_zero),
-    REPLACE("malloc_stats", return_zero),
-    REPLACE("mallinfo", on_mallinfo),
-    REPLACE("mallinfo2", on_mallinfo2),
-    REPLACE("_Znwm", on_new),
-    REPLACE("_ZnwmRKSt9nothrow_t", on_new_nothrow),
-    REPLACE("_ZnwmSt11align_val_t", on_new_aligned),
-    REPLACE("_ZnwmSt11align_val_tRKSt9nothrow_t", on_new_aligned_nothrow),
-    REPLACE("_Znam", on_new),
-    REPLACE("_ZnamRKSt9nothrow_t", on_new_nothrow),
-    REPLACE("_ZnamSt11align_val_t", on_new_aligned),
-    REPLACE("_ZnamSt11align_val_tRKSt9nothrow_t", on_new_aligned_nothrow),
-    REPLACE("_ZdlPv", on_free),
-    REPLACE("_ZdlPvm", on_free),
-    REPLACE("_ZdlPvRKSt9nothrow_t", on_free),
-    REPLACE("_ZdlPvSt11align_val_t", on_free),
-    REPLACE("_ZdlPvmSt11align_val_t", on_free),
-    REPLACE("_ZdlPvSt11align_val_tRKSt9nothrow_t", on_free),
-    REPLACE("_ZdaPv", on_free),
-    REPLACE("_ZdaPvm", on_free),
-    REPLACE("_ZdaPvRKSt9nothrow_t", on_free),
-    REPLACE("_ZdaPvSt11align_val_t", on_free),
-    REPLACE("_ZdaPvmSt11align_val_t", on_free),
-    REPLACE("_ZdaPvSt11align_val_tRKSt9nothrow_t", on_free),
-    {0},
-};

@@ -1,18 +1,14 @@
 // malloc and its kin, as the target calls them.
-//
-// Replaced are the allocator of a C library, those of the usual libraries that stand in for it,
-// what
-// --soname-synonyms=somalloc=PATTERN names, and the program's own if it defines malloc, calloc,
-// realloc and free (statically linked programs, allocators linked in).
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/allocators.h"
 #include "tools/heap/heap.h"
 
-enum { RSP = 4, PAGE = 4096, LEAST_ALIGNMENT = 16, MODULES = 1024 };
+enum { RSP = 4, PAGE = 4096, LEAST_ALIGNMENT = 16 };
 
 static uint64_t argument(unsigned i) {
     static const uint8_t numbers[] = {7, 6, 2, 1}; // rdi rsi rdx rcx
@@ -184,75 +180,46 @@ static void on_new_aligned_nothrow(void) {
 
 // ---- where ----
 
-#define LIBRARIES                                                                                  \
-    "libc.so*|libc-*.so|ld-musl-*|libc.musl-*|libstdc++*|libc++*|*jemalloc*.so*|*tcmalloc*.so*|"   \
-    "*mimalloc*.so*|*hoard*.so*|*snmalloc*.so*|*rpmalloc*.so*|" TOOL_PROGRAM
-
-static char modules[MODULES] = LIBRARIES;
 static uint64_t place_of_malloc;
 
 bool calls_found(void) {
     return place_of_malloc;
 }
 
+static const struct allocators hooks = {
+    .malloc = on_malloc,
+    .calloc = on_calloc,
+    .realloc = on_realloc,
+    .reallocarray = on_reallocarray,
+    .free = on_free,
+    .memalign = on_memalign,
+    .posix_memalign = on_posix_memalign,
+    .valloc = on_valloc,
+    .pvalloc = on_pvalloc,
+    .malloc_usable_size = on_malloc_usable_size,
+    .mallopt = on_mallopt,
+    .malloc_trim = on_malloc_trim,
+    .new = on_new,
+    .new_nothrow = on_malloc,
+    .new_aligned = on_new_aligned,
+    .new_aligned_nothrow = on_new_aligned_nothrow,
+    .new_array = on_new,
+    .new_array_nothrow = on_malloc,
+    .new_array_aligned = on_new_aligned,
+    .new_array_aligned_nothrow = on_new_aligned_nothrow,
+    .delete = on_free,
+    .delete_array = on_free,
+};
+
+struct tool_symbol calls_symbols[ALLOCATORS_SYMBOLS + 3];
+
 // With pages, allocators stay as they are.
 void calls_start(void) {
-    const char *option = tool_option("soname-synonyms");
-    const char *pattern = option ? strstr(option, "somalloc=") : NULL;
-    if (heap_choices.pages) {
-        modules[0] = 0;
+    const char *modules = allocators_modules();
+    if (heap_choices.pages)
         return;
-    }
-    if (!pattern)
-        return;
-    pattern += strlen("somalloc=");
-    int size = (int)strcspn(pattern, ",");
-    if (size && strncmp(pattern, "NONE", (size_t)size) != 0)
-        snprintf(modules, sizeof modules, "%s|%.*s", LIBRARIES, size, pattern);
+    calls_symbols[0] = (struct tool_symbol){modules, "malloc", TOOL_LOCATE, NULL, &place_of_malloc};
+    calls_symbols[1] = (struct tool_symbol){modules, "_ZSt17__throw_bad_allocv", TOOL_LOCATE, NULL,
+                                            &place_of_throw};
+    allocators_add(calls_symbols, 2, &hooks);
 }
-
-#define REPLACE(name, hook)                                                                        \
-    { modules, name, TOOL_REPLACE, hook, NULL }
-
-const struct tool_symbol calls_symbols[] = {
-    {modules, "malloc", TOOL_LOCATE, NULL, &place_of_malloc},
-    {modules, "_ZSt17__throw_bad_allocv", TOOL_LOCATE, NULL, &place_of_throw},
-    REPLACE("malloc", on_malloc),
-    REPLACE("calloc", on_calloc),
-    REPLACE("realloc", on_realloc),
-    REPLACE("reallocarray", on_reallocarray),
-    REPLACE("free", on_free),
-    REPLACE("cfree", on_free),
-    REPLACE("free_sized", on_free),
-    REPLACE("free_aligned_sized", on_free),
-    REPLACE("memalign", on_memalign),
-    REPLACE("aligned_alloc", on_memalign),
-    REPLACE("posix_memalign", on_posix_memalign),
-    REPLACE("valloc", on_valloc),
-    REPLACE("pvalloc", on_pvalloc),
-    REPLACE("malloc_usable_size", on_malloc_usable_size),
-    REPLACE("mallopt", on_mallopt),
-    REPLACE("malloc_trim", on_malloc_trim),
-    REPLACE("malloc_stats", on_malloc_trim),
-    REPLACE("_Znwm", on_new),
-    REPLACE("_ZnwmRKSt9nothrow_t", on_malloc),
-    REPLACE("_ZnwmSt11align_val_t", on_new_aligned),
-    REPLACE("_ZnwmSt11align_val_tRKSt9nothrow_t", on_new_aligned_nothrow),
-    REPLACE("_Znam", on_new),
-    REPLACE("_ZnamRKSt9nothrow_t", on_malloc),
-    REPLACE("_ZnamSt11align_val_t", on_new_aligned),
-    REPLACE("_ZnamSt11align_val_tRKSt9nothrow_t", on_new_aligned_nothrow),
-    REPLACE("_ZdlPv", on_free),
-    REPLACE("_ZdlPvm", on_free),
-    REPLACE("_ZdlPvRKSt9nothrow_t", on_free),
-    REPLACE("_ZdlPvSt11align_val_t", on_free),
-    REPLACE("_ZdlPvmSt11align_val_t", on_free),
-    REPLACE("_ZdlPvSt11align_val_tRKSt9nothrow_t", on_free),
-    REPLACE("_ZdaPv", on_free),
-    REPLACE("_ZdaPvm", on_free),
-    REPLACE("_ZdaPvRKSt9nothrow_t", on_free),
-    REPLACE("_ZdaPvSt11align_val_t", on_free),
-    REPLACE("_ZdaPvmSt11align_val_t", on_free),
-    REPLACE("_ZdaPvSt11align_val_tRKSt9nothrow_t", on_free),
-    {0},
-};

@@ -102,7 +102,7 @@ void room_unlock(void);
 
 // ---- calls.c ----
 
-extern const struct tool_symbol calls_symbols[];
+extern struct tool_symbol calls_symbols[];
 void calls_start(void);
 // Whether an allocator has been found.
 bool calls_found(void);

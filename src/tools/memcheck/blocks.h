@@ -247,9 +247,9 @@ struct heap *heap_first(void);
 
 // ---- what is replaced --------------------------------------------------------------------------
 
-void entry_start(void);                           // reads options
 bool entry_knows_makers(void);                    // by which name a function was called
-extern const struct tool_symbol entry_symbols[];  // malloc and its kin (entry.c)
+// malloc and its kin (entry.c); how many they are.
+size_t entry_symbols(struct tool_symbol *);
 extern const struct tool_symbol string_symbols[]; // mem* and str* (strings.c)
 
 // ---- declared.c: blocks that the target declares -----------------------------------------------

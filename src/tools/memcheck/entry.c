@@ -1,12 +1,9 @@
 // malloc and its kin, as the target calls them. General registers only, but for what is rare.
-//
-// The allocator of a C library is replaced, those of the usual libraries that stand in for it, what
-// --soname-synonyms=somalloc=PATTERN names, and the program's own if it defines malloc, calloc,
-// realloc and free (statically linked programs, allocators linked in).
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/allocators.h"
 #include "tools/memcheck/arguments.h"
 #include "tools/memcheck/blocks.h"
 #include "tools/memcheck/errors.h"
@@ -276,31 +273,6 @@ static void on_delete_array(void) {
 
 // ---- where -------------------------------------------------------------------------------------
 
-enum { MODULES = 1024 };
-
-#define LIBRARIES "libc.so*|libc-*.so|ld-musl-*|libc.musl-*|libstdc++*|libc++*|"
-#define OTHERS                                                                                     \
-    "*jemalloc*.so*|*tcmalloc*.so*|*mimalloc*.so*|*hoard*.so*|*snmalloc*.so*|*rpmalloc*.so*"       \
-    "|" TOOL_PROGRAM
-
-static char modules[MODULES] = LIBRARIES OTHERS;
-
-// somalloc=PATTERN among what --soname-synonyms says stands for all but the usual libraries. NONE
-// means the program itself.
-void entry_start(void) {
-    const char *option = tool_option("soname-synonyms");
-    const char *pattern = option ? strstr(option, "somalloc=") : NULL;
-    if (!pattern)
-        return;
-    pattern += strlen("somalloc=");
-    int size = (int)strcspn(pattern, ",");
-    bool is_program = size == 4 && strncmp(pattern, "NONE", 4) == 0;
-    if (is_program)
-        snprintf(modules, sizeof modules, "%s%s", LIBRARIES, TOOL_PROGRAM);
-    else if (size)
-        snprintf(modules, sizeof modules, "%s%.*s", LIBRARIES, size, pattern);
-}
-
 // Some allocators have one function for free and delete, or for malloc and a kind of new: then
 // nobody knows by which name it was called, and a block's maker means nothing.
 #define ALLOCATORS "*jemalloc*.so*|*tcmalloc*.so*|*mimalloc*.so*|" TOOL_PROGRAM
@@ -316,55 +288,45 @@ bool entry_knows_makers(void) {
 
 #define LOCATE(name, place)                                                                        \
     { allocators, name, TOOL_LOCATE, NULL, &place }
-#define REPLACE(name, hook)                                                                        \
-    { modules, name, TOOL_REPLACE, hook, NULL }
 
-const struct tool_symbol entry_symbols[] = {
-    {modules, "__errno_location", TOOL_LOCATE, NULL, &target_errno_function},
-    LOCATE("malloc", place_of_malloc),
-    LOCATE("free", place_of_free),
-    LOCATE("_Znwm", place_of_new),
-    LOCATE("_ZnwmRKSt9nothrow_t", place_of_new_nothrow),
+static const struct tool_symbol located[] = {
+    LOCATE("malloc", place_of_malloc), LOCATE("free", place_of_free),
+    LOCATE("_Znwm", place_of_new),     LOCATE("_ZnwmRKSt9nothrow_t", place_of_new_nothrow),
     LOCATE("_ZdlPv", place_of_delete),
-    REPLACE("malloc", on_malloc),
-    REPLACE("calloc", on_calloc),
-    REPLACE("realloc", on_realloc),
-    REPLACE("reallocarray", on_reallocarray),
-    REPLACE("free", on_free),
-    REPLACE("cfree", on_free),
-    REPLACE("free_sized", on_free),
-    REPLACE("free_aligned_sized", on_free),
-    REPLACE("memalign", on_memalign),
-    REPLACE("aligned_alloc", on_memalign),
-    REPLACE("posix_memalign", on_posix_memalign),
-    REPLACE("valloc", on_valloc),
-    REPLACE("pvalloc", on_pvalloc),
-    REPLACE("malloc_usable_size", on_malloc_usable_size),
-    REPLACE("malloc_size", on_malloc_usable_size),
-    REPLACE("mallopt", on_mallopt),
-    REPLACE("malloc_trim", on_malloc_trim),
-    REPLACE("malloc_stats", on_malloc_trim),
-    REPLACE("mallinfo", on_mallinfo),
-    REPLACE("mallinfo2", on_mallinfo2),
-    REPLACE("_Znwm", on_new),
-    REPLACE("_ZnwmRKSt9nothrow_t", on_new_nothrow),
-    REPLACE("_ZnwmSt11align_val_t", on_new_aligned),
-    REPLACE("_ZnwmSt11align_val_tRKSt9nothrow_t", on_new_aligned_nothrow),
-    REPLACE("_Znam", on_new_array),
-    REPLACE("_ZnamRKSt9nothrow_t", on_new_array_nothrow),
-    REPLACE("_ZnamSt11align_val_t", on_new_array_aligned),
-    REPLACE("_ZnamSt11align_val_tRKSt9nothrow_t", on_new_array_aligned_nothrow),
-    REPLACE("_ZdlPv", on_delete),
-    REPLACE("_ZdlPvm", on_delete),
-    REPLACE("_ZdlPvRKSt9nothrow_t", on_delete),
-    REPLACE("_ZdlPvSt11align_val_t", on_delete),
-    REPLACE("_ZdlPvmSt11align_val_t", on_delete),
-    REPLACE("_ZdlPvSt11align_val_tRKSt9nothrow_t", on_delete),
-    REPLACE("_ZdaPv", on_delete_array),
-    REPLACE("_ZdaPvm", on_delete_array),
-    REPLACE("_ZdaPvRKSt9nothrow_t", on_delete_array),
-    REPLACE("_ZdaPvSt11align_val_t", on_delete_array),
-    REPLACE("_ZdaPvmSt11align_val_t", on_delete_array),
-    REPLACE("_ZdaPvSt11align_val_tRKSt9nothrow_t", on_delete_array),
-    {0},
 };
+
+static const struct allocators hooks = {
+    .malloc = on_malloc,
+    .calloc = on_calloc,
+    .realloc = on_realloc,
+    .reallocarray = on_reallocarray,
+    .free = on_free,
+    .memalign = on_memalign,
+    .posix_memalign = on_posix_memalign,
+    .valloc = on_valloc,
+    .pvalloc = on_pvalloc,
+    .malloc_usable_size = on_malloc_usable_size,
+    .mallopt = on_mallopt,
+    .malloc_trim = on_malloc_trim,
+    .mallinfo = on_mallinfo,
+    .mallinfo2 = on_mallinfo2,
+    .new = on_new,
+    .new_nothrow = on_new_nothrow,
+    .new_aligned = on_new_aligned,
+    .new_aligned_nothrow = on_new_aligned_nothrow,
+    .new_array = on_new_array,
+    .new_array_nothrow = on_new_array_nothrow,
+    .new_array_aligned = on_new_array_aligned,
+    .new_array_aligned_nothrow = on_new_array_aligned_nothrow,
+    .delete = on_delete,
+    .delete_array = on_delete_array,
+};
+
+size_t entry_symbols(struct tool_symbol *symbols) {
+    size_t count = 0;
+    symbols[count++] = (struct tool_symbol){allocators_modules(), "__errno_location", TOOL_LOCATE,
+                                            NULL, &target_errno_function};
+    for (size_t i = 0; i < sizeof located / sizeof *located; i++)
+        symbols[count++] = located[i];
+    return allocators_add(symbols, count, &hooks);
+}

@@ -64,8 +64,7 @@ void heap_start(void) {
                  heap_options.large, heap_options.freed_volume);
     segments_start();
     stacks_start();
-    entry_start();
-    size_t count = add_symbols(0, entry_symbols);
+    size_t count = entry_symbols(heap_symbols);
     count = add_symbols(count, frame_symbols);
     add_symbols(count, string_symbols);
 }
