@@ -52,13 +52,21 @@ static void note_stacks(struct heap_process *process, const struct freeze *freez
                 (struct heap_stack_pointer){freeze->threads[i].stack_pointer, (int)i + 1};
 }
 
+// The variable that a root was last found in: neighbours often follow each other.
+struct variable {
+    uint64_t start, size;
+};
+
 // Roots in one variable, or on one stack, are one: where that begins.
-static uint64_t common_root(const struct heap_process *process, uint64_t root) {
+static uint64_t common_root(const struct heap_process *process, uint64_t root,
+                            struct variable *latest) {
     struct symbol_data data = {0};
-    if (!root)
-        return 0;
-    if (symbols_resolve_data(heap_symbols(), process->pid, root, &data) && data.name)
-        return root - data.offset;
+    if (!root || root - latest->start < latest->size)
+        return root ? latest->start : 0;
+    if (symbols_resolve_data(heap_symbols(), process->pid, root, &data) && data.name) {
+        *latest = (struct variable){root - data.offset, data.size};
+        return latest->start;
+    }
     for (size_t i = 0; i < process->stack_pointer_count; i++)
         if (root - process->stack_pointers[i].pointer < STACK_MOST)
             return process->stack_pointers[i].pointer;
@@ -70,7 +78,7 @@ static uint64_t common_root(const struct heap_process *process, uint64_t root) {
 static void note_holders(struct heap_process *process, const struct leak_graph *graph) {
     size_t count;
     const struct leak_graph_block *blocks = leak_graph_blocks(graph, &count);
-    uint64_t last = 0, common = 0;
+    struct variable latest = {0};
     free(process->holders);
     process->holder_count = stacks_of(process)->count;
     process->holders = calloc(process->holder_count + 1, sizeof *process->holders);
@@ -80,8 +88,7 @@ static void note_holders(struct heap_process *process, const struct leak_graph *
         const struct leak_graph_block *block = &blocks[i];
         if (block->kind != GRAPH_REACHABLE || block->stack >= process->holder_count)
             continue;
-        common = block->root == last ? common : common_root(process, block->root);
-        last = block->root;
+        uint64_t common = common_root(process, block->root, &latest);
         struct heap_holder *holder = &process->holders[block->stack];
         if (holder->root == common)
             holder->votes += block->size;
