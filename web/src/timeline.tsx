@@ -251,6 +251,12 @@ function ticks(most: number): number[] {
   return list;
 }
 
+// In the order of drawing: what has more to show lies above what is at the same place.
+function layered(snapshots: Point[]): { point: Point; i: number }[] {
+  const rank = (point: Point) => ['empty', 'detailed', 'peak'].indexOf(point.kind ?? '');
+  return snapshots.map((point, i) => ({ point, i })).sort((a, b) => rank(a.point) - rank(b.point));
+}
+
 function Chart(props: {
   shown: Shown;
   times: number[];
@@ -343,7 +349,7 @@ function Chart(props: {
                 <text class="axis" x={x(props.peak) - 4} y={TOP + 10} text-anchor={x(props.peak) > 120 ? 'end' : 'start'}>peak</text>
               </g>
             )}
-            {snapshots.map((point, i) => (
+            {layered(snapshots).map(({ point, i }) => (
               <circle key={i} class={`snapshot ${point.kind}`} cx={x(point.time)} cy={y(sums[sums.length - 1][i])} r={point.kind === 'empty' ? 2 : 5}
                 onPointerDown={(event) => point.kind !== 'empty' && event.stopPropagation()}
                 onClick={() => point.kind !== 'empty' && go({ from: String(point.time), to: String(point.time + 1), node: '' })}>
