@@ -421,8 +421,7 @@ export const tests = {
     const name = await page.textContent('[data-testid=selected] .name');
     await page.mouse.click(box.x + box.width / 4, box.y + box.height / 2);
     await page.waitForFunction(() => /node=/.test(location.hash));
-    await t.settled();
-    assert.equal(await page.textContent('[data-testid=selected] .name'), name);
+    await page.waitForFunction((name) => document.querySelector('[data-testid=selected] .name')?.textContent === name, name);
   },
 
   async page_diff(t) {
