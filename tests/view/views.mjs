@@ -1,6 +1,7 @@
 // What each view must show. Numbers are compared with those of quern print --json.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
@@ -72,6 +73,57 @@ export const tests = {
     assert.ok((await texts(page, 'tbody td:nth-child(2)')).some((text) => text.startsWith('<img')));
     await t.show('heap.quern', 'flame', { search: hostile });
     assert.equal(await page.$$eval('img', (all) => all.length), 0);
+  },
+
+  // Somebody has found a way to write markup into the page: it runs nothing and sends nothing.
+  async page_policy_holds(t) {
+    let got = '';
+    // The browser may connect before it has asked its policy; what counts is what is said.
+    const open = [];
+    const elsewhere = createServer((one) => open.push(one.on('data', (data) => (got += data)).on('error', () => {})));
+    await new Promise((resolve) => elsewhere.listen(0, '127.0.0.1', resolve));
+    const page = await t.show('heap.quern', 'overview');
+    t.attacks = true;
+    await page.evaluate((far) => {
+      window.stopped = [];
+      document.addEventListener('securitypolicyviolation', (event) => window.stopped.push(event.effectiveDirective));
+      const box = document.createElement('div');
+      box.innerHTML = '<img src="x" onerror="window.ran = 1"><form><button>x</button></form>';
+      box.querySelector('form').action = far;
+      document.body.append(box);
+      const script = document.createElement('script');
+      script.textContent = 'window.ran = 2';
+      document.body.append(script);
+      const foreign = document.createElement('script');
+      foreign.src = far + 'x.js';
+      document.body.append(foreign);
+      fetch(far).catch(() => {});
+      const base = document.createElement('base');
+      base.href = far;
+      document.head.append(base);
+      box.querySelector('button').click();
+    }, `http://127.0.0.1:${elsewhere.address().port}/`);
+    const wanted = ['base-uri', 'connect-src', 'form-action', 'script-src-attr', 'script-src-elem'];
+    await page.waitForFunction((all) => all.every((one) => window.stopped.includes(one)), wanted);
+    assert.equal(await page.evaluate(() => window.ran), undefined);
+    assert.ok(page.url().startsWith(t.settings.address));
+    await t.context.close();
+    t.page = t.context = null;
+    open.forEach((one) => one.destroy());
+    await new Promise((resolve) => elsewhere.close(resolve));
+    assert.equal(got, '');
+  },
+
+  // Another site shows the page in a frame, to have clicks on it: there is nothing in the frame.
+  async page_is_not_framed(t) {
+    const page = await t.open();
+    t.attacks = true;
+    await page.setContent(`<iframe src="${t.settings.address}"></iframe>`);
+    const [answer] = await Promise.all([
+      page.waitForResponse((one) => one.url().startsWith(t.settings.address)),
+      page.evaluate(() => (document.querySelector('iframe').src += '?again')),
+    ]);
+    assert.notEqual(answer.status(), 200);
   },
 
   async page_flame_zoom_search(t) {
