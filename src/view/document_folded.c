@@ -21,7 +21,7 @@ static char *read_folded(struct document *document, int fd) {
     calltree_finish(document->folded);
     document->metrics[document->metric_count++] = (struct document_metric){
         .name = document->stacks.unit ? document->stacks.unit : "value",
-        .help = "the number of each stack",
+        .help = document->stacks.unit ? document->stacks.unit : "the number of each stack",
         .unit = document->stacks.unit ? document->stacks.unit : "",
         .total = document->folded->root.total,
     };
