@@ -36,8 +36,8 @@ __attribute__((noinline)) static void straddle(void) {
     }
 }
 
-// Valgrind does not count branches whose conditions it can work out, as the first one of a loop that
-// starts from a constant.
+// Valgrind does not count branches whose conditions it can work out, as the first one of a loop
+// that starts from a constant.
 static volatile int changes = 2000, repeats = 200;
 
 __attribute__((noinline)) static void change(void) {
@@ -74,11 +74,19 @@ __attribute__((noinline)) static void repeat(void) {
     }
 }
 
-int main(void) {
+__attribute__((noinline)) static int everything(void) {
     multiply();
     scatter();
     straddle();
     change();
     repeat();
     return choose() == 0;
+}
+
+// Frames lie at the same place of a page in every run, however large the environment above them is:
+// the caches go by addresses.
+int main(void) {
+    _Alignas(16384) volatile char place[64];
+    place[0] = 0;
+    return everything() + place[0];
 }
