@@ -1,22 +1,35 @@
-// A child that goes on as it is and one that executes this program again.
+// A child that goes on as it is and one that executes this program again. Each works for the same
+// CPU time: what a processor does in it depends on what the others do.
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "work.h"
 
+static double used(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static inline __attribute__((always_inline)) void work(void) {
+    while (used() < 0.6)
+        turn(1000000);
+}
+
 __attribute__((noinline)) static void parent_work(void) {
-    turn(300000000);
+    work();
     sink += 1;
 }
 
 __attribute__((noinline)) static void forked_work(void) {
-    turn(300000000);
+    work();
     sink += 2;
 }
 
 __attribute__((noinline)) static void executed_work(void) {
-    turn(300000000);
+    work();
     sink += 3;
 }
 
