@@ -211,12 +211,12 @@ struct tool_heap_touch {
 };
 struct tool_heap_group {
     uint16_t count;
-    uint16_t size; // from the least address to the end of what is touched
+    uint16_t size; // from the least address to the end of what is touched; 0: not counted in place
     struct tool_heap_touch touches[];
 };
 // Counts an access that reads so many times and then writes so many times. Of a group that does not
 // lie within one block, the function is called: its argument is where the tool_heap_group lies, its
-// address the group's end << TOOL_HEAP_PLACE_SHIFT.
+// address (the least one + the group's size) << TOOL_HEAP_PLACE_SHIFT.
 void tool_insert_heap_access(struct tool_block *, const struct tool_access *, unsigned reads,
                              unsigned writes, tool_line_function *beyond);
 // Anonymous memory for the target at this very place, not reserved; false: there is something.

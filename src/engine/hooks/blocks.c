@@ -11,8 +11,8 @@
 #include "engine/translate/builder.h"
 
 enum {
-    HEAP_BIT = 43, // set in addresses of the heap, clear in those of the target's other memory
-    SPAN_MOST = 512,
+    HEAP_BIT = 43,   // set in addresses of the heap, clear in those of the target's other memory
+    SPAN_MOST = 512, // bytes of a group that is counted in place
     COUNTS_MOST = 4,
     // What of an address is above the class, less what it has beyond the shift that is wanted.
     CLASS_EXCESS = (TOOL_HEAP_START >> TOOL_HEAP_CLASS_BITS) - 2 - TOOL_HEAP_PLACE_SHIFT,
@@ -44,6 +44,12 @@ static void add_access(struct heap_group *group, const struct tool_access *acces
         group->from = access->displacement;
     if (end > group->to)
         group->to = end;
+}
+
+// 0: it is one access (of a processor's state) that is too large to be counted in place.
+static uint32_t span_of(const struct heap_group *group) {
+    uint64_t span = group->to - group->from;
+    return span <= SPAN_MOST ? span : 0;
 }
 
 static bool belongs(const struct heap_group *group, const struct tool_access *access) {
@@ -131,6 +137,12 @@ static void emit_note(struct emitter *e, uint8_t opcode, unsigned reg, size_t fi
 
 static uint8_t *emit_jump_ahead(struct emitter *e, uint8_t condition) {
     emit_bytes(e, (uint8_t[]){0x0f, 0x80 | condition}, 2);
+    emit32(e, 0);
+    return e->at;
+}
+
+static uint8_t *emit_jump_always(struct emitter *e) {
+    emit8(e, 0xe9);
     emit32(e, 0);
     return e->at;
 }
@@ -275,7 +287,7 @@ static uint64_t emit_description(struct emitter *e, const struct heap_group *gro
     while (emit_address(e) & 1)
         emit8(e, 0xcc);
     uint64_t place = emit_address(e);
-    struct tool_heap_group head = {group->count, group->to - group->from};
+    struct tool_heap_group head = {group->count, span_of(group)};
     emit_bytes(e, &head, sizeof head);
     for (unsigned i = 0; i < group->count; i++) {
         const struct heap_access *access = &group->accesses[i];
@@ -284,6 +296,23 @@ static uint64_t emit_description(struct emitter *e, const struct heap_group *gro
         emit_bytes(e, &touch, sizeof touch);
     }
     return place;
+}
+
+// Counts a group that lies within one block, and goes on behind this; the jump leads away if it
+// does not.
+static uint8_t *emit_count(struct emitter *e, const struct heap_group *group, unsigned lane) {
+    emit_bytes(e, (uint8_t[]){0x48, 0x81, 0xc1}, 3); // add rcx, size of the group
+    emit32(e, span_of(group) << TOOL_HEAP_PLACE_SHIFT);
+    emit_note(e, 0x3b, RCX, offsetof(struct tool_heap_note, counted_end)); // cmp rcx, …
+    uint8_t *not_counted = emit_jump_ahead(e, ABOVE);
+    emit_sums(e, group, lane);
+    emit_count_bytes(e, group);
+    emit_return(e, group);
+    land_here(e, not_counted);
+    emit_note(e, 0x3b, RCX, offsetof(struct tool_heap_note, end));
+    uint8_t *beyond = emit_jump_ahead(e, ABOVE);
+    emit_sums(e, group, lane);
+    return beyond;
 }
 
 static void write_group(struct builder *b, const struct heap_group *group) {
@@ -296,17 +325,7 @@ static void write_group(struct builder *b, const struct heap_group *group) {
     land_here(e, group->branch + 4);
     emit_spill(e, RDX);
     uint8_t *none = emit_find(e);
-    emit_bytes(e, (uint8_t[]){0x48, 0x81, 0xc1}, 3); // add rcx, size of the group
-    emit32(e, (uint32_t)(group->to - group->from) << TOOL_HEAP_PLACE_SHIFT);
-    emit_note(e, 0x3b, RCX, offsetof(struct tool_heap_note, counted_end)); // cmp rcx, …
-    uint8_t *not_counted = emit_jump_ahead(e, ABOVE);
-    emit_sums(e, group, lane);
-    emit_count_bytes(e, group);
-    emit_return(e, group);
-    land_here(e, not_counted);
-    emit_note(e, 0x3b, RCX, offsetof(struct tool_heap_note, end));
-    uint8_t *beyond = emit_jump_ahead(e, ABOVE);
-    emit_sums(e, group, lane);
+    uint8_t *beyond = span_of(group) ? emit_count(e, group, lane) : emit_jump_always(e);
     land_here(e, none);
     emit_return(e, group);
     uint64_t description = emit_description(e, group);
