@@ -1,4 +1,4 @@
-// Images of the processor's state: fxsave, xsave and their kin.
+// What tells of the processor: cpuid, and images of its state (fxsave, xsave and their kin).
 //
 // Lazy binding saves all vector registers around the dynamic linker, so their bits must survive a
 // trip through memory. Components lie where the processor says, or, in compacted images, one after
@@ -42,6 +42,21 @@ void track_state_start(void) {
         components[i].offset = out[1];
         components[i].aligned = out[2] >> 1 & 1;
     }
+}
+
+// Leaves of cpuid that have no subleaves: for them ecx says nothing, and programs leave it as it is.
+static bool is_single_leaf(uint32_t leaf) {
+    return leaf <= 3 || leaf == 5 || leaf == 6 || leaf == 9 || leaf == 0xa || leaf == 0x15 ||
+           leaf == 0x16 || (leaf >= 0x80000000 && leaf <= 0x8000001c);
+}
+
+static void run_cpuid(struct context *c, const struct track *t) {
+    (void)t;
+    uint32_t bits = general_bits(c, 0);
+    if (!bits && !is_single_leaf(c->values[0]))
+        bits = general_bits(c, 1);
+    for (unsigned i = 0; i < 4; i++) // eax, ecx, edx, ebx
+        set_general_bits(c, i, bits ? 0xffffffff : 0);
 }
 
 static uint64_t read_control(uint32_t number) {
@@ -241,6 +256,8 @@ static void run_xrstor(struct context *c, const struct track *t) {
 
 track_function *track_state(struct track *t, const ZydisDecodedInstruction *z) {
     switch (z->mnemonic) {
+    case ZYDIS_MNEMONIC_CPUID:
+        return run_cpuid;
     case ZYDIS_MNEMONIC_FXSAVE:
     case ZYDIS_MNEMONIC_FXSAVE64:
         return run_fxsave;

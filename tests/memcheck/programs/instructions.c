@@ -63,6 +63,7 @@
 // case asm_fma -DWAY=62 -mfma
 // case asm_mmx -DWAY=63
 // case asm_aes -DWAY=64 -maes
+// case asm_cpuid_without_subleaf -DWAY=65 clean
 // case asm_origins_movsb -DWAY=1 --track-origins=yes
 // case asm_origins_simd -DWAY=22 --track-origins=yes
 #include <immintrin.h>
@@ -266,6 +267,10 @@ int main(void)
     unsigned a = 0, b, c = 0, e;
     __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(e));
     decide(b | c | e);
+#elif WAY == 65
+    unsigned a = 0, b, c = u, e; // leaf 0 has no subleaves: what is in ecx does not matter
+    __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(e));
+    decide(a | b | c | e);
 #elif WAY == 43
     __asm__ volatile("or $-1, %0" : "=r"(r) : : "cc");
     decide(r + 1);
