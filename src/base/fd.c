@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 int fd_move_high(int fd) {
@@ -35,4 +37,25 @@ int fd_write_all(int fd, const char *bytes, size_t size) {
         }
     }
     return 0;
+}
+
+bool fd_set_size(int fd, off_t size) {
+    const struct timespec at_once = {0};
+    struct rlimit limit, lifted = {RLIM_INFINITY, RLIM_INFINITY};
+    sigset_t too_large, before;
+    sigemptyset(&too_large);
+    sigaddset(&too_large, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &too_large, &before);
+    getrlimit(RLIMIT_FSIZE, &limit);
+    if (setrlimit(RLIMIT_FSIZE, &lifted) != 0) {
+        lifted.rlim_cur = lifted.rlim_max = limit.rlim_max;
+        setrlimit(RLIMIT_FSIZE, &lifted);
+    }
+    int failure = ftruncate(fd, size) == 0 ? 0 : errno;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    if (failure == EFBIG)
+        sigtimedwait(&too_large, NULL, &at_once);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = failure;
+    return !failure;
 }

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "engine/fatal.h"
 #include "engine/layout.h"
 #include "engine/run/process.h"
@@ -38,7 +39,7 @@ static void map_zeros(uint64_t start, uint64_t end, int fixed) {
 static void make_ones(void) {
     static const uint64_t word = ~0ul;
     int ones = memfd_create("quern-ones", MFD_CLOEXEC);
-    if (ones < 0 || ftruncate(ones, ONES) != 0)
+    if (ones < 0 || !fd_set_size(ones, ONES))
         fatal("no memory file for shadow memory");
     uint64_t *content = mmap(NULL, ONES, PROT_READ | PROT_WRITE, MAP_SHARED, ones, 0);
     if (content == MAP_FAILED)

@@ -1,5 +1,6 @@
 #include "tools/callgrind/counts.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -11,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "engine/tool.h"
 #include "tools/callgrind/callers.h"
 #include "tools/callgrind/functions.h"
@@ -34,7 +36,7 @@ static bool collects_at_start = true;
 static uint8_t usual_callers, usual_levels; // told apart
 
 static void give_up(const char *reason) {
-    tool_say("callgrind: %s", reason);
+    tool_say("Nothing can be counted: %s", reason);
     _exit(1);
 }
 
@@ -49,13 +51,14 @@ void *counts_reserve(size_t size) {
 // The whole of it is mapped at once, so that no descriptor is left for the target to meet.
 static void open_file(void) {
     int fd = memfd_create("quern-counts", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0 || ftruncate(fd, COUNTS_SIZE) != 0 ||
+    if (fd < 0 || !fd_set_size(fd, COUNTS_SIZE) ||
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
-        give_up("cannot make a file for the counts");
+        give_up(errno == EFBIG ? "is the size of files limited (ulimit -f)?"
+                               : "a file for the counts cannot be made");
     void *memory = mmap(file, COUNTS_SIZE, PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_NORESERVE | (file ? MAP_FIXED : 0), fd, 0);
     if (memory == MAP_FAILED)
-        give_up("cannot map the file for the counts; is there a limit on address space?");
+        give_up("is the address space limited (ulimit -v)?");
     file = memory;
     tool_give_file(fd);
     close(fd);

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "tools/dhat/dhat.h"
 
 struct dhat_header *dhat_header;
@@ -17,7 +18,7 @@ static void give_up(const char *reason) {
 
 static int make_file(void) {
     int fd = memfd_create("quern-dhat", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0 || ftruncate(fd, DHAT_SIZE) != 0 ||
+    if (fd < 0 || !fd_set_size(fd, DHAT_SIZE) ||
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
         give_up("cannot make a file for what it counts");
     return fd;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
+#include "base/fd.h"
 #include "wire/wire.h"
 #include "wire/wire_heap_table.h"
 
@@ -49,7 +50,7 @@ static uint32_t choose_clock(void) {
 void tell_open(void) {
     int fd = memfd_create("quern-heap", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     void *memory = MAP_FAILED;
-    if (fd >= 0 && ftruncate(fd, WIRE_HEAP_SIZE) == 0 &&
+    if (fd >= 0 && fd_set_size(fd, WIRE_HEAP_SIZE) &&
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
         memory =
             mmap(NULL, WIRE_HEAP_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "engine/tool.h"
 #include "tools/memcheck/errors.h"
 #include "tools/memcheck/heap.h"
@@ -22,7 +23,7 @@ static uint32_t used_threads; // entries of ledger->threads that were ever given
 // Mapped at once, so that no descriptor is left for the target to meet.
 static struct ledger *make(void *where) {
     int fd = memfd_create("quern-ledger", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0 || ftruncate(fd, sizeof(struct ledger)) != 0 ||
+    if (fd < 0 || !fd_set_size(fd, sizeof(struct ledger)) ||
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
         goto failed;
     struct ledger *made = mmap(where, sizeof *made, PROT_READ | PROT_WRITE,
