@@ -4,9 +4,10 @@
 
 #include "tools/callgrind/counts.h"
 #include "tools/callgrind/simulate.h"
+#include "tools/instructions.h"
 
 enum { RUN_MOST = TOOL_AMOUNT_MOST, NO_LINE = -1 };
-enum { RAX, RCX, RSI = 6, RDI = 7 };
+enum { RCX = 1, RSI = 6, RDI = 7 };
 
 bool runs_modify_is_read, runs_first_branch_goes_on;
 
@@ -69,35 +70,8 @@ bool run_ends(const struct tool_insn *insn) {
            run.writes > ACCESSES;
 }
 
-enum atomicity { NOT_ATOMIC, ATOMIC, ATTEMPTED };
-
-// An atomic change of memory is modelled as a loop that reads and then tries to change what it has
-// read, until it succeeds: at once. cmpxchg does not try again.
-static enum atomicity atomicity_of(const struct tool_insn *insn) {
-    unsigned at = 0;
-    bool locked = false;
-    if (!insn->access_count || !insn->accesses[0].writes || !insn->accesses[0].reads)
-        return NOT_ATOMIC;
-    for (; at < insn->size &&
-           (insn->bytes[at] == 0xf0 || insn->bytes[at] == 0x66 || (insn->bytes[at] & 0xfe) == 0xf2);
-         at++)
-        locked |= insn->bytes[at] == 0xf0;
-    if (at < insn->size && (insn->bytes[at] & 0xf0) == 0x40)
-        at++;
-    if (at + 1 >= insn->size)
-        return NOT_ATOMIC;
-    uint8_t opcode = insn->bytes[at], second = insn->bytes[at + 1];
-    if (opcode == 0x0f && ((second & 0xfe) == 0xb0 || second == 0xc7))
-        return locked ? ATOMIC : NOT_ATOMIC;
-    return locked || (opcode & 0xfe) == 0x86 ? ATTEMPTED : NOT_ATOMIC;
-}
-
-static bool is_attempt(const struct tool_insn *insn) {
-    return atomicity_of(insn) == ATTEMPTED;
-}
-
 bool run_is_locked(const struct tool_insn *insn) {
-    return atomicity_of(insn) != NOT_ATOMIC;
+    return insn_atomicity(insn) != NOT_ATOMIC;
 }
 
 // ---- caches ------------------------------------------------------------------------------------
@@ -151,7 +125,7 @@ static unsigned check_accesses(struct tool_block *block, const struct tool_insn 
             const struct tool_access *access = &insn->accesses[i];
             if (access->writes != pass)
                 continue;
-            if (i == 0 && is_attempt(insn)) {
+            if (i == 0 && insn_is_attempt(insn)) {
                 struct tool_access read = *access;
                 read.writes = false;
                 check_access(block, insn, &read);
@@ -173,10 +147,7 @@ static unsigned check_accesses(struct tool_block *block, const struct tool_insn 
 
 struct repeat {
     uint32_t id;
-    uint8_t opcode, width;
-    bool narrow; // counts with ecx
-    bool compares;
-    bool while_equal;
+    struct repeated insn;
     // With simulation, ids of events; 0: none.
     uint32_t source_misses, target_misses; // at rsi, at rdi
     uint32_t accesses;                     // reads; writes follow
@@ -184,32 +155,9 @@ struct repeat {
     uint8_t reads, writes; // of a step
 };
 
-// How often cmps and scas run, which stop early; whether they stopped because of what they found.
-static uint64_t compared(const struct repeat *repeat, uint64_t most, bool *found) {
-    uint64_t left = tool_register(repeat->opcode & 8 ? RAX : RSI), right = tool_register(RDI);
-    int64_t step = tool_direction() * repeat->width;
-    for (uint64_t i = 0; i < most; i++) {
-        uint64_t a = left, b = 0;
-        if (!(repeat->opcode & 8)) {
-            a = 0;
-            if (tool_read(&a, left, repeat->width) != 0)
-                return i;
-            left += step;
-        }
-        if (tool_read(&b, right, repeat->width) != 0)
-            return i;
-        right += step;
-        if ((memcmp(&a, &b, repeat->width) == 0) != repeat->while_equal) {
-            *found = true;
-            return i + 1;
-        }
-    }
-    return most;
-}
-
 static void refer_steps(struct thread *thread, const struct repeat *repeat, uint64_t steps) {
     uint64_t source = tool_register(RSI), target = tool_register(RDI);
-    int64_t step = tool_direction() * repeat->width;
+    int64_t step = tool_direction() * repeat->insn.width;
     uint64_t *accesses = thread_counters(thread) + repeat->accesses;
     accesses[0] += repeat->reads * steps;
     accesses[1] += repeat->writes * steps;
@@ -234,10 +182,11 @@ static void predict(struct thread *thread, uint32_t id, bool taken) {
 // found. Both are taken to go on, but for the first kind if there are both, where the tools differ.
 static void predict_steps(struct thread *thread, const struct repeat *repeat, uint64_t steps,
                           bool found) {
-    bool goes_on = runs_first_branch_goes_on || !repeat->compares;
+    bool compares = repeated_compares(&repeat->insn);
+    bool goes_on = runs_first_branch_goes_on || !compares;
     for (uint64_t i = 0; i < steps; i++) {
         predict(thread, repeat->branches, goes_on);
-        if (repeat->compares)
+        if (compares)
             predict(thread, repeat->branches, !found || i < steps - 1);
     }
     if (!found)
@@ -248,12 +197,8 @@ static void predict_steps(struct thread *thread, const struct repeat *repeat, ui
 static void count_repeat(void *argument) {
     const struct repeat *repeat = argument;
     struct thread *thread = tool_thread_state();
-    uint64_t steps = tool_register(RCX);
-    bool found = false;
-    if (repeat->narrow)
-        steps = (uint32_t)steps;
-    if (repeat->compares)
-        steps = compared(repeat, steps, &found);
+    bool found;
+    uint64_t steps = repeated_steps(&repeat->insn, &found);
     if (repeat->accesses)
         refer_steps(thread, repeat, steps);
     if (repeat->branches)
@@ -263,27 +208,10 @@ static void count_repeat(void *argument) {
     thread->words[WORD_TOTAL] += steps;
 }
 
-// movs, cmps, stos, lods, scas with a rep prefix; others carry it for other reasons.
-static bool is_repeated(const struct tool_insn *insn) {
-    uint8_t opcode = insn->bytes[insn->size - 1];
-    return insn->repeats && insn->access_count && insn->size <= 4 && opcode >= 0xa4 &&
-           opcode <= 0xaf && (opcode & 0xfe) != 0xa8;
-}
-
 static void show_repeat(struct tool_block *block, const struct tool_insn *insn) {
     struct repeat *repeat = tool_allocate(sizeof *repeat);
-    uint8_t opcode = insn->bytes[insn->size - 1];
-    bool narrow = false, while_equal = false;
-    for (unsigned i = 0; i + 1 < insn->size; i++) {
-        narrow |= insn->bytes[i] == 0x67;
-        while_equal |= insn->bytes[i] == 0xf3;
-    }
     *repeat = (struct repeat){.id = counts_site(insn->pc, run.function, COUNTS_REPEAT),
-                              .opcode = opcode,
-                              .width = insn->accesses[0].size,
-                              .narrow = narrow,
-                              .compares = (opcode & 0xf6) == 0xa6,
-                              .while_equal = while_equal};
+                              .insn = insn_repeated(insn)};
     if (simulate_caches)
         repeat->accesses =
             counts_events(insn->pc, run.function, COUNTS_EVENT, COUNTS_DR, COUNTS_DW, 0);
@@ -342,7 +270,7 @@ static void show_branch(struct tool_block *block, const struct tool_insn *insn) 
 static void show_branches(struct tool_block *block, const struct tool_insn *insn) {
     if (insn->flow == TOOL_BRANCH) {
         show_branch(block, insn);
-    } else if (is_attempt(insn)) {
+    } else if (insn_is_attempt(insn)) {
         uint32_t id = counts_events(insn->pc, run.function, COUNTS_EVENT, COUNTS_BC, COUNTS_BCM, 0);
         if (id)
             tool_insert_fast_call(block, TOOL_ALWAYS, simulate_not_taken, id);
@@ -360,7 +288,7 @@ void run_add(struct tool_block *block, const struct tool_insn *insn) {
     unsigned accesses = 0;
     if (simulate_caches)
         check_code(block, insn);
-    if (is_repeated(insn))
+    if (insn_is_repeated(insn))
         show_repeat(block, insn);
     else if (simulate_caches)
         accesses = check_accesses(block, insn);

@@ -112,8 +112,6 @@ void touches_insert(struct tool_block *, const struct tool_insn *);
 
 extern const struct tool_symbol replaced_strings[];
 size_t replaced_start(struct tool_symbol *); // reads options; how many functions are replaced
-// A __*_chk function has been told that the destination is too small.
-void replaced_overflow(const char *name);
 uint64_t replaced_argument(unsigned i);
 void replaced_return(uint64_t value);
 // Instructions that the function stands for.

@@ -49,18 +49,6 @@ static void end_program(void *unused) {
     kill(getpid(), SIGABRT);
 }
 
-static void end_overflown(void *name) {
-    char text[128];
-    snprintf(text, sizeof text, "*** %s: buffer overflow detected ***: program terminated",
-             (const char *)name);
-    tool_print(text, true);
-    kill(getpid(), SIGABRT);
-}
-
-void replaced_overflow(const char *name) {
-    tool_with_vectors(end_overflown, (void *)name);
-}
-
 static void return_or_end(uint64_t block) {
     if (UNLIKELY(!block))
         tool_with_vectors(end_program, NULL);

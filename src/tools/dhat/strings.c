@@ -4,11 +4,12 @@
 // about, each byte once, in the way that Valgrind's replacements do. The work is done in bulk, and
 // accesses are told in ranges. Copies are events of the mode `copy`.
 #include "tools/dhat/dhat.h"
-#include "tools/memcheck/words.h"
+#include "tools/string_functions.h"
+#include "tools/words.h"
 
 #define ALWAYS static inline __attribute__((always_inline))
 
-enum { WIDE = 4, LARGE = 256, SPANS = 3 };
+enum { WIDE = 4, SPANS = 3 };
 
 struct span {
     uint64_t start;
@@ -78,42 +79,8 @@ static size_t least(size_t a, size_t b) {
 
 // ---- copies ------------------------------------------------------------------------------------
 
-ALWAYS void store(uint64_t address, uint64_t word) {
-    *(volatile uint64_t *)address = word;
-}
-
-static void copy_up(uint64_t to, uint64_t from, size_t size) {
-    if (size >= LARGE) {
-        __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
-        return;
-    }
-    for (; size >= 8; size -= 8, to += 8, from += 8)
-        store(to, word_load(from));
-    for (; size; size--)
-        *(volatile uint8_t *)to++ = byte_load(from++);
-}
-
-static void copy_down(uint64_t to, uint64_t from, size_t size) {
-    for (; size >= 8; size -= 8)
-        store(to + size - 8, word_load(from + size - 8));
-    while (size--)
-        *(volatile uint8_t *)(to + size) = byte_load(from + size);
-}
-
-// A copy that is begun anew must not have overwritten its source: every page is touched first.
-static void touch_pages(uint64_t start, size_t size) {
-    for (uint64_t at = start; at < start + size; at = (at | 4095) + 1)
-        __asm__ volatile("lock orb $0, %0" : "+m"(*(uint8_t *)at));
-}
-
 static void copy(struct call *call, uint64_t to, uint64_t from, size_t size) {
-    bool overlaps = to - from < size || from - to < size;
-    if (size && overlaps && to != from)
-        touch_pages(to, size);
-    if (to - from >= size)
-        copy_up(to, from, size);
-    else if (to != from)
-        copy_down(to, from, size);
+    bytes_move(to, from, size);
     reads(call, from, size);
     call->writes = (struct span){to, size};
     call->copies = true;
@@ -158,7 +125,7 @@ static void bcopy_body(void *argument) {
 
 static void copy_string(struct call *call, uint64_t to, uint64_t from) {
     size_t size = length_of(from) + 1;
-    copy_up(to, from, size);
+    bytes_copy_up(to, from, size);
     reads(call, from, size);
     call->writes = (struct span){to, size};
     call->copies = true;
@@ -182,9 +149,8 @@ static void stpcpy_body(void *argument) {
 static size_t copy_padded(struct call *call) {
     uint64_t to = call->a[0], from = call->a[1];
     size_t size = call->a[2], length = bytes_before(from, 0, 0, size);
-    copy_up(to, from, length);
-    for (size_t i = length; i < size; i++)
-        *(volatile uint8_t *)(to + i) = 0;
+    bytes_copy_up(to, from, length);
+    bytes_fill(to + length, 0, size - length);
     call->copied = least(length + 1, size);
     reads(call, from, call->copied);
     call->writes = (struct span){to, size};
@@ -207,8 +173,8 @@ static void stpncpy_body(void *argument) {
 static void append(struct call *call, size_t most) {
     size_t before = length_of(call->a[0]), length = bytes_before(call->a[1], 0, 0, most);
     uint64_t end = call->a[0] + before;
-    copy_up(end, call->a[1], length);
-    *(volatile uint8_t *)(end + length) = 0;
+    bytes_copy_up(end, call->a[1], length);
+    byte_store(end + length, 0);
     reads(call, call->a[0], before + 1);
     reads(call, call->a[1], length < most ? length + 1 : most);
     call->writes = (struct span){end, length + 1};
@@ -233,17 +199,7 @@ static void strncat_body(void *argument) {
 static void memset_body(void *argument) {
     struct call *call = argument;
     uint64_t to = call->a[0], size = call->a[2];
-    uint64_t word = (uint8_t)call->a[1] * WORD_ONES;
-    if (size >= LARGE) {
-        uint64_t at = to, count = size;
-        __asm__ volatile("rep stosb" : "+D"(at), "+c"(count) : "a"(word) : "memory");
-    } else {
-        size_t i = 0;
-        for (; i + 8 <= size; i += 8)
-            store(to + i, word);
-        for (; i < size; i++)
-            *(volatile uint8_t *)(to + i) = word;
-    }
+    bytes_fill(to, call->a[1], size);
     call->writes = (struct span){to, size};
     call->cost += size / 8 * 2 + 20;
     call->result = to;
@@ -260,12 +216,16 @@ HOOK(strcat)
 HOOK(strncat)
 HOOK(memset)
 
+static void on_memcpy(void) {
+    on_memmove();
+}
+
 // The same with the size of the destination.
 static void run_if_it_fits(tool_function *body, const char *name, size_t size, size_t room) {
     if (LIKELY(size <= room))
         run(body);
     else
-        replaced_overflow(name);
+        string_functions_overflow(name);
 }
 
 static void on_memcpy_chk(void) {
@@ -411,14 +371,9 @@ static void strcasecmp_body(void *argument) {
 static void memcmp_body(void *argument) {
     struct call *call = argument;
     uint64_t a = call->a[0], b = call->a[1];
-    size_t size = call->a[2], same = 0;
-    while (same + 8 <= size && word_load(a + same) == word_load(b + same))
-        same += 8;
+    size_t size = call->a[2], at = bytes_common(a, b, size), same = at & ~7ul;
     bool by_words = !((a | b) & 7);
-    size_t at = same;
     call->step = by_words ? 8 : 1;
-    while (at < size && byte_load(a + at) == byte_load(b + at))
-        at++;
     size_t read = at < size ? at + 1 : size;
     reads(call, a, read);
     reads(call, b, read);
@@ -588,7 +543,7 @@ static void wcsnlen_body(void *argument) {
 static void wcscpy_body(void *argument) {
     struct call *call = argument;
     size_t size = WIDE * (wide_before(call->a[1], 0, 0, SIZE_MAX) + 1);
-    copy_up(call->a[0], call->a[1], size);
+    bytes_copy_up(call->a[0], call->a[1], size);
     reads(call, call->a[1], size);
     call->writes = (struct span){call->a[0], size};
     call->copies = true;
@@ -657,68 +612,11 @@ HOOK(wmemchr)
 
 // ---- where -------------------------------------------------------------------------------------
 
-static const char libraries[] = "libc.so*|libc-*.so|ld-musl-*|libc.musl-*|" TOOL_PROGRAM;
-
-#define REPLACE(name, hook)                                                                        \
-    { libraries, name, TOOL_REPLACE, hook, NULL }
-
 const struct tool_symbol replaced_strings[] = {
-    REPLACE("strlen", on_strlen),
-    REPLACE("strnlen", on_strnlen),
-    REPLACE("strcpy", on_strcpy),
-    REPLACE("stpcpy", on_stpcpy),
-    REPLACE("__stpcpy", on_stpcpy),
-    REPLACE("strncpy", on_strncpy),
-    REPLACE("stpncpy", on_stpncpy),
-    REPLACE("__stpncpy", on_stpncpy),
-    REPLACE("strcat", on_strcat),
-    REPLACE("strncat", on_strncat),
-    REPLACE("strcmp", on_strcmp),
-    REPLACE("strncmp", on_strncmp),
-    REPLACE("strcasecmp", on_strcasecmp),
-    REPLACE("__strcasecmp", on_strcasecmp),
-    REPLACE("strcasecmp_l", on_strcasecmp),
-    REPLACE("__strcasecmp_l", on_strcasecmp),
-    REPLACE("strncasecmp", on_strncasecmp),
-    REPLACE("strncasecmp_l", on_strncasecmp),
-    REPLACE("__strncasecmp_l", on_strncasecmp),
-    REPLACE("memchr", on_memchr),
-    REPLACE("rawmemchr", on_rawmemchr),
-    REPLACE("__rawmemchr", on_rawmemchr),
-    REPLACE("memrchr", on_memrchr),
-    REPLACE("strchr", on_strchr),
-    REPLACE("index", on_strchr),
-    REPLACE("strchrnul", on_strchrnul),
-    REPLACE("strrchr", on_strrchr),
-    REPLACE("rindex", on_strrchr),
-    REPLACE("strstr", on_strstr),
-    REPLACE("strcasestr", on_strcasestr),
-    REPLACE("__strcasestr", on_strcasestr),
-    REPLACE("strspn", on_strspn),
-    REPLACE("strcspn", on_strcspn),
-    REPLACE("strpbrk", on_strpbrk),
-    REPLACE("memcpy", on_memmove),
-    REPLACE("memmove", on_memmove),
-    REPLACE("mempcpy", on_mempcpy),
-    REPLACE("__mempcpy", on_mempcpy),
-    REPLACE("bcopy", on_bcopy),
-    REPLACE("__memcpy_chk", on_memcpy_chk),
-    REPLACE("__memmove_chk", on_memmove_chk),
-    REPLACE("__mempcpy_chk", on_mempcpy_chk),
-    REPLACE("__memset_chk", on_memset_chk),
-    REPLACE("__strcpy_chk", on_strcpy_chk),
-    REPLACE("__stpcpy_chk", on_stpcpy_chk),
-    REPLACE("memset", on_memset),
-    REPLACE("memcmp", on_memcmp),
-    REPLACE("bcmp", on_memcmp),
-    REPLACE("__memcmpeq", on_memcmp),
-    REPLACE("wcslen", on_wcslen),
-    REPLACE("wcsnlen", on_wcsnlen),
-    REPLACE("wcscpy", on_wcscpy),
-    REPLACE("wcscmp", on_wcscmp),
-    REPLACE("wcsncmp", on_wcsncmp),
-    REPLACE("wcschr", on_wcschr),
-    REPLACE("wcsrchr", on_wcsrchr),
-    REPLACE("wmemchr", on_wmemchr),
+    STRING_FUNCTIONS,
+    STRING_FUNCTION("strcasestr", on_strcasestr),
+    STRING_FUNCTION("__strcasestr", on_strcasestr),
+    STRING_FUNCTION("__strcpy_chk", on_strcpy_chk),
+    STRING_FUNCTION("__stpcpy_chk", on_stpcpy_chk),
     {0},
 };

@@ -5,6 +5,7 @@
 // What counts as a read or a write is what Valgrind's translation of the instruction does: an
 // atomic change reads twice, and stack near the stack pointer is not looked at.
 #include "tools/dhat/dhat.h"
+#include "tools/instructions.h"
 
 enum { RCX = 1, RSP = 4, RSI = 6, RDI = 7, COUNTER_MOST = 0xffff };
 
@@ -82,24 +83,6 @@ static void beyond(uint32_t argument, uint64_t rsp, void *state, uint64_t end) {
 
 // ---- instructions ------------------------------------------------------------------------------
 
-// An atomic change of memory reads, and then compares and exchanges, which reads again.
-static bool is_attempt(const struct tool_insn *insn) {
-    unsigned at = 0;
-    bool locked = false;
-    for (; at < insn->size &&
-           (insn->bytes[at] == 0xf0 || insn->bytes[at] == 0x66 || (insn->bytes[at] & 0xfe) == 0xf2);
-         at++)
-        locked |= insn->bytes[at] == 0xf0;
-    if (at < insn->size && (insn->bytes[at] & 0xf0) == 0x40)
-        at++;
-    if (at + 1 >= insn->size)
-        return false;
-    uint8_t opcode = insn->bytes[at], second = insn->bytes[at + 1];
-    if (opcode == 0x0f && ((second & 0xfe) == 0xb0 || second == 0xc7))
-        return false; // cmpxchg does not try again
-    return locked || (opcode & 0xfe) == 0x86;
-}
-
 // In reach of the stack pointer, where Valgrind does not look.
 static bool is_stack(const struct tool_access *access) {
     enum { RED_ZONE = 128, NEAR = 16384 };
@@ -114,29 +97,10 @@ static bool is_fixed(const struct tool_access *access) {
 }
 
 struct repeat {
+    struct repeated insn;
     struct tool_access accesses[2];
     unsigned count;
-    bool narrow, compares, while_equal, scans;
 };
-
-// How often cmps and scas run, which stop early.
-static uint64_t compared(const struct repeat *repeat, uint64_t most) {
-    unsigned width = repeat->accesses[0].size;
-    uint64_t left = tool_register(RSI), right = tool_register(RDI);
-    int64_t step = tool_direction() * (int64_t)width;
-    for (uint64_t i = 0; i < most; i++, left += step, right += step) {
-        uint64_t a = 0, b = 0, mask = width == 8 ? ~0ul : (1ul << 8 * width) - 1;
-        if (repeat->scans)
-            a = tool_register(0) & mask;
-        else if (tool_read(&a, left, width) != 0)
-            return i;
-        if (tool_read(&b, right, width) != 0)
-            return i;
-        if ((a == b) != repeat->while_equal)
-            return i + 1;
-    }
-    return most;
-}
 
 static void touch_steps(const struct tool_access *access, uint64_t steps) {
     uint64_t address = tool_access_address(access), size = steps * access->size;
@@ -150,31 +114,16 @@ static void touch_steps(const struct tool_access *access, uint64_t steps) {
 
 static void run_repeat(void *argument) {
     const struct repeat *repeat = argument;
-    uint64_t steps = tool_register(RCX);
-    if (repeat->narrow)
-        steps = (uint32_t)steps;
-    if (repeat->compares)
-        steps = compared(repeat, steps);
+    bool found;
+    uint64_t steps = repeated_steps(&repeat->insn, &found);
     ((struct dhat_thread *)tool_thread_state())->words[0] += steps;
     for (unsigned i = 0; steps && i < repeat->count; i++)
         touch_steps(&repeat->accesses[i], steps);
 }
 
-// movs, cmps, stos, lods, scas with a rep prefix; others carry it for other reasons.
-static bool is_repeated(const struct tool_insn *insn) {
-    uint8_t opcode = insn->bytes[insn->size - 1];
-    return insn->repeats && insn->access_count && insn->size <= 4 && opcode >= 0xa4 &&
-           opcode <= 0xaf && (opcode & 0xfe) != 0xa8;
-}
-
 static void insert_repeat(struct tool_block *block, const struct tool_insn *insn) {
     struct repeat *repeat = tool_allocate(sizeof *repeat);
-    uint8_t opcode = insn->bytes[insn->size - 1];
-    *repeat = (struct repeat){.compares = (opcode & 0xf6) == 0xa6, .scans = opcode & 8};
-    for (unsigned i = 0; i + 1 < insn->size; i++) {
-        repeat->narrow |= insn->bytes[i] == 0x67;
-        repeat->while_equal |= insn->bytes[i] == 0xf3;
-    }
+    *repeat = (struct repeat){.insn = insn_repeated(insn)};
     for (unsigned i = 0; i < insn->access_count && repeat->count < 2; i++)
         repeat->accesses[repeat->count++] = insn->accesses[i];
     tool_insert_call(block, run_repeat, repeat);
@@ -216,13 +165,13 @@ static bool insert_bit_string(struct tool_block *block, const struct tool_insn *
     if (insn->access_count != 1 || !is_bit_string(insn, &reg))
         return false;
     struct bit_string *it = tool_allocate(sizeof *it);
-    *it = (struct bit_string){insn->accesses[0], reg, is_attempt(insn) ? 2 : 1};
+    *it = (struct bit_string){insn->accesses[0], reg, insn_is_attempt(insn) ? 2 : 1};
     tool_insert_call(block, touch_bit, it);
     return true;
 }
 
 void touches_insert(struct tool_block *block, const struct tool_insn *insn) {
-    if (is_repeated(insn)) {
+    if (insn_is_repeated(insn)) {
         insert_repeat(block, insn);
         return;
     }
@@ -233,7 +182,7 @@ void touches_insert(struct tool_block *block, const struct tool_insn *insn) {
         if (access->scattered || !access->size || is_stack(access) || is_fixed(access))
             continue;
         unsigned reads = access->reads;
-        if (access->reads && access->writes && i == 0 && is_attempt(insn))
+        if (access->reads && access->writes && i == 0 && insn_is_attempt(insn))
             reads = 2;
         tool_insert_heap_access(block, access, reads, access->writes, beyond);
     }

@@ -12,6 +12,7 @@
 #include <x86intrin.h>
 
 #include "tools/heap/heap.h"
+#include "tools/instructions.h"
 
 enum { RUN_MOST = 128, WORD_INSTRUCTIONS = 0, RCX = 1, RSP = 4, RSI = 6, RDI = 7 };
 
@@ -40,54 +41,16 @@ void ticks_block_done(void) {
     run.open = false;
 }
 
-struct repeat {
-    uint8_t opcode, width;
-    bool narrow; // counts with ecx
-    bool while_equal;
-};
-
-// How often cmps and scas run, which stop early.
-static uint64_t compared(const struct repeat *repeat, uint64_t most) {
-    uint64_t left = tool_register(RSI), right = tool_register(RDI), a = tool_register(0);
-    int64_t step = tool_direction() * repeat->width;
-    for (uint64_t i = 0; i < most; i++, left += (uint64_t)step, right += (uint64_t)step) {
-        uint64_t b = 0;
-        if (!(repeat->opcode & 8) && tool_read(&a, left, repeat->width) != 0)
-            return i;
-        if (tool_read(&b, right, repeat->width) != 0)
-            return i;
-        if ((memcmp(&a, &b, repeat->width) == 0) != repeat->while_equal)
-            return i;
-    }
-    return most;
-}
-
 // Each step counts, and so does the look at rcx that ends them, which the run has counted.
 static void count_repeat(void *argument) {
-    const struct repeat *repeat = argument;
-    uint64_t steps = tool_register(RCX);
-    if (repeat->narrow)
-        steps = (uint32_t)steps;
-    if ((repeat->opcode & 0xf6) == 0xa6)
-        steps = compared(repeat, steps);
-    heap_thread()->words[WORD_INSTRUCTIONS] += steps;
-}
-
-// movs, cmps, stos, lods, scas with a rep prefix; others carry it for other reasons.
-static bool is_repeated(const struct tool_insn *insn) {
-    uint8_t opcode = insn->bytes[insn->size - 1];
-    return insn->repeats && insn->access_count && insn->size <= 4 && opcode >= 0xa4 &&
-           opcode <= 0xaf && (opcode & 0xfe) != 0xa8;
+    bool found;
+    uint64_t steps = repeated_steps(argument, &found);
+    heap_thread()->words[WORD_INSTRUCTIONS] += steps - found;
 }
 
 static void show_repeat(struct tool_block *block, const struct tool_insn *insn) {
-    struct repeat *repeat = tool_allocate(sizeof *repeat);
-    *repeat = (struct repeat){.opcode = insn->bytes[insn->size - 1],
-                              .width = (uint8_t)insn->accesses[0].size};
-    for (unsigned i = 0; i + 1 < insn->size; i++) {
-        repeat->narrow |= insn->bytes[i] == 0x67;
-        repeat->while_equal |= insn->bytes[i] == 0xf3;
-    }
+    struct repeated *repeat = tool_allocate(sizeof *repeat);
+    *repeat = insn_repeated(insn);
     tool_insert_call(block, count_repeat, repeat);
 }
 
@@ -98,7 +61,7 @@ static void count_instruction(struct tool_block *block, const struct tool_insn *
         tool_insert_word_count(block, &run.inserted, WORD_INSTRUCTIONS);
     }
     run.count++;
-    if (is_repeated(insn))
+    if (insn_is_repeated(insn))
         show_repeat(block, insn);
     bool ends = insn->flow != TOOL_NEXT || run.count == RUN_MOST;
     tool_keep_together(block, !ends);

@@ -74,18 +74,6 @@ void access_report_overlap(const char *name, uint64_t to, uint64_t from, size_t 
     tool_with_vectors(report_overlap, &it);
 }
 
-static void end_program(void *name) {
-    char text[128];
-    snprintf(text, sizeof text, "*** %s: buffer overflow detected ***: program terminated",
-             (const char *)name);
-    tool_print(text, true);
-    kill(getpid(), SIGABRT);
-}
-
-void access_end_program(const char *name) {
-    tool_with_vectors(end_program, (void *)name);
-}
-
 // ---- running -----------------------------------------------------------------------------------
 
 struct fault {

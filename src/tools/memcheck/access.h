@@ -104,7 +104,5 @@ ALWAYS bool overlap(uint64_t a, size_t a_size, uint64_t b, size_t b_size) {
 
 void access_report_overlap(const char *name, uint64_t to, uint64_t from, size_t size,
                            bool has_size);
-// A __*_chk function has been told that the destination is too small.
-void access_end_program(const char *name);
 
 #endif

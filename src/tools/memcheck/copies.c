@@ -4,66 +4,8 @@
 // ends permits; Valgrind's users know its sizes from reports.
 #include "tools/memcheck/access.h"
 #include "tools/memcheck/strings.h"
-
-enum { LARGE = 256 }; // from here on string instructions are faster
-
-// ---- bytes -------------------------------------------------------------------------------------
-
-ALWAYS uint64_t load(uint64_t address) {
-    return *(const volatile uint64_t *)address;
-}
-
-ALWAYS void store(uint64_t address, uint64_t word) {
-    *(volatile uint64_t *)address = word;
-}
-
-static void copy_up(uint64_t to, uint64_t from, size_t size) {
-    if (size >= LARGE) {
-        __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
-        return;
-    }
-    for (; size >= 8; size -= 8, to += 8, from += 8)
-        store(to, load(from));
-    for (; size; size--)
-        *(volatile uint8_t *)to++ = *(const volatile uint8_t *)from++;
-}
-
-static void copy_down(uint64_t to, uint64_t from, size_t size) {
-    for (; size >= 8; size -= 8)
-        store(to + size - 8, load(from + size - 8));
-    while (size--)
-        *(volatile uint8_t *)(to + size) = *(const volatile uint8_t *)(from + size);
-}
-
-// A copy that faults is begun anew when the fault has been dealt with; one that has overwritten its
-// source by then would go wrong. So every page is touched first.
-static void touch(uint64_t start, size_t size) {
-    for (uint64_t at = start; at < start + size; at = (at | 4095) + 1)
-        __asm__ volatile("lock orb $0, %0" : "+m"(*(uint8_t *)at));
-}
-
-static void copy(uint64_t to, uint64_t from, size_t size) {
-    if (to == from || !size)
-        return;
-    if (UNLIKELY(overlap(to, size, from, size)) && (to ^ (to + size - 1)) >> 12)
-        touch(to, size);
-    if (to - from >= size)
-        copy_up(to, from, size);
-    else
-        copy_down(to, from, size);
-}
-
-static void set(uint64_t to, uint8_t byte, size_t size) {
-    if (size >= LARGE) {
-        __asm__ volatile("rep stosb" : "+D"(to), "+c"(size) : "a"(byte) : "memory");
-        return;
-    }
-    uint64_t word = byte * 0x0101010101010101ul;
-    for (; size >= 8; size -= 8, to += 8)
-        store(to, word);
-    while (size--)
-        *(volatile uint8_t *)to++ = byte;
-}
+#include "tools/string_functions.h"
+#include "tools/words.h"
 
 // ---- errors ------------------------------------------------------------------------------------
 
@@ -83,7 +25,7 @@ static void take_unit(struct rest *rest, unsigned unit) {
         access_report(rest->from, unit, false, false);
     access_report(rest->to, unit, true, false);
     if (rest->reads) {
-        copy_up(rest->to, rest->from, unit);
+        bytes_copy_up(rest->to, rest->from, unit);
         access_copy_state(rest->to, rest->from, unit);
     }
     if (!rest->is_down) {
@@ -134,10 +76,10 @@ ALWAYS void copy_body(struct call *call, size_t size, bool by_bytes) {
     call->written_size = size;
     bool is_fine = is_writable(to, size);
     if (LIKELY(is_fine && is_plain(from, size))) {
-        copy(to, from, size);
+        bytes_move(to, from, size);
         shadow_make_defined(to, size);
     } else if (is_fine && is_writable(from, size)) { // some of it is undefined
-        copy(to, from, size);
+        bytes_move(to, from, size);
         shadow_copy(to, from, size);
     } else {
         copy_carefully(call, size, by_bytes);
@@ -212,7 +154,7 @@ void on_bcopy(void) {
 ALWAYS bool fits(const char *name, size_t size, size_t room) {
     if (LIKELY(size <= room))
         return true;
-    access_end_program(name);
+    string_functions_overflow(name);
     return false;
 }
 
@@ -299,7 +241,7 @@ static void memset_body(void *argument) {
     bool is_fine = is_writable(to, size);
     if (UNLIKELY(!is_fine))
         report_set(to, size);
-    set(to, call->a[1], size);
+    bytes_fill(to, call->a[1], size);
     mark_filled(to, size, 1, is_fine);
     call->result = to;
 }
@@ -363,7 +305,7 @@ static int compare_carefully(struct call *call, uint64_t a, uint64_t b, size_t s
         for (; size >= 8; a += 8, b += 8, size -= 8) {
             access_report(a, 8, false, true);
             access_report(b, 8, false, true);
-            if (load(a) != load(b))
+            if (word_load(a) != word_load(b))
                 break;
         }
     }
@@ -376,20 +318,6 @@ static int compare_carefully(struct call *call, uint64_t a, uint64_t b, size_t s
     return 0;
 }
 
-// Where two ranges differ first.
-static size_t common(uint64_t a, uint64_t b, size_t size) {
-    size_t done = 0;
-    for (; done + 8 <= size; done += 8) {
-        uint64_t difference = load(a + done) ^ load(b + done);
-        if (difference)
-            return done + (__builtin_ctzl(difference) >> 3);
-    }
-    while (done < size &&
-           *(const volatile uint8_t *)(a + done) == *(const volatile uint8_t *)(b + done))
-        done++;
-    return done;
-}
-
 static void memcmp_body(void *argument) {
     struct call *call = argument;
     uint64_t a = call->a[0], b = call->a[1];
@@ -399,11 +327,10 @@ static void memcmp_body(void *argument) {
         call->result = (int64_t)compare_carefully(call, a, b, size);
         return;
     }
-    size_t at = common(a, b, size);
+    size_t at = bytes_common(a, b, size);
     call->result = 0;
     if (at < size)
-        call->result =
-            (int64_t)(*(const volatile uint8_t *)(a + at) - *(const volatile uint8_t *)(b + at));
+        call->result = (int64_t)(byte_load(a + at) - byte_load(b + at));
 }
 
 void on_memcmp(void) {
