@@ -59,10 +59,15 @@ static uint64_t mix(uint64_t hash, uint64_t value) {
 }
 
 static uint64_t hash_of_text(const char *text, size_t size) {
-    uint64_t hash = size;
-    for (size_t i = 0; i < size; i++)
-        hash = mix(hash, (uint8_t)text[i]);
-    return hash;
+    uint64_t hash = size, word = 0;
+    for (; size >= sizeof word; text += sizeof word, size -= sizeof word) {
+        memcpy(&word, text, sizeof word);
+        hash = mix(hash, word);
+        hash ^= hash >> 32;
+    }
+    word = 0;
+    memcpy(&word, text, size);
+    return mix(hash, word);
 }
 
 static uint64_t hash_of_function(const char *object, const char *file, const char *name) {

@@ -21,6 +21,7 @@ struct reader {
     // Where the reader is.
     const char *object, *own_file, *file, *name;
     const char *callee_object, *callee_file, *callee_name;
+    uint32_t function;                 // where it is; UINT32_MAX: to be looked up
     unsigned positions, line_position; // how many, and which of them is the line
     int address_position;              // -1: the file tells no addresses
     uint64_t before[POSITIONS];
@@ -52,7 +53,9 @@ static const char *read_name(struct reader *reader, enum name_space space, const
     }
     for (end++; *end == ' '; end++)
         ;
-    if (*end)
+    // Some writers say a name each time.
+    const char *known = reader->names[space][number];
+    if (*end && (!known || strcmp(known, end) != 0))
         reader->names[space][number] = costs_string(reader->profile, end, strlen(end));
     if (!reader->names[space][number]) {
         reader->fault = "a name's number was not explained before";
@@ -77,9 +80,11 @@ static bool read_spec(struct reader *reader, const char *line) {
         switch (i) {
         case 0:
             reader->object = name;
+            reader->function = UINT32_MAX;
             break;
         case 1:
             reader->own_file = reader->file = name;
+            reader->function = UINT32_MAX;
             break;
         case 2:
         case 3:
@@ -87,6 +92,7 @@ static bool read_spec(struct reader *reader, const char *line) {
             break;
         case 4:
             reader->name = name;
+            reader->function = UINT32_MAX;
             break;
         case 5:
             reader->callee_object = name;
@@ -139,7 +145,10 @@ static void read_positions(struct reader *reader, const char **at, uint64_t posi
 }
 
 static uint32_t current_function(struct reader *reader) {
-    return costs_function(reader->profile, reader->object, reader->own_file, reader->name);
+    if (reader->function == UINT32_MAX)
+        reader->function =
+            costs_function(reader->profile, reader->object, reader->own_file, reader->name);
+    return reader->function;
 }
 
 static void read_costs(struct reader *reader, const char *at) {
@@ -327,6 +336,7 @@ char *costs_read(struct cost_profile *profile, FILE *in) {
                             .own_file = unknown,
                             .file = unknown,
                             .name = unknown,
+                            .function = UINT32_MAX,
                             .positions = 1,
                             .address_position = -1};
     char *line = NULL;

@@ -1,5 +1,6 @@
 #include "report/cost_tree.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,38 +9,48 @@
 #include "report/tree_out.h"
 
 #define NODES_MAX ((size_t)1 << 20)
-#define NOWHERE   UINT32_MAX
+// In a tree that is as large as this, calls too small to be followed have no nodes of their own, so
+// that there is room for all that are followed.
+#define NODES_SMALL (NODES_MAX / 8)
+#define NOWHERE     UINT32_MAX
 enum { DEPTH_MAX = 400, LEAST_SHARE = 500000 };
 
 // Functions that call each other in a circle, or one function.
 struct circle {
-    uint32_t first, count;  // in members
     uint64_t total;         // own costs, and those of calls that lead out
     uint64_t received;      // by calls that lead in
-    uint32_t entered_first; // where what nobody called begins
     uint64_t start;         // where the rounding of the latest entry began
+    uint32_t entered_first; // where what nobody called begins
+    uint32_t count;         // of members
+};
+
+// What is asked of functions and calls again and again lies close together: in a large graph most
+// of the time would go into fetching it.
+struct member {
+    uint64_t own;
+    uint32_t number; // in the tree
+    uint32_t circle;
+    uint32_t place; // among the members of its circle
+    uint32_t calls; // the first of its calls; those of the next function follow
+};
+
+struct edge {
+    uint64_t cost;
+    uint32_t callee;
 };
 
 struct walk {
     const struct cost_profile *profile;
     unsigned event;
     struct calltree *tree;
-    uint32_t *numbers;   // of functions in the tree
-    uint32_t *first;     // call of each function, as number + 1
-    uint32_t *next;      // call of the same caller
-    uint32_t *circle_of; // functions
-    uint32_t *members;   // functions by circle
-    uint32_t *place;     // of a function among the members of its circle
+    struct member *members; // the functions, and one more
+    struct edge *edges;     // calls of others that cost something, by caller
     struct circle *circles;
     uint32_t circle_count;
     uint64_t least;           // smaller pieces are not followed further
     uint32_t smaller, deeper; // functions that stand for what is left out
     uint32_t path[DEPTH_MAX + 2];
 };
-
-static uint64_t own_of(const struct walk *walk, uint32_t function) {
-    return cost_values(walk->profile, walk->profile->functions[function].own)[walk->event];
-}
 
 static uint64_t cost_of(const struct walk *walk, const struct cost_call *call) {
     return cost_values(walk->profile, call->inclusive)[walk->event];
@@ -71,23 +82,41 @@ static uint32_t number_of(struct walk *walk, const struct cost_function *functio
     return number;
 }
 
-static void index_calls(struct walk *walk) {
+static bool is_followed(const struct walk *walk, const struct cost_call *call) {
+    return call->caller != call->callee && cost_of(walk, call);
+}
+
+static void name_members(struct walk *walk) {
     const struct cost_profile *profile = walk->profile;
-    for (size_t i = 0; i < profile->function_count; i++)
-        walk->numbers[i] = number_of(walk, &profile->functions[i]);
+    for (size_t i = 0; i < profile->function_count; i++) {
+        const struct cost_function *function = &profile->functions[i];
+        walk->members[i].number = number_of(walk, function);
+        walk->members[i].circle = NOWHERE;
+        walk->members[i].own = cost_values(profile, function->own)[walk->event];
+    }
     walk->smaller = calltree_function(walk->tree, "[smaller calls]", "");
     walk->deeper = calltree_function(walk->tree, "[deeper calls]", "");
+}
+
+static void index_calls(struct walk *walk) {
+    const struct cost_profile *profile = walk->profile;
+    struct member *members = walk->members;
+    uint32_t end = 0;
+    for (size_t i = 0; i < profile->call_count; i++)
+        if (is_followed(walk, &profile->calls[i]))
+            members[profile->calls[i].caller].calls++;
+    for (size_t i = 0; i <= profile->function_count; i++)
+        members[i].calls = end += members[i].calls;
+    // From the ends downwards.
     for (size_t i = 0; i < profile->call_count; i++) {
         const struct cost_call *call = &profile->calls[i];
-        if (call->caller == call->callee || !cost_of(walk, call))
-            continue;
-        walk->next[i + 1] = walk->first[call->caller];
-        walk->first[call->caller] = (uint32_t)i + 1;
+        if (is_followed(walk, call))
+            walk->edges[--members[call->caller].calls] =
+                (struct edge){cost_of(walk, call), call->callee};
     }
 }
 
-// ---- circles: strongly connected components, by Tarjan's algorithm
-// -------------------------------
+// ---- circles: strongly connected components, by Tarjan's algorithm -----------------------------
 
 struct search {
     struct walk *walk;
@@ -96,12 +125,12 @@ struct search {
     uint32_t *open;  // functions not yet in a circle
     uint32_t *at;    // the call that is followed next, of functions on the way
     uint32_t *way;
-    uint32_t open_count, way_count, reached, member_count;
+    uint32_t open_count, way_count, reached;
 };
 
 static void reach(struct search *search, uint32_t function) {
     search->order[function] = search->low[function] = ++search->reached;
-    search->at[function] = search->walk->first[function];
+    search->at[function] = search->walk->members[function].calls;
     search->open[search->open_count++] = function;
     search->way[search->way_count++] = function;
 }
@@ -109,13 +138,12 @@ static void reach(struct search *search, uint32_t function) {
 static void close_circle(struct search *search, uint32_t function) {
     struct walk *walk = search->walk;
     struct circle *circle = &walk->circles[walk->circle_count];
-    *circle = (struct circle){.first = search->member_count, .entered_first = function};
+    *circle = (struct circle){.entered_first = function};
     uint32_t member;
     do {
         member = search->open[--search->open_count];
-        walk->circle_of[member] = walk->circle_count;
-        walk->place[member] = circle->count++;
-        walk->members[search->member_count++] = member;
+        walk->members[member].circle = walk->circle_count;
+        walk->members[member].place = circle->count++;
     } while (member != function);
     walk->circle_count++;
 }
@@ -125,13 +153,11 @@ static void search_from(struct search *search, uint32_t start) {
     reach(search, start);
     while (search->way_count) {
         uint32_t function = search->way[search->way_count - 1];
-        uint32_t at = search->at[function];
-        if (at) {
-            uint32_t callee = walk->profile->calls[at - 1].callee;
-            search->at[function] = walk->next[at];
+        if (search->at[function] < walk->members[function + 1].calls) {
+            uint32_t callee = walk->edges[search->at[function]++].callee;
             if (!search->order[callee])
                 reach(search, callee);
-            else if (walk->circle_of[callee] == NOWHERE &&
+            else if (walk->members[callee].circle == NOWHERE &&
                      search->order[callee] < search->low[function])
                 search->low[function] = search->order[callee];
             continue;
@@ -149,13 +175,16 @@ static void search_from(struct search *search, uint32_t start) {
 static void sum_circles(struct walk *walk) {
     const struct cost_profile *profile = walk->profile;
     for (uint32_t i = 0; i < profile->function_count; i++)
-        walk->circles[walk->circle_of[i]].total += own_of(walk, i);
-    for (size_t i = 0; i < profile->call_count; i++) {
-        const struct cost_call *call = &profile->calls[i];
-        uint32_t from = walk->circle_of[call->caller], to = walk->circle_of[call->callee];
-        if (from != to) {
-            walk->circles[from].total += cost_of(walk, call);
-            walk->circles[to].received += cost_of(walk, call);
+        walk->circles[walk->members[i].circle].total += walk->members[i].own;
+    for (uint32_t i = 0; i < profile->function_count; i++) {
+        const struct member *caller = &walk->members[i];
+        for (uint32_t at = caller->calls; at < caller[1].calls; at++) {
+            const struct edge *edge = &walk->edges[at];
+            uint32_t to = walk->members[edge->callee].circle;
+            if (caller->circle != to) {
+                walk->circles[caller->circle].total += edge->cost;
+                walk->circles[to].received += edge->cost;
+            }
         }
     }
 }
@@ -168,8 +197,6 @@ static void find_circles(struct walk *walk) {
                             .open = zeroed(count, sizeof(uint32_t)),
                             .at = zeroed(count, sizeof(uint32_t)),
                             .way = zeroed(count, sizeof(uint32_t))};
-    for (size_t i = 0; i < count; i++)
-        walk->circle_of[i] = NOWHERE;
     for (uint32_t i = 0; i < count; i++)
         if (!search.order[i])
             search_from(&search, i);
@@ -227,19 +254,21 @@ static void add_marked(struct walk *walk, unsigned depth, uint32_t mark, uint64_
 
 static void find_chains(const struct walk *walk, struct entry *entry, uint32_t function) {
     uint32_t count = entry->circle->count, found = 1;
+    const struct member *members = walk->members;
     bool *is_found = zeroed(count, sizeof *is_found);
     entry->chains = base_allocate(count * sizeof *entry->chains);
     entry->chains[0].function = function;
-    is_found[walk->place[function]] = true;
+    is_found[members[function].place] = true;
     for (uint32_t i = 0; i < found; i++) {
         struct chain *chain = &entry->chains[i];
         chain->next = found;
-        for (uint32_t at = walk->first[chain->function]; at; at = walk->next[at]) {
-            uint32_t callee = walk->profile->calls[at - 1].callee;
-            if (walk->circle_of[callee] != walk->circle_of[function] ||
-                is_found[walk->place[callee]])
+        for (uint32_t at = members[chain->function].calls; at < members[chain->function + 1].calls;
+             at++) {
+            uint32_t callee = walk->edges[at].callee;
+            if (members[callee].circle != members[function].circle ||
+                is_found[members[callee].place])
                 continue;
-            is_found[walk->place[callee]] = true;
+            is_found[members[callee].place] = true;
             entry->chains[found++].function = callee;
         }
         chain->end = found;
@@ -251,33 +280,48 @@ static void find_chains(const struct walk *walk, struct entry *entry, uint32_t f
 // it.
 static void unfold_member(struct walk *walk, struct entry *entry, uint32_t at, unsigned depth) {
     const struct chain *chain = &entry->chains[at];
-    uint32_t circle = walk->circle_of[chain->function];
-    walk->path[depth++] = walk->numbers[chain->function];
-    add_path(walk, depth, part_of(entry, own_of(walk, chain->function)));
-    for (uint32_t i = walk->first[chain->function]; i; i = walk->next[i]) {
-        const struct cost_call *call = &walk->profile->calls[i - 1];
-        if (walk->circle_of[call->callee] != circle)
-            unfold(walk, call->callee, depth, part_of(entry, cost_of(walk, call)));
+    const struct member *member = &walk->members[chain->function];
+    walk->path[depth++] = member->number;
+    add_path(walk, depth, part_of(entry, member->own));
+    uint64_t smaller = 0;
+    for (uint32_t i = member->calls; i < member[1].calls; i++) {
+        const struct edge *edge = &walk->edges[i];
+        if (entry->circle->count > 1 && walk->members[edge->callee].circle == member->circle)
+            continue;
+        uint64_t part = part_of(entry, edge->cost);
+        if (part < walk->least && walk->tree->node_count >= NODES_SMALL)
+            smaller += part;
+        else
+            unfold(walk, edge->callee, depth, part);
     }
+    add_marked(walk, depth, walk->smaller, smaller);
     for (uint32_t i = chain->next; i < chain->end; i++)
         unfold_member(walk, entry, i, depth < DEPTH_MAX ? depth : DEPTH_MAX - 1);
 }
 
 // `value` of what the function costs is spent on this path.
 static void unfold(struct walk *walk, uint32_t function, unsigned depth, uint64_t value) {
-    struct circle *circle = &walk->circles[walk->circle_of[function]];
+    if (!value)
+        return;
+    const struct member *member = &walk->members[function];
+    struct circle *circle = &walk->circles[member->circle];
     struct entry entry = {.circle = circle, .value = value, .start = next_start(circle)};
-    if (!value || !entry.circle->total)
+    if (!circle->total)
         return;
     if (depth >= DEPTH_MAX) {
         add_marked(walk, depth, walk->deeper, value);
         return;
     }
     if (value < walk->least) {
-        walk->path[depth] = walk->numbers[function];
-        uint64_t own = part_of(&entry, own_of(walk, function));
+        walk->path[depth] = member->number;
+        uint64_t own = part_of(&entry, member->own);
         add_path(walk, depth + 1, own);
         add_marked(walk, depth + 1, walk->smaller, value - own);
+        return;
+    }
+    if (circle->count == 1) {
+        entry.chains = &(struct chain){.function = function};
+        unfold_member(walk, &entry, 0, depth);
         return;
     }
     find_chains(walk, &entry, function);
@@ -290,14 +334,11 @@ static void walk_open(struct walk *walk, const struct cost_profile *profile, uns
     *walk = (struct walk){.profile = profile,
                           .event = event,
                           .tree = calltree_new(NODES_MAX),
-                          .numbers = zeroed(functions, sizeof(uint32_t)),
-                          .first = zeroed(functions, sizeof(uint32_t)),
-                          .next = zeroed(profile->call_count, sizeof(uint32_t)),
-                          .circle_of = zeroed(functions, sizeof(uint32_t)),
-                          .members = zeroed(functions, sizeof(uint32_t)),
-                          .place = zeroed(functions, sizeof(uint32_t)),
+                          .members = zeroed(functions, sizeof(struct member)),
+                          .edges = zeroed(profile->call_count, sizeof(struct edge)),
                           .circles = zeroed(functions, sizeof(struct circle)),
                           .least = profile->totals[event] / LEAST_SHARE + 1};
+    name_members(walk);
     index_calls(walk);
     find_circles(walk);
     // What nobody has called, or not all of it.
@@ -311,12 +352,8 @@ static void walk_open(struct walk *walk, const struct cost_profile *profile, uns
 
 // All but the tree.
 static void walk_close(struct walk *walk) {
-    free(walk->numbers);
-    free(walk->first);
-    free(walk->next);
-    free(walk->circle_of);
     free(walk->members);
-    free(walk->place);
+    free(walk->edges);
     free(walk->circles);
 }
 
@@ -338,7 +375,7 @@ void cost_tree_pprof(FILE *out, const struct cost_profile *profile, unsigned eve
         walk_open(&walk, profile, i);
         const char **files = zeroed(walk.tree->function_count, sizeof *files);
         for (size_t f = 0; f < profile->function_count; f++)
-            files[walk.numbers[f]] = profile->functions[f].file;
+            files[walk.members[f].number] = profile->functions[f].file;
         tree_pprof_samples(pprof, walk.tree, files, i, profile->event_count);
         free(files);
         walk_close(&walk);

@@ -48,14 +48,20 @@ char *answer(struct document *document, const char *question, const struct ask *
     return base_copy("there is no such question");
 }
 
+char *answer_choose_metric(const struct document *document, const struct ask *ask,
+                           unsigned *metric) {
+    int chosen = document_metric(document, ask_value(ask, "metric"));
+    *metric = chosen < 0 ? 0 : (unsigned)chosen;
+    return chosen < 0 ? base_copy("the file has no such metric") : NULL;
+}
+
 char *answer_choose(struct document *document, const struct ask *ask, unsigned *metric,
                     const struct calltree **tree) {
-    int chosen = document_metric(document, ask_value(ask, "metric"));
-    if (chosen < 0)
-        return base_copy("the file has no such metric");
+    char *problem = answer_choose_metric(document, ask, metric);
+    if (problem)
+        return problem;
     unsigned shape = (ask_flag(ask, "invert") ? CALLTREE_INVERTED : 0) |
                      (ask_flag(ask, "merge") ? CALLTREE_MERGED : 0);
-    *metric = (unsigned)chosen;
     *tree = document_tree(document, *metric, shape);
     return *tree ? NULL : base_copy("the file has no stacks");
 }

@@ -31,7 +31,10 @@ char *answer_diff(struct document *before, struct document *after, const struct 
 
 // answers.c
 char *answer_overview(struct document *document, const struct ask *ask, struct json *json);
-// The metric and shape that were asked for; a message to be freed if there are none.
+// The metric that was asked for, and its tree in the shape asked for; a message to be freed if
+// there is none.
+char *answer_choose_metric(const struct document *document, const struct ask *ask,
+                           unsigned *metric);
 char *answer_choose(struct document *document, const struct ask *ask, unsigned *metric,
                     const struct calltree **tree);
 // answers_tree.c
@@ -43,7 +46,8 @@ struct answer_row {
     const char *name, *group;
     uint64_t self, total;
 };
-// Sums by function; of costs they are exact, which those of a tree are not. To be freed.
+// Sums by function, sorted by name; of costs they are exact, which those of a tree are not. To be
+// freed.
 struct answer_row *answer_rows(const struct document *document, unsigned metric,
                                const struct calltree *tree, size_t *count);
 // The same by library; a library counts once for each stack it is in.

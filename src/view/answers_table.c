@@ -76,12 +76,20 @@ static int by_place(const void *left, const void *right) {
     return order ? order : strcmp(a->group, b->group);
 }
 
+// Equal names of a profile are one string, so that they can be brought together unread.
+static int by_string(const void *left, const void *right) {
+    const struct answer_row *a = left, *b = right;
+    if (a->name != b->name)
+        return a->name < b->name ? -1 : 1;
+    return strcmp(a->group, b->group);
+}
+
 // Functions of one name and library are one, as they are in trees.
 static size_t merge(struct answer_row *rows, size_t count) {
     size_t kept = 0;
-    qsort(rows, count, sizeof *rows, by_place);
+    qsort(rows, count, sizeof *rows, by_string);
     for (size_t i = 0; i < count; i++) {
-        if (kept && by_place(&rows[kept - 1], &rows[i]) == 0) {
+        if (kept && by_string(&rows[kept - 1], &rows[i]) == 0) {
             rows[kept - 1].self += rows[i].self;
             rows[kept - 1].total += rows[i].total;
         } else {
@@ -106,8 +114,9 @@ static size_t rows_of_costs(const struct document *document, unsigned metric,
     return merge(rows, count);
 }
 
-struct answer_row *answer_rows(const struct document *document, unsigned metric,
-                               const struct calltree *tree, size_t *count) {
+// In no order. Costs need no tree.
+static struct answer_row *gather_rows(const struct document *document, unsigned metric,
+                                      const struct calltree *tree, size_t *count) {
     size_t room = document->costs ? document->costs->function_count : tree->function_count;
     struct answer_row *rows = base_allocate((room + 1) * sizeof *rows);
     *count = 0;
@@ -121,18 +130,25 @@ struct answer_row *answer_rows(const struct document *document, unsigned metric,
             rows[(*count)++] = (struct answer_row){function->name, function->group, function->self,
                                                    function->total};
     }
+    return rows;
+}
+
+struct answer_row *answer_rows(const struct document *document, unsigned metric,
+                               const struct calltree *tree, size_t *count) {
+    struct answer_row *rows = gather_rows(document, metric, tree, count);
     qsort(rows, *count, sizeof *rows, by_place);
     return rows;
 }
 
 char *answer_functions(struct document *document, const struct ask *ask, struct json *json) {
     unsigned metric;
-    const struct calltree *tree;
-    char *problem = answer_choose(document, ask, &metric, &tree);
+    const struct calltree *tree = NULL;
+    char *problem = document->costs ? answer_choose_metric(document, ask, &metric)
+                                    : answer_choose(document, ask, &metric, &tree);
     if (problem)
         return problem;
     size_t count;
-    struct answer_row *rows = answer_rows(document, metric, tree, &count);
+    struct answer_row *rows = gather_rows(document, metric, tree, &count);
     write_rows(document, ask, metric, rows, count, document->metrics[metric].total, json);
     free(rows);
     return NULL;
