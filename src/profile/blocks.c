@@ -46,6 +46,17 @@ struct heap_block *blocks_insert(struct blocks *blocks, uint64_t key) {
     return &slot->block;
 }
 
+struct heap_block *blocks_add(struct blocks *blocks, uint64_t key) {
+    if (blocks->count + 1 > blocks->room / 4 * 3)
+        grow(blocks);
+    struct blocks_slot *slot = slot_of(blocks, key);
+    if (slot->key)
+        return NULL;
+    slot->key = key;
+    blocks->count++;
+    return &slot->block;
+}
+
 // Moves later entries up instead of leaving a mark: tables that churn stay as fast as fresh ones.
 bool blocks_remove(struct blocks *blocks, uint64_t key, struct heap_block *block) {
     if (!blocks->room)

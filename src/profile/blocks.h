@@ -22,6 +22,8 @@ struct blocks {
 struct heap_block *blocks_find(struct blocks *blocks, uint64_t key);
 // A place for a key that is not in the table; all zero.
 struct heap_block *blocks_insert(struct blocks *blocks, uint64_t key);
+// The same, if the key is not in the table; NULL: it is. Not zeroed.
+struct heap_block *blocks_add(struct blocks *blocks, uint64_t key);
 // Takes a block out into *block. False when there is none.
 bool blocks_remove(struct blocks *blocks, uint64_t key, struct heap_block *block);
 void blocks_free(struct blocks *blocks);

@@ -20,7 +20,7 @@
 // How hard to pack: the first chunks, which are all there is of a short run, well; later ones fast.
 #define FIRST_LEVEL 12
 #define FIRST_SIZE  (2u << 20)
-#define LEVEL       3
+#define LEVEL       1
 // What packs into little in the first chunks is packed once more, harder: that takes milliseconds.
 #define HARD_LEVEL 16
 #define HARD_SIZE  (32u << 10)

@@ -56,11 +56,12 @@ void records_allocated(struct heap_source *source, struct heap_ring *ring, uint6
         source->broken = true;
         return;
     }
-    if (blocks_find(&source->blocks, address)) {
+    struct heap_block *block = blocks_add(&source->blocks, address);
+    if (!block) {
         source->counts.repaired++;
         records_freed(source, ring, address);
+        block = blocks_insert(&source->blocks, address);
     }
-    struct heap_block *block = blocks_insert(&source->blocks, address);
     *block = (struct heap_block){
         .number = ++source->block_count,
         .size = size,

@@ -165,12 +165,16 @@ static __attribute__((noinline)) void take_other(struct heap_source *source, str
     records_take(source, ring, kind, words, count);
 }
 
+// What another processor has written is fetched in time: this many words before it is read.
+#define FETCH_WORDS 64
+
 // Takes the record at the head. Nearly all are of the two kinds that are read here.
 static inline void take_record(struct heap_source *source, struct heap_ring *ring) {
     unsigned kind = word_at(ring, ring->head) & ((1u << WIRE_HEAP_KIND_BITS) - 1);
     uint64_t at = ring->head;
     uint64_t there = ring->tail - at;
     source->time = time_of(source, ring->next);
+    __builtin_prefetch(&ring->shared->words[(at + FETCH_WORDS) % WIRE_HEAP_RING_WORDS]);
     if (kind == WIRE_HEAP_ALLOCATED && there >= 4) {
         ring->head += 4;
         records_allocated(source, ring, word_at(ring, at + 1), word_at(ring, at + 2),

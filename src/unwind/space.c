@@ -28,9 +28,9 @@ struct range_list {
 };
 
 struct unwind_space_state {
+    struct unwind_space_head head; // first
     atomic_bool locked;
     atomic_ulong sequence;
-    atomic_ulong generation;
     size_t slot_count; // under the lock
     atomic_size_t table_count;
     _Atomic(struct unwind_table *) tables[TABLE_MAX];
@@ -63,10 +63,6 @@ void unwind_space_close(struct unwind_space *space) {
 
 void unwind_space_after_fork(struct unwind_space *space) {
     unlock(space->state);
-}
-
-uint64_t unwind_space_generation(struct unwind_space *space) {
-    return atomic_load_explicit(&space->state->generation, memory_order_acquire);
 }
 
 // ---- readers ----
@@ -255,7 +251,7 @@ size_t unwind_space_remove(struct unwind_space *space, uint64_t start, uint64_t 
     list->count = kept;
     if (kept != count) {
         end_change(state);
-        atomic_fetch_add_explicit(&state->generation, 1, memory_order_acq_rel);
+        atomic_fetch_add_explicit(&state->head.generation, 1, memory_order_acq_rel);
     }
     unlock(state);
     return count - kept;

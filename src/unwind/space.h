@@ -16,8 +16,16 @@ struct module *unwind_space_find(struct unwind_space *space, uint64_t address);
 // A module's table, compiled if need be; NULL: no memory.
 const struct unwind_table *unwind_space_table(struct unwind_space *space, struct module *module);
 
+// The beginning of a space's state, for those who ask often.
+struct unwind_space_head {
+    atomic_ulong generation;
+};
+
 // Rises whenever modules are removed.
-uint64_t unwind_space_generation(struct unwind_space *space);
+static inline uint64_t unwind_space_generation(struct unwind_space *space) {
+    struct unwind_space_head *head = (struct unwind_space_head *)space->state;
+    return atomic_load_explicit(&head->generation, memory_order_acquire);
+}
 
 static inline bool module_is_text(const struct module *module, uint64_t address, uint64_t size) {
     const struct unwind_image *image = &module->image;

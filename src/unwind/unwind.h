@@ -217,6 +217,7 @@ struct unwind_thread {
     size_t kept_count;
     uint64_t kept_high; // end of the stack that they are on
     bool kept_all;      // the thread has walked these frames last, and no others
+    size_t kept_frames; // how many pcs that walk gave
     struct unwind_kept kept[UNWIND_KEPT_MAX];
     struct unwind_kept fresh[UNWIND_KEPT_MAX]; // of the walk in progress
     _Alignas(64) struct unwind_cache_entry cache[UNWIND_CACHE_SIZE];
@@ -236,7 +237,7 @@ size_t unwind_stack_quickly(struct unwind_space *space, struct unwind_thread *th
 
 // The same from the caller of a function that has a frame pointer, which points to the caller's rbp
 // and to the return address above it. The other registers are not needed: rules that want them end
-// the walk. `is_same`: the pcs are those of the thread's last walk.
+// the walk. `is_same`: the pcs are those of the thread's last walk, and are not written again.
 size_t unwind_callers_quickly(struct unwind_space *space, struct unwind_thread *thread,
                               const uint64_t *frame, const struct unwind_memory *memory,
                               uint64_t *pcs, size_t max, enum unwind_end *end, bool *is_same);

@@ -51,9 +51,10 @@ static void compare_callers(const uint64_t *frame, const struct unwind_memory *m
     }
     quick++;
     quick_same += is_same;
+    if (is_same)
+        memcpy(pcs, last, last_count * sizeof *pcs);
     if (count != expected_count || end != expected_end ||
-        memcmp(pcs, expected, count * sizeof *pcs) != 0 ||
-        (is_same && (count != last_count || memcmp(pcs, last, count * sizeof *pcs) != 0)))
+        memcmp(pcs, expected, count * sizeof *pcs) != 0 || (is_same && count != last_count))
         different++;
     keep_last(pcs, count);
 }
