@@ -146,10 +146,11 @@ static void resolve(struct image *image, void *context) {
     uint64_t vaddr = question->address - question->mapping->bias;
     bool wanted = !symbols->options.own_debug_only || image_has_debug(image);
     struct units *units = wanted ? image_units(image) : NULL;
+    struct units_wish wish = {.no_inlined = symbols->options.no_inlined,
+                              .no_lines = symbols->options.no_lines};
     size_t count = 0;
     if (units)
-        count =
-            units_find(units, vaddr, !symbols->options.no_inlined, symbols->found, MOST_INLINED);
+        count = units_find(units, vaddr, wish, symbols->found, MOST_INLINED);
     const struct image_symbol *symbol = image_function(image, vaddr);
     const char *object = question->frames[0].object;
     /* Functions that a tool stands in for are found at their first instruction. Of an indirect one,

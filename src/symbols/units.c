@@ -27,7 +27,7 @@ struct unit {
     struct ranges ranges; /* address → scope */
     const char *folder;   /* where the compiler ran */
     const char *own_file; /* its main file, if the table has it in one piece; or NULL */
-    bool read;
+    bool read, has_lines;
 };
 
 struct units {
@@ -104,6 +104,7 @@ void units_free(struct units *units) {
 
 struct walk {
     struct unit *unit;
+    const char *end; /* of the unit's entries */
     struct range_list list;
 };
 
@@ -156,25 +157,46 @@ static uint32_t add_scope(struct walk *walk, const Dwarf_Die *die, bool inlined,
     return unit->scope_count++;
 }
 
-static void walk_children(struct walk *walk, Dwarf_Die *parent, uint32_t around, uint32_t depth) {
+/*
+ * The entry behind `die`, whose children end at `end` if that is known. LLVM writes no
+ * DW_AT_sibling: libdw then reads everything below an entry to find the next one, and would do so
+ * at every level of the tree. False: there is none, and *end is where this level ends, or NULL.
+ */
+static bool step_over(const struct walk *walk, Dwarf_Die *die, const char **end) {
+    if (*end && *end + 1 < walk->end) {
+        *die = (Dwarf_Die){.addr = (void *)(*end + 1), .cu = die->cu};
+        *end = die->addr;
+        return **end != 0;
+    }
+    Dwarf_Die next;
+    const char *before = die->addr;
+    int result = dwarf_siblingof(die, &next);
+    *end = result == 1 ? next.addr : NULL;
+    *die = next;
+    /* A damaged DW_AT_sibling may lead back. */
+    return result == 0 && (const char *)die->addr > before;
+}
+
+/* Where the children end: at the 0 behind the last. NULL: not known. */
+static const char *walk_children(struct walk *walk, Dwarf_Die *parent, uint32_t around,
+                                 uint32_t depth) {
     Dwarf_Die die;
+    const char *end;
     if (depth > DEEPEST_TREE || dwarf_child(parent, &die) != 0)
-        return;
-    for (;;) {
+        return NULL;
+    do {
         int tag = dwarf_tag(&die);
+        end = NULL;
         if (may_hold_code(tag)) {
             uint32_t inner = around;
             if (tag == DW_TAG_subprogram)
                 inner = add_scope(walk, &die, false, RANGES_NONE, depth);
             else if (tag == DW_TAG_inlined_subroutine)
                 inner = add_scope(walk, &die, true, around, depth);
-            walk_children(walk, &die, inner, depth + 1);
+            end = walk_children(walk, &die, inner, depth + 1);
         }
-        /* A damaged DW_AT_sibling may lead back. */
-        const char *before = die.addr;
-        if (dwarf_siblingof(&die, &die) != 0 || (const char *)die.addr <= before)
-            return;
-    }
+    } while (step_over(walk, &die, &end));
+    return end;
 }
 
 static void read_folder(struct unit *unit) {
@@ -189,6 +211,14 @@ static void read_folder(struct unit *unit) {
         unit->own_file = dwarf_formstring(dwarf_attr(&unit->die, DW_AT_name, &found));
 }
 
+/* Where the entries of a unit end, of which die is the first. */
+static const char *end_of_unit(Dwarf_Die *die) {
+    Dwarf_Off at = dwarf_dieoffset(die), start = at - dwarf_cuoffset(die), next;
+    bool known = dwarf_next_unit(dwarf_cu_getdwarf(die->cu), start, &next, NULL, NULL, NULL, NULL,
+                                 NULL, NULL, NULL) == 0;
+    return known && next > at ? (const char *)die->addr + (next - at) : NULL;
+}
+
 static void read_unit(struct units *units, struct unit *unit) {
     unit->read = true;
     unit->die = unit->skeleton;
@@ -198,15 +228,20 @@ static void read_unit(struct units *units, struct unit *unit) {
         type == DW_UT_skeleton && split.addr)
         unit->die = split;
     read_folder(unit);
-    struct walk walk = {.unit = unit};
+    struct walk walk = {.unit = unit, .end = end_of_unit(&unit->die)};
     walk_children(&walk, &unit->die, RANGES_NONE, 0);
     ranges_build(&unit->ranges, &walk.list);
     range_list_free(&walk.list);
     *units->bytes += unit->scope_capacity * sizeof *unit->scopes + ranges_bytes(&unit->ranges);
+}
+
+/* libdw keeps them once they are read. */
+static void count_lines(struct units *units, struct unit *unit) {
     Dwarf_Lines *lines;
     size_t line_count;
-    if (dwarf_getsrclines(&unit->skeleton, &lines, &line_count) == 0)
+    if (!unit->has_lines && dwarf_getsrclines(&unit->skeleton, &lines, &line_count) == 0)
         *units->bytes += line_count * 48;
+    unit->has_lines = true;
 }
 
 /* ------------------------------------------------------------------ answers */
@@ -309,8 +344,8 @@ static uint64_t lowest_address(const struct scope *scope, uint64_t bias) {
     return dwarf_lowpc(&die, &low) == 0 ? low + bias : 0;
 }
 
-size_t units_find(struct units *units, uint64_t vaddr, bool inlined, struct units_frame *frames,
-                  size_t max) {
+size_t units_find(struct units *units, uint64_t vaddr, struct units_wish wish,
+                  struct units_frame *frames, size_t max) {
     uint64_t address = vaddr - units->bias;
     uint32_t index = ranges_find(&units->ranges, address);
     if (index == RANGES_NONE || !max)
@@ -319,18 +354,23 @@ size_t units_find(struct units *units, uint64_t vaddr, bool inlined, struct unit
     if (!unit->read)
         read_unit(units, unit);
 
-    struct place place = place_of_address(unit, address);
+    struct place place = {0};
+    if (!wish.no_lines) {
+        count_lines(units, unit);
+        place = place_of_address(unit, address);
+    }
     uint32_t at = ranges_find(&unit->ranges, address);
     size_t count = 0;
     for (; at != RANGES_NONE && unit->scopes[at].inlined; at = unit->scopes[at].parent) {
-        if (!inlined)
+        if (wish.no_inlined)
             continue;
         if (count == max)
             return count;
         frames[count] = frame_at(unit, &place);
         name_scope(&unit->scopes[at], &frames[count]);
         count++;
-        place = place_of_call(unit, &unit->scopes[at]);
+        if (!wish.no_lines)
+            place = place_of_call(unit, &unit->scopes[at]);
     }
     if (count == max)
         return count;

@@ -34,11 +34,16 @@ struct units_frame {
 struct units *units_new(Dwarf *dwarf, uint64_t bias, size_t *bytes);
 void units_free(struct units *units);
 
+struct units_wish {
+    bool no_inlined; /* one frame, with the line at vaddr */
+    bool no_lines;   /* names alone, without files and lines */
+};
+
 /*
- * Frames at vaddr, innermost first; at most max. With inlined off, one frame with the line at
- * vaddr. A frame may come without a name where only lines are known.
+ * Frames at vaddr, innermost first; at most max. A frame may come without a name where only lines
+ * are known.
  */
-size_t units_find(struct units *units, uint64_t vaddr, bool inlined, struct units_frame *frames,
-                  size_t max);
+size_t units_find(struct units *units, uint64_t vaddr, struct units_wish wish,
+                  struct units_frame *frames, size_t max);
 
 #endif
