@@ -364,10 +364,28 @@ static bool next_time(const struct sampler_perf *sampler, const struct ring *rin
     return true;
 }
 
+// Room is left for a stack as large as was asked for, though few are: what is not of it is not
+// read.
+static void copy_record(struct sampler_perf *sampler, const struct ring *ring, size_t size) {
+    size_t stack = SAMPLE_REST_AT + 8 + REGISTER_COUNT * 8 + 8;
+    bool has_stack = size > stack;
+    copy_from(sampler, ring, ring->tail, sampler->record, has_stack ? stack : size);
+    if (!has_stack)
+        return;
+    const struct perf_event_header *header = (const struct perf_event_header *)sampler->record;
+    uint64_t room = word_at(sampler, stack - 8), copied = room;
+    if (header->type == PERF_RECORD_SAMPLE && stack + room + 8 <= size) {
+        copy_from(sampler, ring, ring->tail + stack + room, &copied, sizeof copied);
+        memcpy(&sampler->record[stack + room], &copied, sizeof copied);
+        size = stack + (copied < room ? copied : room);
+    }
+    copy_from(sampler, ring, ring->tail + stack, &sampler->record[stack], size - stack);
+}
+
 static void take_record(struct sampler_perf *sampler, struct ring *ring) {
     struct perf_event_header header;
     copy_from(sampler, ring, ring->tail, &header, sizeof header);
-    copy_from(sampler, ring, ring->tail, sampler->record, header.size);
+    copy_record(sampler, ring, header.size);
     ring->tail += header.size;
     tell(sampler, &header);
     __atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE);
