@@ -259,7 +259,7 @@ static uint64_t piece_size(const struct pass *pass, const struct piece *piece) {
     if (piece->narrow)
         count = (uint32_t)count;
     if (!piece->unit)
-        return count / 64 * 8 + (count % 64 ? 8 : 0);
+        return node_mask_bytes(count);
     return __builtin_mul_overflow(count, piece->unit, &size) ? UINT64_MAX : size;
 }
 

@@ -375,8 +375,11 @@ void pass_filter(const struct pass *pass, uint64_t program, const char *name) {
         pass_in(pass, (uint64_t)filter.filter, filter.len * sizeof(struct sock_filter), "%s", name);
 }
 
+// libseccomp asks which operations the kernel knows by null pointers: the answer is EFAULT.
 void visit_seccomp(const struct pass *pass) {
     uint64_t address = pass->arguments[2];
+    if (!address)
+        return;
     switch (pass->arguments[0]) {
     case SECCOMP_SET_MODE_FILTER:
         pass_in(pass, address, 2, "args");

@@ -45,9 +45,15 @@ struct piece {
     bool optional;    // a null pointer is in order
     bool narrow;      // of the count, only the low half matters
     uint16_t offset;  // from where the argument points to
-    uint32_t unit;    // bytes; 0: bits are counted, rounded up to words
+    uint32_t unit;    // bytes; 0: the count is that of a mask of nodes
     const char *name; // NULL: the argument's
 };
+
+// Of a mask of NUMA nodes: the kernel takes one bit less than the caller says, in whole words.
+static inline uint64_t node_mask_bytes(uint64_t max_node) {
+    uint64_t bits = max_node ? max_node - 1 : 0;
+    return bits / 64 * 8 + (bits % 64 ? 8 : 0);
+}
 
 enum { PIECES = 4 };
 

@@ -25,7 +25,7 @@
 #define IN_BY(a, n, size)     IN(a, size), .count = n + 1
 #define IN_BY4(a, n, size)    IN(a, size), .count = n + 1, .narrow = true
 #define IN_BY_IF(a, n, size)  IN_BY(a, n, size), .optional = true
-#define IN_BITS_IF(a, n)      IN_BY_IF(a, n, 0)
+#define IN_NODES_IF(a, n)     IN_BY_IF(a, n, 0)
 #define OUT(a, size)          .kind = PIECE_OUT, .argument = a, .unit = size
 #define OUT_IF(a, size)       OUT(a, size), .optional = true
 #define OUT_BY(a, n, size)    OUT(a, size), .count = n + 1
@@ -342,7 +342,7 @@ static const struct syscall_entry entries[] = {
                      {IN_IF(1, 16), .offset = 16, .name = "tvp[1]"}}},
     [SYS_vserver] = {"vserver", ""},
     [SYS_mbind] = {"mbind", "start len policy nodemask maxnode flags:4", .visit = visit_mbind},
-    [SYS_set_mempolicy] = {"set_mempolicy", "policy:4 nodemask maxnode", {{IN_BITS_IF(1, 2)}}},
+    [SYS_set_mempolicy] = {"set_mempolicy", "policy:4 nodemask maxnode", {{IN_NODES_IF(1, 2)}}},
     [SYS_get_mempolicy] = {"get_mempolicy", "policy nodemask maxnode addr flags",
                            .visit = visit_get_mempolicy},
     [SYS_mq_open] = {"mq_open", "name oflag:4 mode?:4 attr?", .visit = visit_mq_open},
@@ -379,7 +379,7 @@ static const struct syscall_entry entries[] = {
     [SYS_inotify_rm_watch] = {"inotify_rm_watch", "fd:4 wd:4"},
     [SYS_migrate_pages] = {"migrate_pages",
                            "pid:4 maxnode old_nodes new_nodes",
-                           {{IN_BITS_IF(2, 1)}, {IN_BITS_IF(3, 1)}}},
+                           {{IN_NODES_IF(2, 1)}, {IN_NODES_IF(3, 1)}}},
     [SYS_openat] = {"openat",
                     "dfd:4 filename flags:4 mode?:4",
                     {{STRING(1)}},

@@ -266,22 +266,18 @@ void visit_getgroups(const struct pass *pass) {
         pass_out(pass, pass->arguments[1], size * 4ul, pass->result * 4, "list");
 }
 
-static uint64_t node_bytes(uint64_t bits) {
-    return (bits + 63) / 64 * 8;
-}
-
 void visit_get_mempolicy(const struct pass *pass) {
     const uint64_t *a = pass->arguments;
     if (a[0])
         pass_out(pass, a[0], 4, 4, "policy");
     if (a[1])
-        pass_out(pass, a[1], node_bytes(a[2]), UINT64_MAX, "nodemask");
+        pass_out(pass, a[1], node_mask_bytes(a[2]), UINT64_MAX, "nodemask");
 }
 
 void visit_mbind(const struct pass *pass) {
     const uint64_t *a = pass->arguments;
     if (a[3])
-        pass_in(pass, a[3], node_bytes(a[4]), "nodemask");
+        pass_in(pass, a[3], node_mask_bytes(a[4]), "nodemask");
 }
 
 // The last argument is used with a place to move to only.
