@@ -141,7 +141,6 @@ static void rules(struct json *json, const struct results *results) {
         known++;
         json_open(json, '{');
         json_string_at(json, "id", rule);
-        json_string_at(json, "name", rule);
         text_at(json, "shortDescription", result_rule_help(rule));
         json_close(json, '}');
     }

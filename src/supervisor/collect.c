@@ -471,7 +471,7 @@ int collect_until_end(const struct supervisor_request *request, const struct lau
     for (int i = 0; i < 2; i++)
         if (launch->output[i] >= 0)
             scenario_output(launch->output[i], i == 1);
-    scenario_end();
+    scenario_end(loop.status);
     drain_wire(&loop, -1);
     forget_ended_children(&loop);
     struct followed *process = followed_find(loop.main_pid);

@@ -1,9 +1,7 @@
 #include "supervisor/scenario.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <regex.h>
 #include <signal.h>
 #include <stdint.h>
@@ -11,17 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/signal_name.h"
 #include "base/text.h"
+#include "supervisor/followed.h"
+#include "supervisor/listener.h"
 #include "supervisor/log.h"
 #include "supervisor/stop.h"
 
-enum { LOOK_MS = 50, LINE_MOST = 65536 };
+enum { LOOK_MS = 50, LOOK_AGAIN_MS = 500, LINE_MOST = 65536, LISTENERS_MOST = 256 };
+enum { LOAD_GRACE_MS = 2000, LOAD_LOOK_MS = 10 };
 
 enum state { STATE_IDLE, STATE_WAITING, STATE_LOADING, STATE_DONE };
 
@@ -29,7 +30,9 @@ static const struct supervisor_request *request;
 static int main_pid;
 static enum state state;
 static bool failed;
-static int64_t next_look, give_up;
+static int64_t begin, next_look, give_up;
+static int64_t ready;  // when it was
+static pid_t stranger; // who serves instead of the target; 0: nobody
 static pid_t load_pid;
 static regex_t ready_line;
 static bool has_regex;
@@ -61,7 +64,8 @@ void scenario_begin(const struct supervisor_request *of, int pid) {
     // Checked when options were read.
     has_regex = settings->log && regcomp(&ready_line, settings->log, REG_EXTENDED | REG_NOSUB) == 0;
     state = STATE_WAITING;
-    give_up = now_ms() + settings->timeout * 1000;
+    begin = now_ms();
+    give_up = begin + settings->timeout * 1000;
 }
 
 // ---- the load ----------------------------------------------------------------------------------
@@ -71,6 +75,7 @@ static void run_load(void) {
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
+    setpgid(0, 0); // here and in the parent: it must have a group before either goes on
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null >= 0)
         dup2(null, 0);
@@ -81,14 +86,24 @@ static void run_load(void) {
     _exit(127);
 }
 
+static double seconds_since(int64_t moment) {
+    return (double)(now_ms() - moment) / 1000;
+}
+
 static void become_ready(void) {
     state = STATE_DONE;
+    if (log_shows(0))
+        log_format(main_pid, LOG_USER, "Ready after %.1f s%s%s", seconds_since(begin),
+                   request->scenario.load ? "; load: " : "",
+                   request->scenario.load ? request->scenario.load : "");
+    ready = now_ms();
     stop_after(request->duration);
     if (!request->scenario.load)
         return;
     load_pid = fork();
     if (load_pid == 0)
         run_load();
+    setpgid(load_pid, load_pid);
     state = STATE_LOADING;
     if (load_pid < 0) {
         fail("cannot start the load");
@@ -97,44 +112,83 @@ static void become_ready(void) {
     }
 }
 
+// Appends "ended with status 3", or by which signal.
+static void text_end(struct text *text, int status) {
+    if (WIFEXITED(status))
+        text_format(text, "ended with status %d", WEXITSTATUS(status));
+    else
+        text_format(text, "was ended by %s", signal_name(WTERMSIG(status)));
+}
+
 static void look_at_load(void) {
     int status;
     if (waitpid(load_pid, &status, WNOHANG) != load_pid)
         return;
     state = STATE_DONE;
-    if (!WIFEXITED(status) || WEXITSTATUS(status)) {
-        struct text text = {0};
-        text_format(&text, "the load '%s' ", request->scenario.load);
-        if (WIFEXITED(status))
-            text_format(&text, "ended with status %d", WEXITSTATUS(status));
-        else
-            text_format(&text, "was ended by signal %d", WTERMSIG(status));
+    struct text text = {0};
+    text_format(&text, "the load '%s' ", request->scenario.load);
+    text_end(&text, status);
+    if (!WIFEXITED(status) || WEXITSTATUS(status))
         fail(text.bytes);
-        text_free(&text);
-    }
+    else if (log_shows(0))
+        log_format(main_pid, LOG_USER, "The load has ended after %.1f s; the program is stopped",
+                   seconds_since(ready));
+    text_free(&text);
     stop_now();
+}
+
+// All of it, also what does not listen to SIGTERM.
+static void end_load(void) {
+    kill(-load_pid, SIGTERM);
+    struct timespec pause = {.tv_nsec = LOAD_LOOK_MS * 1000000};
+    for (int waited = 0; waited < LOAD_GRACE_MS; waited += LOAD_LOOK_MS) {
+        if (waitpid(load_pid, NULL, WNOHANG) == load_pid) {
+            kill(-load_pid, SIGKILL);
+            return;
+        }
+        nanosleep(&pause, NULL);
+    }
+    kill(-load_pid, SIGKILL);
+    waitpid(load_pid, NULL, 0);
 }
 
 // ---- readiness ---------------------------------------------------------------------------------
 
-static bool accepts(int family, const struct sockaddr *address, socklen_t size) {
-    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return false;
-    bool connected = connect(fd, address, size) == 0;
-    close(fd);
-    return connected;
+// Whether one of those who listen belongs to the target, or will: the target may inherit a socket.
+static bool is_of_target(const int *pids, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (pids[i] == getpid() || listener_descends(pids[i], main_pid) || followed_find(pids[i]))
+            return true;
+    return false;
 }
 
-static bool port_is_open(int port) {
-    struct sockaddr_in four = {.sin_family = AF_INET,
-                               .sin_port = htons((uint16_t)port),
-                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    struct sockaddr_in6 six = {.sin6_family = AF_INET6,
-                               .sin6_port = htons((uint16_t)port),
-                               .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-    return accepts(AF_INET, (const struct sockaddr *)&four, sizeof four) ||
-           accepts(AF_INET6, (const struct sockaddr *)&six, sizeof six);
+// Somebody else may have taken the port since scenario_may_begin looked. Where nobody is known to
+// listen (another user's process, say), the port speaks for itself.
+static bool target_serves(void) {
+    if (!listener_accepts(request->scenario.port))
+        return false;
+    int pids[LISTENERS_MOST];
+    size_t count = listener_processes(request->scenario.port, pids, LISTENERS_MOST);
+    stranger = count && !is_of_target(pids, count) ? pids[0] : 0;
+    return !stranger;
+}
+
+bool scenario_may_begin(const struct supervisor_request *of) {
+    int port = of->scenario.port;
+    if (!port || !listener_accepts(port))
+        return true;
+    int pids[LISTENERS_MOST];
+    size_t count = listener_processes(port, pids, LISTENERS_MOST);
+    if (is_of_target(pids, count))
+        return true;
+    struct text text = {0};
+    if (count)
+        listener_name(&text, pids[0]);
+    log_complain("--ready-port=%d: %s accepts connections there already; end it, or let the "
+                 "program serve on another port",
+                 port, count ? text.bytes : "another process");
+    text_free(&text);
+    return false;
 }
 
 static void take_text(struct text *line, const char *bytes, size_t size) {
@@ -170,34 +224,59 @@ int scenario_timeout(void) {
     return left < 0 ? 0 : (int)left;
 }
 
+static void fail_unready(void) {
+    struct text text = {0};
+    if (stranger) {
+        text_format(&text, "--ready-port=%d: ", request->scenario.port);
+        listener_name(&text, stranger);
+        text_string(&text, " accepts connections there, which is none of the program's");
+    } else {
+        text_format(&text, "the program %s after %ld s; --ready-timeout=SECONDS waits longer",
+                    request->scenario.port ? "does not accept connections on --ready-port"
+                                           : "has not printed what --ready-log waits for",
+                    request->scenario.timeout);
+    }
+    fail(text.bytes);
+    text_free(&text);
+}
+
 void scenario_tick(void) {
     if (scenario_timeout() != 0)
         return;
-    next_look = now_ms() + LOOK_MS;
     if (state == STATE_LOADING) {
         look_at_load();
-    } else if (request->scenario.port && port_is_open(request->scenario.port)) {
+    } else if (request->scenario.port && target_serves()) {
         become_ready();
     } else if (now_ms() > give_up) {
         state = STATE_DONE;
-        fail(request->scenario.port ? "the program does not accept connections on --ready-port; "
-                                      "--ready-timeout=SECONDS waits longer"
-                                    : "the program has not printed what --ready-log waits for; "
-                                      "--ready-timeout=SECONDS waits longer");
+        fail_unready();
         stop_now();
     }
+    next_look = now_ms() + (stranger ? LOOK_AGAIN_MS : LOOK_MS);
 }
 
-void scenario_end(void) {
+static void fail_early(int status) {
+    struct text text = {0};
+    text_string(&text, "the program ");
+    text_end(&text, status);
+    text_string(&text, " before it was ready");
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        text_string(&text, "; a server must stay in the foreground");
+    fail(text.bytes);
+    text_free(&text);
+}
+
+void scenario_end(int status) {
     if (state == STATE_WAITING)
-        fail("the program ended before it was ready");
+        fail_early(status);
     if (state == STATE_LOADING) {
         // A load that has done its work notices late that nobody serves any more.
         look_at_load();
         if (state == STATE_LOADING) {
-            fail("the program ended while the load was running");
-            kill(load_pid, SIGTERM);
-            waitpid(load_pid, NULL, 0);
+            bool over = request->duration && now_ms() - ready >= request->duration * 1000;
+            fail(over ? "the load was still running when --duration was over"
+                      : "the program ended while the load was running");
+            end_load();
         }
     }
     state = STATE_DONE;

@@ -38,7 +38,7 @@ int supervisor_run(const struct supervisor_request *request) {
     struct launch launch;
     launch_prepare();
     outputs_prepare(request);
-    if (!flame_choose(request) || !launch_start(&launch, request))
+    if (!scenario_may_begin(request) || !flame_choose(request) || !launch_start(&launch, request))
         return STATUS_FAILED;
     if (!flame_open(request, launch.pid) || !log_open(&request->log, launch.pid) ||
         !xml_open(request, launch.pid)) {
@@ -61,8 +61,10 @@ int supervisor_run(const struct supervisor_request *request) {
     log_close();
     xml_close();
     int own = own_status(request, status);
+    if (own == 0 && scenario_failed())
+        own = STATUS_FAILED;
     bool written = outputs_write(launch.pid, own >= 0 ? own : 128 + WTERMSIG(status));
     if (own < 0)
         job_die_by(WTERMSIG(status));
-    return own || (written && !scenario_failed()) ? own : STATUS_FAILED;
+    return own || written ? own : STATUS_FAILED;
 }

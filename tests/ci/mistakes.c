@@ -1,58 +1,45 @@
-// Four mistakes, the last of them only with MORE, one twice with TWICE; FAR moves everything down.
+// Three mistakes, one more with MORE, one twice with TWICE. They are volatile: a compiler that
+// optimises must neither leave them out nor make the last call of a function a jump.
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#ifdef FAR
 
+static volatile int *volatile last;
 
+static volatile int *make(int count) {
+    last = malloc(count * sizeof(int));
+    return last;
+}
 
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-#endif
-
-static int *make(int count) {
-    return malloc(count * sizeof(int));
+static void drop(volatile int *numbers) {
+    free((int *)numbers);
+    last = NULL;
 }
 
 static void overrun(void) {
-    int *numbers = make(4);
+    volatile int *numbers = make(4);
     numbers[4] = 1;
-    free(numbers);
+    drop(numbers);
 }
 
 static void lose(void) {
-    memset(make(10), 0, 40);
+    make(10)[0] = 0;
 #ifdef TWICE
-    memset(make(20), 0, 80);
+    make(20)[0] = 0;
 #endif
+    last = NULL;
 }
 
 static void decide(void) {
-    int *numbers = make(8);
+    volatile int *numbers = make(8);
     if (numbers[3] > 2)
         puts("more");
-    free(numbers);
+    drop(numbers);
 }
 
 #ifdef MORE
 static void use_after_free(void) {
-    int *numbers = make(2);
-    free(numbers);
+    volatile int *numbers = make(2);
+    drop(numbers);
     numbers[1] = 3;
 }
 #endif
