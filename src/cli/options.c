@@ -349,14 +349,15 @@ static const struct option *find_long(const char *name, size_t size) {
     return option;
 }
 
-// --separate-callersN=FUNCTION, --separate-recsN=FUNCTION: a number in the name. The form that stands
-// in the table, and its value, to be freed; NULL: it is none of these. Leaves a reason when the
+// --separate-callersN=FUNCTION and its like: a number in the name. The form that stands in the table, and its value, to be freed; NULL: it is none of these. Leaves a reason when the
 // number is out of range.
 static char *numbered_value(const char *name, size_t size, const struct option **option,
                             struct text *reason) {
     static const struct {
         const char *plain, *listed;
-    } forms[] = {{"separate-callers", "separate-callers-of"}, {"separate-recs", "separate-recs-of"}};
+    } forms[] = {{"separate-callers", "separate-callers-of"},
+                 {"separate-recs", "separate-recs-of"},
+                 {"fn-group", "fn-group-of"}};
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         size_t length = strlen(forms[i].plain);
         if (size <= length || memcmp(name, forms[i].plain, length) != 0 ||

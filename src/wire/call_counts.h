@@ -27,9 +27,10 @@
 //             contexts of one function have different areas, those of different functions share
 //             them. "Area" is the number of the context then in edges and frames, and in an edge
 //             "level" is the callee's, with COUNTS_TO_CONTEXT. No function "recurses"
-//   skipped   instructions of PLT entries, which count for the function that called: two areas
-//             further on, by the id of the site that they were reached from
-//   group     with simulation, a site and the ids after it: events of PLT entries that it reached
+//   skipped   instructions of PLT entries and of functions that are to be skipped, which count for
+//             the function that called: two areas further on, by the id of the site that they were
+//             reached from
+//   group     a site and the ids after it: events other than instructions of what is skipped there
 //   edge      calls from a site in one context to another function; or an indirect jump within one
 //             (COUNTS_TO_ADDRESS)
 //   branch    with --collect-jumps, a direct jump or a branch; its counter has how often a branch
@@ -95,7 +96,7 @@ enum counts_kind {
     COUNTS_CALL,
     COUNTS_JUMP,
     COUNTS_EVENT,
-    COUNTS_PLT,
+    COUNTS_SKIPPED_EVENT, // counts in a site's group
     COUNTS_BRANCH,
 };
 

@@ -29,6 +29,10 @@ static uint32_t current_function(uint64_t pc) {
     return place.function ? counts_function(place.function) : function_without_symbol(pc);
 }
 
+static bool is_skipped(void) {
+    return place.marks.events & FUNCTION_SKIPPED;
+}
+
 static void on_block(struct tool_block *block, uint64_t pc) {
     stack_moved = false;
     run_block();
@@ -36,6 +40,8 @@ static void on_block(struct tool_block *block, uint64_t pc) {
     place = functions_at(pc);
     if (place.plt)
         return;
+    if (place.function == pc && is_skipped())
+        counts_site(pc, counts_function(pc), COUNTS_JUMP);
     if (place.function == pc)
         tool_insert_quick_call(block, TOOL_ALWAYS,
                                counts_many_events ? event_enter_quick_events : event_enter_quick,
@@ -52,6 +58,10 @@ static uint32_t site_of(const struct tool_insn *insn, unsigned kind) {
 }
 
 static void note_jump(struct tool_block *block, const struct tool_insn *insn, uint32_t resolves) {
+    if (is_skipped()) {
+        tool_insert_fast_call(block, TOOL_ALWAYS, event_skipped_jump, resolves);
+        return;
+    }
     uint32_t site = site_of(insn, COUNTS_JUMP);
     if (insn->target || place.function)
         tool_insert_set(block, WORD_SITE, SITE_LAST, site);
@@ -59,7 +69,10 @@ static void note_jump(struct tool_block *block, const struct tool_insn *insn, ui
 }
 
 static void show_call(struct tool_block *block, const struct tool_insn *insn) {
-    tool_insert_set(block, WORD_SITE, SITE_LAST, site_of(insn, COUNTS_CALL));
+    if (is_skipped())
+        tool_insert_set(block, WORD_SITE, SITE_JUMP, 0);
+    else
+        tool_insert_set(block, WORD_SITE, SITE_LAST, site_of(insn, COUNTS_CALL));
     if (!insn->target)
         return;
     struct code_place callee = functions_at(insn->target);
@@ -105,7 +118,7 @@ static void show_jump(struct tool_block *block, const struct tool_insn *insn) {
         return; // what is reached counts as called from where the PLT was called
     if (!insn->target) {
         bool resolves = place.resolves && is_jump_through_r11(insn);
-        if (collects_jumps && !resolves && !stack_moved)
+        if (collects_jumps && !resolves && !stack_moved && !is_skipped())
             tool_insert_target_call(block, event_jumped, site_of(insn, COUNTS_JUMP));
         note_jump(block, insn, resolves ? SITE_RESOLVES : 0);
         if (stack_moved && !resolves)
@@ -117,7 +130,7 @@ static void show_jump(struct tool_block *block, const struct tool_insn *insn) {
         note_jump(block, insn, 0);
         return;
     }
-    if (collects_jumps)
+    if (collects_jumps && !is_skipped())
         collect_jump(block, insn);
     if (to.function && to.function != place.function)
         tool_insert_fast_call(block, insn->flow == TOOL_BRANCH ? TOOL_IF_TAKEN : TOOL_ALWAYS,
@@ -147,7 +160,7 @@ static bool moves_stack(const struct tool_insn *insn) {
 static void on_instruction(struct tool_block *block, const struct tool_insn *insn) {
     if (!run_is_open()) {
         place = functions_at(insn->pc);
-        run_open(block, insn->pc, current_function(insn->pc), place.plt);
+        run_open(block, insn->pc, current_function(insn->pc), place.plt || is_skipped());
     }
     run_add(block, insn);
     collect_instruction(block, insn, run_function());

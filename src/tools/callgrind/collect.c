@@ -59,15 +59,8 @@ static void on_block_begins(uint32_t unused, uint64_t rsp, void *thread) {
     tool_with_vectors(dump, 0);
 }
 
-static void add(struct thread *thread, uint32_t id, enum counts_event event, uint64_t amount) {
-    if (thread->paused)
-        return;
-    thread_counters(thread)[id] += amount;
-    thread->totals[event] += amount;
-}
-
 static void on_locked(uint32_t id, uint64_t rsp, void *thread) {
-    add(thread, id, COUNTS_GE, 1);
+    thread_count(thread, id, 0, COUNTS_GE, 1);
 }
 
 static void on_system_call(uint32_t id, uint64_t rsp, void *state) {
@@ -100,11 +93,12 @@ void collect_after_call(long number, const uint64_t arguments[6], long result) {
     thread->system_call = 0;
     if (!id)
         return;
-    add(thread, id, COUNTS_SYS_COUNT, 1);
-    add(thread, id + 1, COUNTS_SYS_TIME,
-        now(CLOCK_MONOTONIC) / time_unit - thread->system_wall / time_unit);
+    thread_count(thread, id, 0, COUNTS_SYS_COUNT, 1);
+    thread_count(thread, id, 1, COUNTS_SYS_TIME,
+                 now(CLOCK_MONOTONIC) / time_unit - thread->system_wall / time_unit);
     if (cpu_time)
-        add(thread, id + 2, COUNTS_SYS_CPU_TIME, now(CLOCK_THREAD_CPUTIME_ID) - thread->system_cpu);
+        thread_count(thread, id, 2, COUNTS_SYS_CPU_TIME,
+                     now(CLOCK_THREAD_CPUTIME_ID) - thread->system_cpu);
 }
 
 // ---- while code is translated ------------------------------------------------------------------
@@ -117,12 +111,12 @@ void collect_block(struct tool_block *block) {
 void collect_instruction(struct tool_block *block, const struct tool_insn *insn,
                          uint32_t function) {
     if (time_unit && insn->flow == TOOL_SYSTEM) {
-        uint32_t id = counts_system_call(insn->pc, function);
+        uint32_t id = counts_system_call(insn->pc, function, run_kind());
         if (id)
             tool_insert_fast_call(block, TOOL_ALWAYS, on_system_call, id);
     }
     if (bus && run_is_locked(insn)) {
-        uint32_t id = counts_events(insn->pc, function, COUNTS_EVENT, COUNTS_GE, COUNTS_GE, 0);
+        uint32_t id = counts_events(insn->pc, function, run_kind(), COUNTS_GE, COUNTS_GE, 0);
         if (id)
             tool_insert_fast_call(block, TOOL_ALWAYS, on_locked, id);
     }

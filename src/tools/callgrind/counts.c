@@ -34,6 +34,8 @@ static struct counts_frame *kept_frames; // of the thread that forks
 static uint32_t kept_frame_count;
 static bool collects_at_start = true;
 static uint8_t usual_callers, usual_levels; // told apart
+static uint8_t group_events[COUNTS_EVENTS];
+static unsigned group_size = 1;
 
 static void give_up(const char *reason) {
     tool_say("Nothing can be counted: %s", reason);
@@ -144,7 +146,9 @@ void counts_choose(void) {
     bool toggles = mark_functions("toggle-collect", FUNCTION_TOGGLES);
     bool acts = mark_functions("dump-before", FUNCTION_DUMPS_BEFORE) |
                 mark_functions("dump-after", FUNCTION_DUMPS_AFTER) |
-                mark_functions("zero-before", FUNCTION_ZEROES_BEFORE);
+                mark_functions("zero-before", FUNCTION_ZEROES_BEFORE) |
+                mark_functions("fn-skip", FUNCTION_SKIPPED) |
+                mark_functions("pop-on-jump", FUNCTION_ENDS_AT_JUMP);
     counts_shared->on = !is_no("instr-atstart") && !is_no("instr-at-start");
     collects_at_start = !toggles && !is_no("collect-atstart");
     choose_contexts();
@@ -157,6 +161,10 @@ void counts_caches(const struct counts_cache shapes[3]) {
 }
 
 void counts_count_event(enum counts_event event) {
+    if (!counts_group[event]) {
+        counts_group[event] = group_size;
+        group_events[group_size++] = event;
+    }
     counts_shared->events |= 1u << event;
     counts_many_events = true;
     if (counts_events_end <= event)
@@ -303,6 +311,14 @@ uint32_t counts_next_of(uint32_t id) {
     return next_of[id];
 }
 
+uint32_t counts_home_of(uint32_t function) {
+    uint32_t id = counts_first_of(function);
+    while (id &&
+           (counts_ids[id].kind != COUNTS_JUMP || counts_ids[id].pc != function_pcs[function]))
+        id = counts_next_of(id);
+    return id;
+}
+
 #pragma GCC pop_options
 
 static unsigned bucket_of(uint64_t pc, unsigned more) {
@@ -382,24 +398,18 @@ uint32_t counts_run(uint64_t pc, uint32_t function, const uint8_t *lengths, unsi
 }
 
 uint32_t counts_site(uint64_t pc, uint32_t function, unsigned kind) {
-    static const enum counts_event events[GROUP_SIZE_DIRTY] = {
-        0,          COUNTS_DR, COUNTS_I1MR, COUNTS_ILMR, COUNTS_D1MR,  COUNTS_DLMR,  COUNTS_BI,
-        COUNTS_BIM, COUNTS_DW, COUNTS_D1MW, COUNTS_DLMW, COUNTS_ILDMR, COUNTS_DLDMR, COUNTS_DLDMW};
-    struct counts_id ids[GROUP_SIZE_DIRTY];
-    unsigned size = simulate_write_back                    ? GROUP_SIZE_DIRTY
-                    : simulate_caches || simulate_branches ? GROUP_SIZE
-                                                           : 1;
-    for (unsigned i = 0; i < size; i++)
+    struct counts_id ids[COUNTS_EVENTS] = {{.pc = pc, .function = function, .kind = kind}};
+    for (unsigned i = 1; i < group_size; i++)
         ids[i] = (struct counts_id){
-            .pc = pc, .function = function, .kind = i ? COUNTS_EVENT : kind, .count = events[i]};
-    return find_or_add(ids, size, NULL);
+            .pc = pc, .function = function, .kind = COUNTS_EVENT, .count = group_events[i]};
+    return find_or_add(ids, group_size, NULL);
 }
 
-uint32_t counts_system_call(uint64_t pc, uint32_t function) {
+uint32_t counts_system_call(uint64_t pc, uint32_t function, enum counts_kind kind) {
     struct counts_id ids[3];
     for (unsigned i = 0; i < 3; i++)
         ids[i] = (struct counts_id){
-            .pc = pc, .function = function, .kind = COUNTS_EVENT, .count = COUNTS_SYS_COUNT + i};
+            .pc = pc, .function = function, .kind = kind, .count = COUNTS_SYS_COUNT + i};
     return find_or_add(ids, 3, NULL);
 }
 

@@ -29,6 +29,9 @@ void *counts_reserve(size_t size);                       // memory, zeroed, to b
 // The ids that belong to a function, one after the other; 0: no more. Callable at any time.
 uint32_t counts_first_of(uint32_t function);
 uint32_t counts_next_of(uint32_t id);
+// A site at a function's first instruction, if there is one: of a skipped function that nobody
+// calls.
+uint32_t counts_home_of(uint32_t function);
 
 // While code is translated, with the engine's lock held. 0 when there is no room.
 uint32_t counts_function(uint64_t pc);
@@ -37,7 +40,7 @@ uint32_t counts_run(uint64_t pc, uint32_t function, const uint8_t *lengths, unsi
 uint32_t counts_site(uint64_t pc, uint32_t function, unsigned kind);
 uint32_t counts_branch(uint64_t pc, uint32_t function, uint64_t target, bool conditional);
 // Three ids in a row, for the events of a system call.
-uint32_t counts_system_call(uint64_t pc, uint32_t function);
+uint32_t counts_system_call(uint64_t pc, uint32_t function, enum counts_kind);
 // Two events at an instruction, concerning so many bytes; the id of the second follows, and with
 // --simulate-wb, after those of misses, the id of misses that have evicted a dirty line.
 uint32_t counts_events(uint64_t pc, uint32_t function, enum counts_kind, enum counts_event first,

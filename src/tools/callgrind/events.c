@@ -2,7 +2,7 @@
 
 #include "tools/callgrind/callers.h"
 #include "tools/callgrind/counts.h"
-#include "tools/callgrind/events.h"
+#include "tools/callgrind/events_parts.h"
 
 #include "engine/tool.h"
 
@@ -12,18 +12,13 @@ unsigned counts_events_end = 1;
 struct counts_header *counts_shared;
 bool events_may_be_plain;
 uint8_t *events_of_function;
+uint8_t counts_group[COUNTS_EVENTS];
 
 static uint32_t paused_threads;
 
-enum { FIRST_OWN_AREA = 4, LEVELS = 2 }; // levels that have areas for all functions
+enum { FIRST_OWN_AREA = 4 };
 
 // ---- context -----------------------------------------------------------------------------------
-
-// Whether counts must go to the context's own area from now on.
-static inline bool must_show(const struct thread *thread, uint32_t area, uint32_t function) {
-    return thread->shown != area &&
-           ((thread->shown | area) > 1 || !function || thread->recurses[function]);
-}
 
 static void set_context(struct thread *thread, uint32_t function, uint32_t area) {
     thread->function = function;
@@ -49,12 +44,6 @@ static void begins_to_recurse(struct thread *thread, uint32_t function) {
 }
 
 static const uint8_t words_kept[] = {WORD_TOTAL, WORD_READS, WORD_WRITES};
-
-// Of the words, without what was not collected.
-static inline uint64_t collected(const struct thread *thread, unsigned word) {
-    static const uint8_t places[] = {[WORD_TOTAL] = 0, [WORD_READS] = 1, [WORD_WRITES] = 2};
-    return thread->paused ? thread->at_pause[places[word]] : thread->words[word];
-}
 
 // The supervisor may switch off at the same moment: it sets `on` first.
 static void be_plain(void) {
@@ -154,10 +143,6 @@ static void begin_context(struct thread *thread, uint32_t function) {
 
 // ---- edges -------------------------------------------------------------------------------------
 
-static inline uint32_t *recent_edge(const struct thread *thread, uint32_t site, uint32_t function) {
-    return &thread->recent[(site * 5 + function) % RECENT_EDGES];
-}
-
 static bool edge_is(const struct counts_edge *edge, uint32_t site, uint32_t area, uint32_t function,
                     uint32_t level) {
     return edge->site == site && edge->area == area && edge->function == function &&
@@ -210,26 +195,6 @@ static uint32_t find_edge(struct thread *thread, uint32_t site, uint32_t functio
 
 // ---- events other than instructions -------------------------------------------------------------
 
-static inline void gather_totals(struct thread *thread) {
-    thread->totals[COUNTS_DR] = collected(thread, WORD_READS);
-    thread->totals[COUNTS_DW] = collected(thread, WORD_WRITES);
-}
-
-static inline void note_totals(struct thread *thread, const struct counts_frame *frame) {
-    uint64_t *entered = thread->frame_events[frame - thread->frames];
-    gather_totals(thread);
-    for (unsigned i = 1; i < counts_events_end; i++)
-        entered[i] = thread->totals[i];
-}
-
-static inline void add_event_costs(struct thread *thread, const struct counts_frame *frame) {
-    const uint64_t *entered = thread->frame_events[frame - thread->frames];
-    uint64_t *costs = thread->edge_events[frame->edge];
-    gather_totals(thread);
-    for (unsigned i = 1; i < counts_events_end; i++)
-        costs[i] += thread->totals[i] - entered[i];
-}
-
 // What happened since the marker was pushed is not part of the frames below it.
 static void take_out_events(struct thread *thread, const struct counts_frame *marker) {
     const uint64_t *entered = thread->frame_events[marker - thread->frames];
@@ -241,8 +206,47 @@ static void take_out_events(struct thread *thread, const struct counts_frame *ma
 
 // ---- frames ------------------------------------------------------------------------------------
 
-static void push(struct thread *thread, uint32_t site, uint32_t function, uint64_t sp) {
+static struct counts_frame *top_frame(struct thread *thread) {
+    return thread->top > thread->frames ? thread->top - 1 : 0;
+}
+
+static bool is_skipped(const struct counts_frame *frame) {
+    return !frame->marker && events_of_function[frame->callee] & FUNCTION_SKIPPED;
+}
+
+// NULL: there is no room.
+static struct counts_frame *push_frame(struct thread *thread, uint32_t edge, uint32_t callee,
+                                       uint64_t sp) {
     struct counts_frame *frame = thread->top;
+    if (frame == thread->frames + COUNTS_FRAMES) {
+        counts_incomplete();
+        return 0;
+    }
+    frame->sp = sp;
+    frame->entered = total_of(thread);
+    frame->edge = edge;
+    frame->callee = callee;
+    frame->function = thread->function;
+    frame->area = thread->area;
+    frame->marker = 0;
+    if (counts_many_events)
+        note_totals(thread, frame);
+    thread->top = frame + 1;
+    return frame;
+}
+
+// The context stays. What is called from here on is called from the same site.
+static void push_skipped(struct thread *thread, uint32_t site, uint32_t function, uint64_t sp) {
+    act_before(function);
+    struct counts_frame *frame = push_frame(thread, 0, function, sp);
+    if (!frame)
+        return;
+    frame->jump = site;
+    thread->words[WORD_SITE] = site;
+    toggle_by(thread, function);
+}
+
+static void push(struct thread *thread, uint32_t site, uint32_t function, uint64_t sp) {
     uint32_t depth = thread->depth[function] + 1;
     uint32_t level = depth < LEVELS ? depth : LEVELS;
     uint32_t area = callers_on ? callers_find(thread, function, depth) : level - 1;
@@ -250,20 +254,9 @@ static void push(struct thread *thread, uint32_t site, uint32_t function, uint64
         find_edge(thread, site, function, callers_on ? COUNTS_TO_CONTEXT | area : level);
     thread->edges[edge].calls += counts_shared->on;
     act_before(function);
-    if (frame == thread->frames + COUNTS_FRAMES) {
-        counts_incomplete();
+    thread->words[WORD_SITE] = 0;
+    if (!push_frame(thread, edge, function, sp))
         return;
-    }
-    frame->sp = sp;
-    frame->entered = total_of(thread);
-    frame->edge = edge;
-    frame->callee = function;
-    frame->function = thread->function;
-    frame->area = thread->area;
-    frame->marker = 0;
-    if (counts_many_events)
-        note_totals(thread, frame);
-    thread->top = frame + 1;
     thread->depth[function] = depth;
     if (level == LEVELS && !callers_on && !thread->recurses[function])
         begins_to_recurse(thread, function);
@@ -293,16 +286,16 @@ static void pop(struct thread *thread) {
         thread->edges[frame->edge].cost += total_of(thread) - frame->entered;
         if (counts_many_events)
             add_event_costs(thread, frame);
-        thread->depth[frame->callee]--;
+        if (!is_skipped(frame))
+            thread->depth[frame->callee]--;
         toggle_by(thread, frame->callee);
+        const struct counts_frame *top = top_frame(thread);
+        if (top && is_skipped(top))
+            thread->words[WORD_SITE] = top->jump;
     }
     set_context(thread, frame->function, frame->area);
     if (!frame->marker && events_of_function[frame->callee] & FUNCTION_DUMPS_AFTER)
         tool_with_vectors(dump_after, (void *)(uintptr_t)frame->callee);
-}
-
-static struct counts_frame *top_frame(struct thread *thread) {
-    return thread->top > thread->frames ? thread->top - 1 : 0;
 }
 
 // Ends the frames whose return address lies below sp: never the one below all others.
@@ -320,22 +313,32 @@ static void enter(struct thread *thread, uint32_t function, uint64_t rsp) {
     bool jumps = site == (jump & ~SITE_RESOLVES);
     thread->words[WORD_SITE] = 0;
     struct counts_frame *top = top_frame(thread);
-    if (jumps && jump & SITE_RESOLVES && top && top->edge) {
-        // The frame to end is the loader's function; what called it has called this one.
+    if (jumps && top && top->edge &&
+        (jump & SITE_RESOLVES ||
+         events_of_function[counts_ids[site].function] & FUNCTION_ENDS_AT_JUMP)) {
+        // The frame to end is the loader's function, or one that ends so; what called it has called
+        // this one.
         site = thread->edges[top->edge].site;
         jumps = false;
         pop(thread);
     }
     unwind(thread, rsp);
     if (!site) {
-        if (!thread->function)
+        if (!thread->function) {
             begin_context(thread, function);
+            if (events_of_function[function] & FUNCTION_SKIPPED)
+                push_skipped(thread, counts_home_of(function), function, UINT64_MAX);
+        }
         return;
     }
     if (!thread->function)
         begin_context(thread, counts_ids[site].function);
     top = top_frame(thread);
-    push(thread, site, function, jumps && top && !top->marker ? top->sp : rsp);
+    uint64_t sp = jumps && top && !top->marker ? top->sp : rsp;
+    if (events_of_function[function] & FUNCTION_SKIPPED)
+        push_skipped(thread, site, function, sp);
+    else
+        push(thread, site, function, sp);
 }
 
 void event_enter(uint32_t function, uint64_t rsp, void *state) {
@@ -385,6 +388,11 @@ void event_stack_moved(uint32_t unused, uint64_t rsp, void *state) {
     unwind(state, rsp);
 }
 
+void event_skipped_jump(uint32_t resolves, uint64_t rsp, void *state) {
+    uint32_t *site = thread_site(state);
+    site[SITE_JUMP] = site[SITE_LAST] | resolves;
+}
+
 void event_taken(uint32_t branch, uint64_t rsp, void *state) {
     thread_counters(state)[branch]++;
 }
@@ -393,118 +401,6 @@ void event_jumped(uint32_t site, uint64_t rsp, void *state, uint64_t target) {
     struct thread *thread = state;
     if (!thread->paused)
         thread->edges[find_edge(thread, site, target, COUNTS_TO_ADDRESS | target >> 32)].calls++;
-}
-
-// ---- quick calls -------------------------------------------------------------------------------
-
-// Two numbers that lie side by side, read and written at once: the fewer registers a quick function
-// uses, the quicker it is.
-static inline uint64_t *pair_at(const uint32_t *first) {
-    return (uint64_t *)first;
-}
-
-static inline uint64_t pair(uint32_t first, uint64_t second) {
-    return first | second << 32;
-}
-
-static inline void set_context_quickly(struct thread *thread, uint64_t context) {
-    uint32_t area = context >> 32;
-    *pair_at(&thread->function) = context;
-    if (must_show(thread, area, context)) {
-        thread->shown = area;
-        tool_set_counters_quickly(thread->counters + (uint64_t)area * COUNTS_IDS);
-    }
-}
-
-// A call or jump that was made before, with nothing to unwind.
-static inline bool enter_quickly(struct thread *thread, uint32_t function, uint64_t rsp,
-                                 bool many_events) {
-    struct counts_frame *frame = thread->top;
-    uint32_t site = thread_site(thread)[SITE_LAST], jump = thread_site(thread)[SITE_JUMP];
-    if (!counts_shared->plain || frame[-1].sp < rsp || frame->sp)
-        return false;
-    if (!site)
-        site = jump;
-    if (!site)
-        return thread->function;
-    if (site == jump) {
-        rsp = frame[-1].sp;
-        if (frame[-1].marker || rsp == UINT64_MAX)
-            return false;
-    } else if (site == (jump & ~SITE_RESOLVES)) {
-        return false;
-    }
-    frame->sp = rsp;
-    uint64_t from = pair(site, thread->area);
-    uint64_t to = pair(function, thread->depth[function] ? LEVELS : 1);
-    uint32_t at = thread->last_edge[site];
-    struct counts_edge *edge = &thread->edges[at];
-    if (*pair_at(&edge->function) != to || *pair_at(&edge->site) != from) {
-        at = *recent_edge(thread, site, function);
-        edge = &thread->edges[at];
-        if (*pair_at(&edge->function) != to || *pair_at(&edge->site) != from) {
-            frame->sp = 0;
-            return false;
-        }
-    }
-    thread->words[WORD_SITE] = 0;
-    edge->calls++;
-    frame->entered = thread->words[WORD_TOTAL];
-    *pair_at(&frame->edge) = pair(at, function);
-    *pair_at(&frame->function) = *pair_at(&thread->function);
-    *pair_at(&frame->marker) = 0;
-    if (many_events)
-        note_totals(thread, frame);
-    thread->top = frame + 1;
-    thread->depth[function]++;
-    set_context_quickly(thread, to - (1ul << 32));
-    return true;
-}
-
-bool event_enter_quick(uint32_t function, uint64_t rsp, void *state) {
-    return enter_quickly(state, function, rsp, false);
-}
-
-bool event_enter_quick_events(uint32_t function, uint64_t rsp, void *state) {
-    return enter_quickly(state, function, rsp, true);
-}
-
-bool event_enter_from_call_quick(uint32_t function, uint64_t rsp, void *state) {
-    return !counts_many_events && enter_quickly(state, function, rsp - 8, false);
-}
-
-bool event_maybe_enter_quick(uint32_t function, uint64_t rsp, void *state) {
-    if (thread_was_called(state))
-        return !counts_many_events && enter_quickly(state, function, rsp, false);
-    ((struct thread *)state)->words[WORD_SITE] = 0;
-    return true;
-}
-
-static inline bool leave_quickly(struct thread *thread, uint64_t rsp, bool many_events) {
-    struct counts_frame *frame = thread->top - 1;
-    if (!counts_shared->plain || frame->marker)
-        return false;
-    if (frame->sp >= rsp)
-        return true;
-    do {
-        thread->edges[frame->edge].cost += thread->words[WORD_TOTAL] - frame->entered;
-        if (many_events)
-            add_event_costs(thread, frame);
-        thread->depth[frame->callee]--;
-        frame->sp = 0;
-        frame--;
-    } while (frame->sp < rsp && !frame->marker);
-    thread->top = frame + 1;
-    set_context_quickly(thread, *pair_at(&frame[1].function));
-    return true;
-}
-
-bool event_leave_quick(uint32_t popped, uint64_t rsp, void *state) {
-    return leave_quickly(state, rsp + popped, false);
-}
-
-bool event_leave_quick_events(uint32_t popped, uint64_t rsp, void *state) {
-    return leave_quickly(state, rsp + popped, true);
 }
 
 // ---- threads -----------------------------------------------------------------------------------

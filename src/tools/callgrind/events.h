@@ -17,25 +17,13 @@
 // The thread's words: its instructions so far; the last site; with simulation, reads and writes.
 enum { WORD_TOTAL, WORD_SITE, WORD_READS, WORD_WRITES };
 // The low half of WORD_SITE is the last site, the high half the last one that is a jump: if it is
-// the same, that is what it is. A jump in code without symbols is noted in the high half alone:
+// the same, that is what it is. While a skipped function runs, the low half stays the site that it
+// was called from. A jump in code without symbols is noted in the high half alone:
 // where it leads is no function's beginning, unless a symbol says so.
 enum { SITE_LAST, SITE_JUMP };
 // Besides the number in the high half: jumps to what the loader has just bound, and stands for the
 // call that led there.
 #define SITE_RESOLVES 0x80000000u
-
-// With simulation, the ids after a site: events of PLT entries that were reached from it.
-enum {
-    GROUP_READS = 1,
-    GROUP_CODE = 2,
-    GROUP_DATA = 4,
-    GROUP_BRANCH = 6,
-    GROUP_WRITES = 8,
-    GROUP_STORES = 9,
-    GROUP_SIZE = 11,
-    GROUP_DIRTY = 11, // with --simulate-wb: code, reads, writes
-    GROUP_SIZE_DIRTY = 14,
-};
 
 enum { EDGE_BUCKETS = 1 << 16, RECENT_EDGES = 1 << 12 };
 
@@ -45,6 +33,8 @@ enum {
     FUNCTION_DUMPS_BEFORE = 2,
     FUNCTION_DUMPS_AFTER = 4,
     FUNCTION_ZEROES_BEFORE = 8,
+    FUNCTION_SKIPPED = 16,      // what it does counts at the site that it was called from
+    FUNCTION_ENDS_AT_JUMP = 32, // into another function, which is its caller's then
 };
 
 struct simulation;    // simulate.c
@@ -90,6 +80,9 @@ extern unsigned counts_events_end; // behind the last of them
 extern struct counts_header *counts_shared;
 extern bool events_may_be_plain;    // if nothing is paused
 extern uint8_t *events_of_function; // FUNCTION_*
+// The ids after a site, by event: what was skipped, code of PLT entries and functions that count at
+// the site that they were reached from.
+extern uint8_t counts_group[COUNTS_EVENTS];
 
 // The halves of WORD_SITE; inserted code writes one of them, and reading both at once would wait
 // for the store.
@@ -107,6 +100,28 @@ static inline uint64_t *thread_counters(const struct thread *thread) {
            (uint64_t)(thread->paused ? (uint32_t)COUNTS_OFF_AREA : thread->shown) * COUNTS_IDS;
 }
 
+// Of an event of what is skipped; the first counter, which nobody reads, if nothing has called.
+static inline uint64_t *thread_skipped_counter(const struct thread *thread,
+                                               enum counts_event event) {
+    uint32_t site = *thread_site(thread);
+    return thread_counters(thread) + (site ? site + counts_group[event] : 0);
+}
+
+// Of an event at an instruction, or the `offset`-th after it.
+static inline uint64_t *thread_counter(const struct thread *thread, uint32_t id, unsigned offset,
+                                       enum counts_event event) {
+    return counts_ids[id].kind == COUNTS_SKIPPED_EVENT ? thread_skipped_counter(thread, event)
+                                                       : thread_counters(thread) + id + offset;
+}
+
+static inline void thread_count(struct thread *thread, uint32_t id, unsigned offset,
+                                enum counts_event event, uint64_t amount) {
+    if (thread->paused)
+        return;
+    *thread_counter(thread, id, offset, event) += amount;
+    thread->totals[event] += amount;
+}
+
 // Goes by counts_shared->on and thread->collects from now on.
 void thread_update(struct thread *);
 void threads_forked(const struct thread *); // it is the only one now
@@ -120,6 +135,7 @@ void event_leave(uint32_t popped, uint64_t rsp, void *thread);   // at a return
 void event_cross(uint32_t function, uint64_t rsp, void *thread); // at a jump into the midst of it
 void event_stack_moved(uint32_t unused, uint64_t rsp,
                        void *thread); // at a jump with another stack pointer
+void event_skipped_jump(uint32_t resolves, uint64_t rsp, void *thread); // of a skipped function
 
 // With --collect-jumps. The argument is a branch's id, or an indirect jump's site.
 void event_taken(uint32_t branch, uint64_t rsp, void *thread);

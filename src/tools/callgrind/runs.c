@@ -13,7 +13,7 @@ bool runs_modify_is_read, runs_first_branch_goes_on;
 
 // The run under construction.
 static struct {
-    bool open, plt;
+    bool open, skipped;
     uint64_t pc;
     uint32_t function;
     unsigned count, reads, writes;
@@ -35,13 +35,17 @@ uint32_t run_function(void) {
     return run.function;
 }
 
-void run_open(struct tool_block *block, uint64_t pc, uint32_t function, bool plt) {
+enum counts_kind run_kind(void) {
+    return run.skipped ? COUNTS_SKIPPED_EVENT : COUNTS_EVENT;
+}
+
+void run_open(struct tool_block *block, uint64_t pc, uint32_t function, bool skipped) {
     run.open = true;
-    run.plt = plt;
+    run.skipped = skipped;
     run.pc = pc;
     run.count = run.reads = run.writes = 0;
     run.function = function;
-    if (plt)
+    if (skipped)
         tool_insert_count_at(block, &run.inserted, WORD_TOTAL, WORD_SITE,
                              COUNTS_SKIPPED * COUNTS_IDS);
     else
@@ -86,9 +90,8 @@ static bool is_read(const struct tool_access *access) {
 
 static uint32_t misses_of(const struct tool_insn *insn, const struct tool_access *access) {
     bool read = is_read(access);
-    return counts_events(insn->pc, run.function, run.plt ? COUNTS_PLT : COUNTS_EVENT,
-                         read ? COUNTS_D1MR : COUNTS_D1MW, read ? COUNTS_DLMR : COUNTS_DLMW,
-                         size_of(access));
+    return counts_events(insn->pc, run.function, run_kind(), read ? COUNTS_D1MR : COUNTS_D1MW,
+                         read ? COUNTS_DLMR : COUNTS_DLMW, size_of(access));
 }
 
 // The lines of the instruction that are not the one used last anyhow.
@@ -100,8 +103,8 @@ static void check_code(struct tool_block *block, const struct tool_insn *insn) {
         if (line == last_line)
             continue;
         if (!id)
-            id = counts_events(insn->pc, run.function, run.plt ? COUNTS_PLT : COUNTS_EVENT,
-                               COUNTS_I1MR, COUNTS_ILMR, insn->size);
+            id = counts_events(insn->pc, run.function, run_kind(), COUNTS_I1MR, COUNTS_ILMR,
+                               insn->size);
         if (id)
             tool_insert_code_line_check(block, line, simulate_code, id);
     }
@@ -138,8 +141,8 @@ static unsigned check_accesses(struct tool_block *block, const struct tool_insn 
     }
     run.reads += reads;
     run.writes += writes;
-    if (run.plt && reads + writes)
-        tool_insert_fast_call(block, TOOL_ALWAYS, simulate_plt, reads | writes << 8);
+    if (run.skipped && reads + writes)
+        tool_insert_fast_call(block, TOOL_ALWAYS, simulate_skipped, reads | writes << 8);
     return reads << 4 | writes << 6;
 }
 
@@ -148,6 +151,7 @@ static unsigned check_accesses(struct tool_block *block, const struct tool_insn 
 struct repeat {
     uint32_t id;
     struct repeated insn;
+    bool skipped;
     // With simulation, ids of events; 0: none.
     uint32_t source_misses, target_misses; // at rsi, at rdi
     uint32_t accesses;                     // reads; writes follow
@@ -158,9 +162,8 @@ struct repeat {
 static void refer_steps(struct thread *thread, const struct repeat *repeat, uint64_t steps) {
     uint64_t source = tool_register(RSI), target = tool_register(RDI);
     int64_t step = tool_direction() * repeat->insn.width;
-    uint64_t *accesses = thread_counters(thread) + repeat->accesses;
-    accesses[0] += repeat->reads * steps;
-    accesses[1] += repeat->writes * steps;
+    *thread_counter(thread, repeat->accesses, 0, COUNTS_DR) += repeat->reads * steps;
+    *thread_counter(thread, repeat->accesses, 1, COUNTS_DW) += repeat->writes * steps;
     thread->words[WORD_READS] += repeat->reads * steps;
     thread->words[WORD_WRITES] += repeat->writes * steps;
     for (uint64_t i = 0; i < steps; i++, source += step, target += step) {
@@ -204,17 +207,22 @@ static void count_repeat(void *argument) {
     if (repeat->branches)
         predict_steps(thread, repeat, steps, found);
     steps -= found;
-    thread_counters(thread)[repeat->id] += steps;
+    uint64_t *counters = thread_counters(thread);
+    if (repeat->skipped)
+        counters[COUNTS_SKIPPED * COUNTS_IDS + *thread_site(thread)] += steps;
+    else
+        counters[repeat->id] += steps;
     thread->words[WORD_TOTAL] += steps;
 }
 
 static void show_repeat(struct tool_block *block, const struct tool_insn *insn) {
     struct repeat *repeat = tool_allocate(sizeof *repeat);
     *repeat = (struct repeat){.id = counts_site(insn->pc, run.function, COUNTS_REPEAT),
-                              .insn = insn_repeated(insn)};
+                              .insn = insn_repeated(insn),
+                              .skipped = run.skipped};
     if (simulate_caches)
         repeat->accesses =
-            counts_events(insn->pc, run.function, COUNTS_EVENT, COUNTS_DR, COUNTS_DW, 0);
+            counts_events(insn->pc, run.function, run_kind(), COUNTS_DR, COUNTS_DW, 0);
     for (unsigned i = 0; repeat->accesses && i < insn->access_count; i++) {
         const struct tool_access *access = &insn->accesses[i];
         uint32_t misses = misses_of(insn, access);
@@ -223,7 +231,7 @@ static void show_repeat(struct tool_block *block, const struct tool_insn *insn) 
     }
     if (simulate_branches)
         repeat->branches =
-            counts_events(insn->pc, run.function, COUNTS_EVENT, COUNTS_BC, COUNTS_BCM, 0);
+            counts_events(insn->pc, run.function, run_kind(), COUNTS_BC, COUNTS_BCM, 0);
     tool_insert_call(block, count_repeat, repeat);
 }
 
@@ -254,7 +262,7 @@ static void count_branch(void *argument) {
 
 static void show_branch(struct tool_block *block, const struct tool_insn *insn) {
     uint8_t opcode = insn->bytes[insn->size - 2];
-    uint32_t id = counts_events(insn->pc, run.function, COUNTS_EVENT, COUNTS_BC, COUNTS_BCM, 0);
+    uint32_t id = counts_events(insn->pc, run.function, run_kind(), COUNTS_BC, COUNTS_BCM, 0);
     if (!id)
         return;
     if (branch_uses_count(insn)) {
@@ -271,12 +279,11 @@ static void show_branches(struct tool_block *block, const struct tool_insn *insn
     if (insn->flow == TOOL_BRANCH) {
         show_branch(block, insn);
     } else if (insn_is_attempt(insn)) {
-        uint32_t id = counts_events(insn->pc, run.function, COUNTS_EVENT, COUNTS_BC, COUNTS_BCM, 0);
+        uint32_t id = counts_events(insn->pc, run.function, run_kind(), COUNTS_BC, COUNTS_BCM, 0);
         if (id)
             tool_insert_fast_call(block, TOOL_ALWAYS, simulate_not_taken, id);
     } else if ((insn->flow == TOOL_JUMP || insn->flow == TOOL_CALL) && !insn->target) {
-        uint32_t id = counts_events(insn->pc, run.function, run.plt ? COUNTS_PLT : COUNTS_EVENT,
-                                    COUNTS_BI, COUNTS_BIM, 0);
+        uint32_t id = counts_events(insn->pc, run.function, run_kind(), COUNTS_BI, COUNTS_BIM, 0);
         if (id)
             tool_insert_target_call(block, simulate_indirect, id);
     }

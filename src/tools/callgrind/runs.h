@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "engine/tool.h"
+#include "wire/call_counts.h"
 
 // An instruction that reads and writes one place counts as one access; of which kind, the tools
 // differ. So does the sense of the branch by rcx in string instructions that compare.
@@ -16,9 +17,10 @@ extern bool runs_modify_is_read, runs_first_branch_goes_on;
 
 void run_block(void); // a block begins
 bool run_is_open(void);
-// From pc on, for a function; a run of a PLT entry counts for whoever called it.
-void run_open(struct tool_block *, uint64_t pc, uint32_t function, bool plt);
+// From pc on, for a function; a run that is skipped counts for whoever called it.
+void run_open(struct tool_block *, uint64_t pc, uint32_t function, bool skipped);
 uint32_t run_function(void);
+enum counts_kind run_kind(void); // of its events
 void run_add(struct tool_block *, const struct tool_insn *);
 bool run_ends(const struct tool_insn *);      // with this instruction
 void run_close(void);                         // if one is open

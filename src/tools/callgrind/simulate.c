@@ -156,30 +156,6 @@ static void prefetch(struct simulation *simulation, uint64_t address) {
         use(cache, (address >> cache->bits) + (int64_t)step * LINES_AHEAD, false);
 }
 
-static void count(struct thread *thread, uint32_t id, enum counts_event event) {
-    if (thread->paused)
-        return;
-    thread_counters(thread)[id]++;
-    thread->totals[event]++;
-}
-
-// An event at a PLT entry counts at the site that it was reached from.
-static uint32_t placed(const struct thread *thread, uint32_t id) {
-    if (counts_ids[id].kind != COUNTS_PLT)
-        return id;
-    uint32_t site = *thread_site(thread);
-    switch (counts_ids[id].count) {
-    case COUNTS_I1MR:
-        return site ? site + GROUP_CODE : 0;
-    case COUNTS_BI:
-        return site ? site + GROUP_BRANCH : 0;
-    case COUNTS_D1MW:
-        return site ? site + GROUP_STORES : 0;
-    default:
-        return site ? site + GROUP_DATA : 0;
-    }
-}
-
 static void refer(struct thread *thread, uint32_t id, uint64_t address, enum tool_cache kind) {
     const struct counts_id *info = &counts_ids[id];
     struct simulation *simulation = thread->simulation;
@@ -198,17 +174,14 @@ static void refer(struct thread *thread, uint32_t id, uint64_t address, enum too
     if (found && !writes)
         return;
     enum outcome outcome = use_all(&simulation->last, address, size, writes);
-    uint32_t at = found ? 0 : placed(thread, id);
-    if (!at)
+    if (found)
         return;
     unsigned which = info->count - COUNTS_I1MR;
-    count(thread, at, info->count);
+    thread_count(thread, id, 0, info->count, 1);
     if (outcome != FOUND)
-        count(thread, at + 1, COUNTS_ILMR + which);
+        thread_count(thread, id, 1, COUNTS_ILMR + which, 1);
     if (outcome == MISSED_DIRTY && simulate_write_back)
-        count(thread,
-              info->kind == COUNTS_PLT ? *thread_site(thread) + GROUP_DIRTY + which : at + 2,
-              COUNTS_ILDMR + which);
+        thread_count(thread, id, 2, COUNTS_ILDMR + which, 1);
 }
 
 void simulate_code(uint32_t id, uint64_t rsp, void *state, uint64_t address) {
@@ -221,13 +194,10 @@ void simulate_data(uint32_t id, uint64_t rsp, void *state, uint64_t address) {
     refer(thread, id, address, TOOL_CACHE_DATA);
 }
 
-void simulate_plt(uint32_t accesses, uint64_t rsp, void *state) {
+void simulate_skipped(uint32_t accesses, uint64_t rsp, void *state) {
     struct thread *thread = state;
-    uint32_t site = *thread_site(thread);
-    if (site) {
-        thread_counters(thread)[site + GROUP_READS] += accesses & 0xff;
-        thread_counters(thread)[site + GROUP_WRITES] += accesses >> 8;
-    }
+    *thread_skipped_counter(thread, COUNTS_DR) += accesses & 0xff;
+    *thread_skipped_counter(thread, COUNTS_DW) += accesses >> 8;
 }
 
 // ---- branches ----------------------------------------------------------------------------------
@@ -237,9 +207,9 @@ static void branch(struct thread *thread, uint32_t id, bool taken) {
     uint32_t past = simulation->history & ((1u << HISTORY_BITS) - 1);
     uint32_t low = counts_ids[id].pc & ((1u << ADDRESS_BITS) - 1);
     uint8_t *counter = &simulation->conditions[low << HISTORY_BITS | past];
-    count(thread, id, COUNTS_BC);
+    thread_count(thread, id, 0, COUNTS_BC, 1);
     if ((*counter >= 2) != taken)
-        count(thread, id + 1, COUNTS_BCM);
+        thread_count(thread, id, 1, COUNTS_BCM, 1);
     if (taken && *counter < 3)
         ++*counter;
     else if (!taken && *counter > 0)
@@ -258,12 +228,9 @@ void simulate_not_taken(uint32_t id, uint64_t rsp, void *state) {
 void simulate_indirect(uint32_t id, uint64_t rsp, void *state, uint64_t target) {
     struct thread *thread = state;
     uint64_t *expected = &thread->simulation->targets[counts_ids[id].pc % TARGETS];
-    uint32_t at = placed(thread, id);
-    if (at) {
-        count(thread, at, COUNTS_BI);
-        if (*expected != target)
-            count(thread, at + 1, COUNTS_BIM);
-    }
+    thread_count(thread, id, 0, COUNTS_BI, 1);
+    if (*expected != target)
+        thread_count(thread, id, 1, COUNTS_BIM, 1);
     *expected = target;
 }
 

@@ -39,8 +39,8 @@ void simulate_data(uint32_t id, uint64_t rsp, void *thread, uint64_t address);
 void simulate_taken(uint32_t id, uint64_t rsp, void *thread);
 void simulate_not_taken(uint32_t id, uint64_t rsp, void *thread);
 void simulate_indirect(uint32_t id, uint64_t rsp, void *thread, uint64_t target);
-// A PLT entry has read its pointer, or written to the stack; counts at the site that it was reached
-// from. The argument is the number of reads, and of writes from bit 8 on.
-void simulate_plt(uint32_t accesses, uint64_t rsp, void *thread);
+// Code that is skipped has read and written; that counts at the site that it was reached from. The
+// argument is the number of reads, and of writes from bit 8 on.
+void simulate_skipped(uint32_t accesses, uint64_t rsp, void *thread);
 
 #endif

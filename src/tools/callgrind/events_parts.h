@@ -1,0 +1,47 @@
+// What events.c and events_quick.c share. For fast and quick calls: general registers only.
+#ifndef QUERN_TOOLS_CALLGRIND_EVENTS_PARTS_H
+#define QUERN_TOOLS_CALLGRIND_EVENTS_PARTS_H
+
+#include "tools/callgrind/events.h"
+
+enum { LEVELS = 2 }; // that have areas for all functions
+
+// Whether counts must go to the context's own area from now on.
+static inline bool must_show(const struct thread *thread, uint32_t area, uint32_t function) {
+    return thread->shown != area &&
+           ((thread->shown | area) > 1 || !function || thread->recurses[function]);
+}
+
+// Of the words, without what was not collected.
+static inline uint64_t collected(const struct thread *thread, unsigned word) {
+    static const uint8_t places[] = {[WORD_TOTAL] = 0, [WORD_READS] = 1, [WORD_WRITES] = 2};
+    return thread->paused ? thread->at_pause[places[word]] : thread->words[word];
+}
+
+static inline uint32_t *recent_edge(const struct thread *thread, uint32_t site, uint32_t function) {
+    return &thread->recent[(site * 5 + function) % RECENT_EDGES];
+}
+
+// ---- events other than instructions -------------------------------------------------------------
+
+static inline void gather_totals(struct thread *thread) {
+    thread->totals[COUNTS_DR] = collected(thread, WORD_READS);
+    thread->totals[COUNTS_DW] = collected(thread, WORD_WRITES);
+}
+
+static inline void note_totals(struct thread *thread, const struct counts_frame *frame) {
+    uint64_t *entered = thread->frame_events[frame - thread->frames];
+    gather_totals(thread);
+    for (unsigned i = 1; i < counts_events_end; i++)
+        entered[i] = thread->totals[i];
+}
+
+static inline void add_event_costs(struct thread *thread, const struct counts_frame *frame) {
+    const uint64_t *entered = thread->frame_events[frame - thread->frames];
+    uint64_t *costs = thread->edge_events[frame->edge];
+    gather_totals(thread);
+    for (unsigned i = 1; i < counts_events_end; i++)
+        costs[i] += thread->totals[i] - entered[i];
+}
+
+#endif
