@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -99,12 +98,6 @@ static long sys_refuse(long number, struct sys_arguments *args) {
     return -ENOSYS;
 }
 
-static long sys_prctl(long number, struct sys_arguments *args) {
-    if (args->a[0] == PR_SET_MM)
-        return -EPERM; // would describe the engine's memory, not the target's
-    return sys_pass(number, args);
-}
-
 // Calls that concern the engine; all others pass.
 static sys_handler *const handlers[512] = {
     [SYS_mmap] = sys_mmap,
@@ -134,6 +127,7 @@ static sys_handler *const handlers[512] = {
     [SYS_execveat] = sys_execveat,
     [SYS_arch_prctl] = sys_arch_prctl,
     [SYS_prctl] = sys_prctl,
+    [SYS_seccomp] = sys_seccomp,
     // Restartable sequences name code addresses to the kernel; the C library does without.
     [SYS_rseq] = sys_refuse,
     [SYS_open] = sys_open,

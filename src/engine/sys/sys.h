@@ -35,6 +35,8 @@ sys_handler sys_clone, sys_clone3, sys_fork, sys_vfork, sys_exit, sys_exit_group
     sys_set_tid_address, sys_set_robust_list;
 // exec.c
 sys_handler sys_execve, sys_execveat;
+// filters.c
+sys_handler sys_seccomp, sys_prctl;
 // files.c
 sys_handler sys_open, sys_openat, sys_readlink, sys_readlinkat, sys_close, sys_close_range,
     sys_dup2, sys_dup3, sys_getdents64, sys_with_path, sys_with_path_at, sys_fstat, sys_fstat_at;
