@@ -404,7 +404,7 @@ const struct option option_table[] = {
      .help = "simulate branch prediction"},
     {IN, BOOL("simulate-wb", "no"), .help = "simulate caches that write back"},
     {IN, BOOL("simulate-hwpref", "no"), .help = "simulate caches that prefetch"},
-    {IN, NOT_YET, BOOL("cacheuse", "no"), .fine = "no", .help = "collect use of cache lines"},
+    {IN, BOOL("cacheuse", "no"), .help = "collect use of cache lines"},
     {IN, STRING("I1", "SIZE,ASSOC,LINE", NULL), LOCAL, .also = "cachegrind",
      .help = "first-level instruction cache"},
     {IN, STRING("D1", "SIZE,ASSOC,LINE", NULL), LOCAL, .also = "cachegrind",

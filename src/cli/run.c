@@ -39,7 +39,8 @@ static bool add_simulation(const struct tool *tool, const struct option_values *
     for (unsigned i = 0; i < CACHE_KINDS; i++)
         given |= option_given(values, names[i]);
     if (tool->topic == TOPIC_CALLGRIND)
-        given |= option_yes(values, "simulate-wb") || option_yes(values, "simulate-hwpref");
+        given |= option_yes(values, "simulate-wb") || option_yes(values, "simulate-hwpref") ||
+                 option_yes(values, "cacheuse");
     bool on = option_given(values, "cache-sim") && !given
                   ? option_yes(values, "cache-sim")
                   : given || tool->topic == TOPIC_CACHEGRIND;

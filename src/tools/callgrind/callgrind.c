@@ -10,6 +10,7 @@
 #include "tools/callgrind/counts.h"
 #include "tools/callgrind/functions.h"
 #include "tools/callgrind/runs.h"
+#include "tools/callgrind/simulate.h"
 #include "tools/tools.h"
 
 static struct code_place place; // of the instruction shown last
@@ -271,6 +272,7 @@ struct tool tool_callgrind = {
     .name = "callgrind",
     .thread_size = sizeof(struct thread),
     .start = on_start,
+    .end = simulate_end,
     .block = on_block,
     .instruction = on_instruction,
     .block_done = run_close,

@@ -425,10 +425,14 @@ uint32_t counts_branch(uint64_t pc, uint32_t function, uint64_t target, bool con
 uint32_t counts_events(uint64_t pc, uint32_t function, enum counts_kind kind,
                        enum counts_event first, enum counts_event second, uint32_t size) {
     bool misses = first >= COUNTS_I1MR && first <= COUNTS_D1MW;
-    enum counts_event events[] = {first, second, first - COUNTS_I1MR + COUNTS_ILDMR};
-    struct counts_id ids[3];
-    for (unsigned i = 0; i < 3; i++)
+    enum counts_event events[6] = {first, second, first - COUNTS_I1MR + COUNTS_ILDMR};
+    unsigned number = misses && simulate_write_back ? 3 : 2;
+    if (misses && simulate_uses)
+        for (enum counts_event event = COUNTS_ACCOST1; event <= COUNTS_SPLOSS2; event++)
+            events[number++] = event;
+    struct counts_id ids[6];
+    for (unsigned i = 0; i < number; i++)
         ids[i] = (struct counts_id){
             .pc = pc, .function = function, .lengths = size, .count = events[i], .kind = kind};
-    return find_or_add(ids, misses && simulate_write_back ? 3 : 2, NULL);
+    return find_or_add(ids, number, NULL);
 }

@@ -94,13 +94,14 @@ static uint32_t misses_of(const struct tool_insn *insn, const struct tool_access
                          read ? COUNTS_DLMR : COUNTS_DLMW, size_of(access));
 }
 
-// The lines of the instruction that are not the one used last anyhow.
+// The lines of the instruction that are not the one used last anyhow; each instruction, if uses are
+// noted.
 static void check_code(struct tool_block *block, const struct tool_insn *insn) {
     unsigned bits = simulate_code_bits;
     uint64_t first = insn->pc >> bits, last = (insn->pc + insn->size - 1) >> bits;
     uint32_t id = 0;
     for (uint64_t line = first; line <= last; line++) {
-        if (line == last_line)
+        if (simulate_uses ? line != first : line == last_line)
             continue;
         if (!id)
             id = counts_events(insn->pc, run.function, run_kind(), COUNTS_I1MR, COUNTS_ILMR,
@@ -133,9 +134,10 @@ static unsigned check_accesses(struct tool_block *block, const struct tool_insn 
                 read.writes = false;
                 check_access(block, insn, &read);
                 reads++;
-            } else {
-                check_access(block, insn, access);
             }
+            // What was read just now is there to be written.
+            if (i > 0 || !insn_is_attempt(insn) || simulate_uses || simulate_write_back)
+                check_access(block, insn, access);
             *(is_read(access) ? &reads : &writes) += 1;
         }
     }

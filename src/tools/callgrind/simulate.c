@@ -5,14 +5,16 @@
 #include <sys/mman.h>
 
 #include "engine/tool.h"
+#include "tools/callgrind/cache_use.h"
 #include "tools/callgrind/counts.h"
 
 #pragma GCC target("general-regs-only")
 
 enum { HISTORY_BITS = 7, ADDRESS_BITS = 7, TARGETS = 512 };
 enum { STREAMS = 8, STREAM_BITS = 12, LINES_AHEAD = 5 };
+#define OTHER_NAME (1ul << 62) // beyond any line's number
 
-bool simulate_caches, simulate_branches, simulate_write_back;
+bool simulate_caches, simulate_branches, simulate_write_back, simulate_uses;
 unsigned simulate_code_bits;
 uint32_t simulate_line;
 
@@ -27,6 +29,7 @@ struct cache {
 
 struct simulation {
     struct cache code, data, last;
+    struct cache_use *uses; // instead of these
     struct tool_lines lines;
     uint32_t history;
     uint8_t conditions[1 << (HISTORY_BITS + ADDRESS_BITS)];
@@ -152,14 +155,43 @@ static void prefetch(struct simulation *simulation, uint64_t address) {
     bool began = stream->run;
     stream->run = goes_on ? stream->run + step : 0;
     stream->line = line;
-    if (began && goes_on)
-        use(cache, (address >> cache->bits) + (int64_t)step * LINES_AHEAD, false);
+    if (!began || !goes_on)
+        return;
+    uint64_t ahead = (address >> cache->bits) + (int64_t)step * LINES_AHEAD;
+    // With both, Valgrind has the prefetched lines by other names, of which every second is dirty.
+    if (simulate_write_back)
+        use(cache, ahead | OTHER_NAME, ahead & 1);
+    else
+        use(cache, ahead, false);
+}
+
+static void count_miss(struct thread *thread, uint32_t id, enum outcome outcome) {
+    enum counts_event event = counts_ids[id].count;
+    unsigned which = event - COUNTS_I1MR;
+    thread_count(thread, id, 0, event, 1);
+    if (outcome != FOUND)
+        thread_count(thread, id, 1, COUNTS_ILMR + which, 1);
+    if (outcome == MISSED_DIRTY && simulate_write_back)
+        thread_count(thread, id, 2, COUNTS_ILDMR + which, 1);
+}
+
+static void refer_and_note(struct thread *thread, uint32_t id, uint64_t address,
+                           enum tool_cache kind) {
+    enum use_outcome outcome = cache_use_refer(
+        thread->simulation->uses, kind == TOOL_CACHE_CODE ? 0 : 1, address, counts_ids[id].lengths,
+        thread_counter(thread, id, 2, COUNTS_ACCOST1), !thread->paused);
+    if (outcome != USE_FOUND)
+        count_miss(thread, id, outcome == USE_FOUND_LAST ? FOUND : MISSED);
 }
 
 static void refer(struct thread *thread, uint32_t id, uint64_t address, enum tool_cache kind) {
     const struct counts_id *info = &counts_ids[id];
     struct simulation *simulation = thread->simulation;
     uint32_t size = info->lengths;
+    if (simulate_uses) {
+        refer_and_note(thread, id, address, kind);
+        return;
+    }
     unsigned bits = first_level(simulation, kind)->bits;
     uint64_t first = address >> bits, last = (address + size - 1) >> bits;
     bool alone = simulate_write_back && kind == TOOL_CACHE_DATA;
@@ -174,14 +206,8 @@ static void refer(struct thread *thread, uint32_t id, uint64_t address, enum too
     if (found && !writes)
         return;
     enum outcome outcome = use_all(&simulation->last, address, size, writes);
-    if (found)
-        return;
-    unsigned which = info->count - COUNTS_I1MR;
-    thread_count(thread, id, 0, info->count, 1);
-    if (outcome != FOUND)
-        thread_count(thread, id, 1, COUNTS_ILMR + which, 1);
-    if (outcome == MISSED_DIRTY && simulate_write_back)
-        thread_count(thread, id, 2, COUNTS_ILDMR + which, 1);
+    if (!found)
+        count_miss(thread, id, outcome);
 }
 
 void simulate_code(uint32_t id, uint64_t rsp, void *state, uint64_t address) {
@@ -266,8 +292,11 @@ void simulate_start(void) {
         return;
     for (unsigned i = COUNTS_DR; i <= COUNTS_DLMW; i++)
         counts_count_event(i);
-    prefetches = is_on("simulate-hwpref");
-    simulate_write_back = is_on("simulate-wb");
+    simulate_uses = is_on("cacheuse");
+    prefetches = is_on("simulate-hwpref") && !simulate_uses;
+    simulate_write_back = is_on("simulate-wb") && !simulate_uses;
+    for (unsigned i = COUNTS_ACCOST1; simulate_uses && i <= COUNTS_SPLOSS2; i++)
+        counts_count_event(i);
     for (unsigned i = COUNTS_ILDMR; simulate_write_back && i <= COUNTS_DLDMW; i++)
         counts_count_event(i);
     simulate_line = UINT32_MAX;
@@ -302,6 +331,8 @@ void simulate_thread_start(struct thread *thread) {
     thread->simulation = simulation;
     if (simulate_caches) {
         tool_set_thread_lines(&simulation->lines);
+        if (simulate_uses)
+            simulation->uses = cache_use_new(shapes);
         make_cache(&simulation->code, &shapes[0]);
         make_cache(&simulation->data, &shapes[1]);
         make_cache(&simulation->last, &shapes[2]);
@@ -317,6 +348,16 @@ void simulate_thread_end(struct thread *thread) {
         free_cache(&simulation->data, &shapes[1]);
         free_cache(&simulation->last, &shapes[2]);
     }
+    if (simulation->uses) {
+        cache_use_finish(simulation->uses);
+        cache_use_free(simulation->uses);
+    }
     munmap(simulation, sizeof *simulation);
     thread->simulation = NULL;
+}
+
+void simulate_end(void) {
+    const struct thread *thread = tool_thread_state();
+    if (simulate_uses && thread->simulation)
+        cache_use_finish(thread->simulation->uses);
 }

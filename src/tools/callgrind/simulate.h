@@ -23,13 +23,14 @@
 
 #include "tools/callgrind/events.h"
 
-extern bool simulate_caches, simulate_branches, simulate_write_back;
+extern bool simulate_caches, simulate_branches, simulate_write_back, simulate_uses;
 extern unsigned simulate_code_bits; // of I1: a line has so many bits
 extern uint32_t simulate_line;      // bytes of the smallest line: no access counts for more
 
 void simulate_start(void); // reads options
 void simulate_thread_start(struct thread *);
 void simulate_thread_end(struct thread *);
+void simulate_end(void); // the process ends
 
 // The argument is the id of the event of a miss in the first level; the one after it is the event
 // of a miss in the last.
