@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "engine/fatal.h"
@@ -48,6 +49,7 @@ OFFSET_IS(guard, TASK_GUARD);
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct task *tasks;
+static pthread_mutex_t ask_lock = PTHREAD_MUTEX_INITIALIZER; // who asks a thread for its registers
 static pthread_mutex_t stop_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t stopped;    // futex word: 1 while others must not become busy
 static struct task *ending; // has stopped the others for good
@@ -126,16 +128,6 @@ const struct task *task_first(void) {
     return tasks;
 }
 
-int task_with_stack(uint64_t address) {
-    pthread_mutex_lock(&list_lock);
-    const struct task *task = tasks;
-    while (task && address - task->stack_start >= task->stack_end - task->stack_start)
-        task = task->next;
-    int number = task ? task->number : 0;
-    pthread_mutex_unlock(&list_lock);
-    return number;
-}
-
 bool task_is_last(void) {
     pthread_mutex_lock(&list_lock);
     bool last = tasks == self && !self->next;
@@ -153,6 +145,7 @@ void task_unlock_list(void) {
 
 void task_forked(void) {
     pthread_mutex_init(&list_lock, NULL);
+    pthread_mutex_init(&ask_lock, NULL);
     pthread_mutex_init(&stop_lock, NULL);
     stopped = 0;
     ending = NULL;
@@ -167,12 +160,13 @@ void task_forked(void) {
 void task_become_busy(void) {
     for (;;) {
         __atomic_store_n(&self->busy, 1, __ATOMIC_SEQ_CST);
+        // Before the look at `stopped`: who sets the bit after that waits for this thread.
+        __atomic_and_fetch(&self->pending, ~PENDING_STOP, __ATOMIC_SEQ_CST);
         if (!__atomic_load_n(&stopped, __ATOMIC_SEQ_CST) || ending == self)
             break;
         __atomic_store_n(&self->busy, 0, __ATOMIC_SEQ_CST);
         syscall(SYS_futex, &stopped, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0);
     }
-    __atomic_and_fetch(&self->pending, ~PENDING_STOP, __ATOMIC_SEQ_CST);
 }
 
 void task_become_idle(void) {
@@ -197,9 +191,12 @@ void task_stop_others(void) {
         __atomic_or_fetch(&task->pending, PENDING_STOP, __ATOMIC_SEQ_CST);
         for (unsigned spins = 0; __atomic_load_n(&task->busy, __ATOMIC_SEQ_CST); spins++) {
             // A signal takes a thread out of the cache; again now and then, in case it was just
-            // about to go in.
-            if (spins % 1024 == 0)
+            // about to go in. The bit, too: the thread's own handler sets another one beside it
+            // without a lock.
+            if (spins % 1024 == 0) {
+                __atomic_or_fetch(&task->pending, PENDING_STOP, __ATOMIC_SEQ_CST);
                 interrupt(task);
+            }
             syscall(SYS_sched_yield);
         }
     }
@@ -217,4 +214,70 @@ void task_resume_others(void) {
     __atomic_store_n(&stopped, 0, __ATOMIC_SEQ_CST);
     syscall(SYS_futex, &stopped, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
     pthread_mutex_unlock(&stop_lock);
+}
+
+// ---- asking ------------------------------------------------------------------------------------
+
+enum { ASK_SECONDS = 2, ASK_AGAIN = 1024 }; // spins before it is asked once more
+
+// Who stops the others holds the list until all have stopped. A busy thread that it waits for must
+// not wait for the list in turn, and need not: the list stays as it is as long as that thread is
+// busy.
+static bool lock_list_while_busy(void) {
+    while (pthread_mutex_trylock(&list_lock)) {
+        if (self->busy && __atomic_load_n(&self->pending, __ATOMIC_SEQ_CST) & PENDING_STOP)
+            return false;
+        syscall(SYS_sched_yield);
+    }
+    return true;
+}
+
+static time_t seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
+// Of a thread that is not busy they are in its task. Another one is interrupted, and its handler
+// (signal/host.c) writes them down.
+static bool ask(struct task *task, struct task_registers *registers) {
+    time_t end = seconds() + ASK_SECONDS;
+    __atomic_store_n(&task->asked, 1, __ATOMIC_SEQ_CST);
+    for (unsigned spins = 0;; spins++) {
+        if (!__atomic_load_n(&task->asked, __ATOMIC_ACQUIRE)) {
+            *registers = task->told;
+            return true;
+        }
+        if (!__atomic_load_n(&task->busy, __ATOMIC_SEQ_CST)) {
+            memcpy(registers->gpr, task->gpr, sizeof registers->gpr);
+            registers->pc = task->pc;
+            __atomic_store_n(&task->asked, 0, __ATOMIC_RELAXED);
+            return true;
+        }
+        if (spins % ASK_AGAIN == 0) {
+            if (seconds() > end)
+                break;
+            interrupt(task);
+        }
+        syscall(SYS_sched_yield);
+    }
+    __atomic_store_n(&task->asked, 0, __ATOMIC_RELAXED);
+    return false;
+}
+
+int task_with_stack(uint64_t address, struct task_registers *registers, bool *known) {
+    bool locked = lock_list_while_busy();
+    struct task *task = tasks;
+    while (task && address - task->stack_start >= task->stack_end - task->stack_start)
+        task = task->next;
+    int number = task ? task->number : 0;
+    *known = false;
+    if (task && task != self) {
+        pthread_mutex_lock(&ask_lock);
+        *known = ask(task, registers);
+        pthread_mutex_unlock(&ask_lock);
+    }
+    if (locked)
+        pthread_mutex_unlock(&list_lock);
+    return number;
 }

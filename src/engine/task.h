@@ -40,6 +40,12 @@ struct queued_signal {
     siginfo_t info;
 };
 
+// What is needed to walk a thread's stack.
+struct task_registers {
+    uint64_t gpr[GPR_COUNT];
+    uint64_t pc;
+};
+
 struct sighand;
 struct unwind_thread;
 
@@ -97,6 +103,8 @@ struct task {
     bool is_leader;        // runs on the process's first host thread
     bool is_borrowed;      // a vfork child runs on its parent's task
     struct task *next;     // in the list of all tasks
+    uint32_t asked;        // another thread wants to have `told` filled in (task_with_stack)
+    struct task_registers told;
 };
 
 extern _Thread_local struct task current_task __attribute__((tls_model("local-exec")));
@@ -118,8 +126,9 @@ void task_register(struct task *); // list of all tasks; takes the task lock
 void task_unregister(struct task *);
 // For who has stopped the others.
 const struct task *task_first(void);
-// The number of the thread whose stack contains the address; 0: none.
-int task_with_stack(uint64_t address);
+// The number of the thread whose stack contains the address; 0: none. Its registers are those of one
+// moment, but it may go on meanwhile. False in *known: it could not be asked.
+int task_with_stack(uint64_t address, struct task_registers *, bool *known);
 bool task_is_last(void); // nobody but the caller is left
 // Around fork: the list must be whole in the child, whose only thread is the caller.
 void task_lock_list(void);

@@ -327,9 +327,9 @@ struct tool_thread {
 };
 // The calling thread first; the others must be stopped.
 void tool_each_thread(void (*)(const struct tool_thread *, void *), void *argument);
-// The thread whose stack contains the address and, of the calling thread, the number of the frame
-// (0: innermost) and its pc; frame -1: not known, or in the red zone below the innermost one, whose pc
-// and end are told then. False: no stack.
+// The thread whose stack contains the address, the number of the frame (0: innermost) and its pc; of
+// another thread, as it was a moment ago. frame -1: not known, or in the red zone below the innermost
+// one, whose pc and end are told then. False: no stack.
 struct tool_frame {
     int thread, frame;
     uint64_t pc;

@@ -92,33 +92,38 @@ __attribute__((target("general-regs-only"))) bool tool_own_stack(uint64_t *start
     return *end != 0;
 }
 
-// The frame of the calling thread that the address lies in: frames end where the next one begins.
-static void find_frame(uint64_t address, struct tool_frame *frame) {
+// The frame that the address lies in: frames end where the next one begins. registers: NULL for the
+// calling thread.
+static void find_frame(uint64_t address, const struct task_registers *registers,
+                       struct tool_frame *frame) {
     uint64_t pcs[FRAMES], ends[FRAMES];
-    size_t count = stack_frames(pcs, ends, FRAMES);
-    for (size_t i = 0; i < count; i++) {
-        if (address < ends[i]) {
-            frame->frame = i;
-            frame->pc = pcs[i];
-            frame->end = ends[i];
-            return;
-        }
-    }
+    uint64_t sp = registers ? registers->gpr[RSP] : self->gpr[RSP];
+    if (address < sp)
+        frame->below = (int64_t)(sp - address);
+    if (frame->below > RED_ZONE)
+        return;
+    size_t count = stack_frames(registers, pcs, ends, FRAMES), i = 0;
+    while (i < count && address >= ends[i])
+        i++;
+    if (i == count)
+        return;
+    frame->frame = frame->below ? -1 : (int)i;
+    frame->pc = pcs[i];
+    frame->end = ends[i];
 }
 
 bool tool_frame_of(uint64_t address, struct tool_frame *frame) {
     *frame = (struct tool_frame){.frame = -1};
     if (address - self->stack_start < self->stack_end - self->stack_start) {
         frame->thread = self->number;
-        if (address < self->gpr[RSP])
-            frame->below = self->gpr[RSP] - address;
-        if (frame->below <= RED_ZONE)
-            find_frame(address, frame);
-        if (frame->below)
-            frame->frame = -1;
+        find_frame(address, NULL, frame);
         return true;
     }
-    frame->thread = task_with_stack(address);
+    struct task_registers registers;
+    bool known;
+    frame->thread = task_with_stack(address, &registers, &known);
+    if (known)
+        find_frame(address, &registers, frame);
     return frame->thread != 0;
 }
 

@@ -86,12 +86,16 @@ struct walk {
 #pragma GCC push_options
 #pragma GCC target("general-regs-only")
 
-static void read_registers(struct unwind_registers *registers) {
+static void set_registers(struct unwind_registers *registers, const uint64_t *gpr, uint64_t pc) {
     static const uint8_t numbers[UNWIND_REGISTERS] = {RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP,
                                                       R8,  R9,  R10, R11, R12, R13, R14, R15};
     for (unsigned i = 0; i < UNWIND_PC; i++)
-        registers->value[i] = self->gpr[numbers[i]];
-    registers->value[UNWIND_PC] = self->pc;
+        registers->value[i] = gpr[numbers[i]];
+    registers->value[UNWIND_PC] = pc;
+}
+
+static void read_registers(struct unwind_registers *registers) {
+    set_registers(registers, self->gpr, self->pc);
 }
 
 static void walk_quickly(void *argument) {
@@ -134,13 +138,16 @@ static void walk_directly(void *argument) {
                                walk->max, NULL);
 }
 
-size_t stack_frames(uint64_t *pcs, uint64_t *ends, size_t max) {
+size_t stack_frames(const struct task_registers *from, uint64_t *pcs, uint64_t *ends, size_t max) {
     struct unwind_memory memory = {.read = read_word};
     struct unwind_frame frame = {.exact = true};
     size_t count = 0;
     if (!open_space())
         return 0;
-    read_registers(&frame.registers);
+    if (from)
+        set_registers(&frame.registers, from->gpr, from->pc);
+    else
+        read_registers(&frame.registers);
     while (count < max) {
         pcs[count] = frame.registers.value[UNWIND_PC];
         if (unwind_step(&space, &frame, &memory) != UNWIND_END_COUNT)

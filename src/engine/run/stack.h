@@ -18,8 +18,10 @@ extern unsigned stack_merged_frames; // --merge-recursive-frames
 size_t stack_of_task_quickly(uint64_t *pcs, size_t max);
 
 // The same step by step, without a memory of earlier walks: for each frame its pc and the stack
-// pointer of its caller, where the frame ends.
-size_t stack_frames(uint64_t *pcs, uint64_t *ends, size_t max);
+// pointer of its caller, where the frame ends. From the given registers, which may be those of another
+// thread that goes on meanwhile, or (NULL) the calling thread's.
+struct task_registers;
+size_t stack_frames(const struct task_registers *, uint64_t *pcs, uint64_t *ends, size_t max);
 
 // As tool_frames_to (tool.h).
 struct tool_stack_frame;

@@ -51,16 +51,20 @@ static void save_xstate(const ucontext_t *context) {
     memset(header + 1, 0, 56);
 }
 
-static void take_out(ucontext_t *context, const struct block *block,
-                     const struct block_state *state) {
+static void read_registers(ucontext_t *context, const struct block_state *state,
+                           uint64_t gpr[GPR_COUNT]) {
     for (int reg = 0; reg < GPR_COUNT; reg++)
-        self->gpr[reg] = state->spilled & 1u << reg
-                             ? self->spill[reg]
-                             : *context_register(context, context_index[reg]);
+        gpr[reg] = state->spilled & 1u << reg ? self->spill[reg]
+                                              : *context_register(context, context_index[reg]);
     if (state->bias) {
         int reg = (state->bias & 0x7f) - 1;
-        self->gpr[reg] -= state->bias & STATE_BIAS_GS ? self->gs_base : self->fs_base;
+        gpr[reg] -= state->bias & STATE_BIAS_GS ? self->gs_base : self->fs_base;
     }
+}
+
+static void take_out(ucontext_t *context, const struct block *block,
+                     const struct block_state *state) {
+    read_registers(context, state, self->gpr);
     self->flags = *context_register(context, REG_EFL) & ~FLAG_TRAP;
     self->pc = block->pc + state->guest;
     if (state->kind == STATE_SYSCALL_DONE)
@@ -77,8 +81,7 @@ static void take_out(ucontext_t *context, const struct block *block,
 // Between two instructions. A system call must not be stepped over: it may never return.
 static bool is_boundary(const struct block_state *state) {
     return state->kind == STATE_CLEAN || state->kind == STATE_CHECK ||
-           state->kind == STATE_SYSCALL ||
-           state->kind == STATE_SYSCALL_DONE;
+           state->kind == STATE_SYSCALL || state->kind == STATE_SYSCALL_DONE;
 }
 
 // In the cache, or about to be: out at once if an instruction begins here, else step on.
@@ -98,6 +101,24 @@ static void leave_cache_soon(ucontext_t *context) {
 
 static bool is_cache_or_entry(uint64_t rip) {
     return cache_contains(rip) || within(rip, cache_enter_begin, cache_enter_end);
+}
+
+// Another thread wants to walk this one's stack (task_with_stack). On the way into and out of the
+// cache nothing can be said: it asks again.
+static void tell_registers(ucontext_t *context) {
+    uint64_t rip = *context_register(context, REG_RIP);
+    struct block *block = block_at(rip);
+    if (block) {
+        const struct block_state *state = block_state_at(block, rip);
+        read_registers(context, state, self->told.gpr);
+        self->told.pc = block->pc + state->guest;
+    } else if (is_cache_or_entry(rip) || within(rip, cache_leave, cache_leave_saved)) {
+        return;
+    } else {
+        memcpy(self->told.gpr, self->gpr, sizeof self->told.gpr);
+        self->told.pc = self->pc;
+    }
+    __atomic_store_n(&self->asked, 0, __ATOMIC_RELEASE);
 }
 
 static void interrupt(ucontext_t *context) {
@@ -185,8 +206,8 @@ static bool is_synchronous(int number, const siginfo_t *info) {
     return SYNCHRONOUS_SIGNALS & signal_bit(number) && info->si_code > 0;
 }
 
-// The engine's own signal has interrupted a system call made from the cache, and the target must not
-// know: as if it had not been made yet.
+// The engine's own signal has interrupted a system call made from the cache, and the target must
+// not know: as if it had not been made yet.
 static bool is_interrupted_syscall(uint64_t rip) {
     struct block *block = block_at(rip);
     const struct block_state *state = block ? block_state_at(block, rip) : NULL;
@@ -228,6 +249,8 @@ void host_signal(int number, siginfo_t *info, void *argument) {
     }
     if (own && rip == (uint64_t)target_syscall_end)
         self->spurious = true;
+    if (own && __atomic_load_n(&self->asked, __ATOMIC_ACQUIRE))
+        tell_registers(context);
     interrupt(context);
     if (own && is_interrupted_syscall(rip))
         make_syscall_again();

@@ -11,6 +11,9 @@
 // case thread_not_joined -DWAY=9
 // case thread_detached -DWAY=10
 // case thread_other_stack -DWAY=11
+// case thread_other_stack_O2 -DWAY=11 -O2
+// case thread_other_stack_waits -DWAY=27
+// case thread_main_stack -DWAY=28
 // case thread_own_stack_below -DWAY=12 clean
 // case thread_stack_holds -DWAY=13
 // case thread_key_leak -DWAY=14
@@ -33,6 +36,7 @@
 // case thread_stack_returned -DWAY=26 clean
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,14 +123,47 @@ static void *waits(void *unused)
     return NULL;
 }
 
-static void *shows_stack(void *place)
+// A place is shown only where the number of frames inside of its own does not change any more.
+static char *volatile shown;
+static volatile int done;
+static int ends[2];
+
+__attribute__((noinline)) static void show_and_spin(char *place)
+{
+    shown = place;
+    while (!done)
+        ;
+}
+
+__attribute__((noinline)) static void show_and_read(char *place)
+{
+    long result = 0; // of read, which has no frame of its own here
+    char byte;
+    shown = place;
+    __asm__ volatile("syscall" : "+a"(result) : "D"(ends[0]), "S"(&byte), "d"(1) : "rcx", "r11", "memory");
+}
+
+static void *shows_stack(void *show)
 {
     char local[64] = "here";
     VALGRIND_MAKE_MEM_NOACCESS(local + 16, 16);
-    *(char **)place = local;
-    pthread_barrier_wait(&barrier);
-    pthread_barrier_wait(&barrier);
+    ((void (*)(char *))show)(local);
     VALGRIND_MAKE_MEM_DEFINED(local + 16, 16);
+    return NULL;
+}
+
+static char *wait_for_place(void)
+{
+    while (!shown)
+        sched_yield();
+    return shown;
+}
+
+static void *reads_shown(void *unused)
+{
+    char *place = wait_for_place();
+    kept = place[20]; // bug
+    done = 1;
     return NULL;
 }
 
@@ -271,11 +308,10 @@ int main(void)
     pthread_create(&thread, &attributes, waits, NULL); // leak
     pthread_barrier_wait(&barrier);
 #elif WAY == 11
-    pthread_barrier_init(&barrier, NULL, 2);
-    pthread_create(&thread, NULL, shows_stack, &place);
-    pthread_barrier_wait(&barrier);
+    pthread_create(&thread, NULL, shows_stack, show_and_spin);
+    place = wait_for_place();
     kept = place[20]; // bug
-    pthread_barrier_wait(&barrier);
+    done = 1;
     pthread_join(thread, NULL);
 #elif WAY == 12
     run(below, NULL);
@@ -339,6 +375,17 @@ int main(void)
 #elif WAY == 26
     run(returns_frame, &place);
     kept = place[5]; // bug
+#elif WAY == 27
+    pipe(ends);
+    pthread_create(&thread, NULL, shows_stack, show_and_read);
+    place = wait_for_place();
+    kept = place[20]; // bug
+    write(ends[1], "", 1);
+    pthread_join(thread, NULL);
+#elif WAY == 28
+    pthread_create(&thread, NULL, reads_shown, NULL);
+    shows_stack(show_and_spin);
+    pthread_join(thread, NULL);
 #endif
     free(block);
     return 0;
