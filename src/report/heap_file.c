@@ -26,7 +26,8 @@ bool heap_file_is_one(const char *start, size_t size) {
 
 static void open_file(struct heap_file *file) {
     *file = (struct heap_file){0};
-    file->symbols = symbols_new(&(struct symbols_options){.keep_unmapped = true});
+    file->symbols =
+        symbols_new(&(struct symbols_options){.keep_unmapped = true, .plain_libc = true});
     file->names = heap_names_new(file->symbols, PROCESS,
                                  &(struct heap_names_options){.depth = HEAP_FRAMES_MAX});
 }

@@ -138,14 +138,31 @@ struct question {
     bool found;
 };
 
+/* Whether a file is the C library or the dynamic linker, by its name: glibc's or musl's. */
+static bool is_libc(const char *path) {
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    return strncmp(name, "libc.so", 7) == 0 || strncmp(name, "libc-2.", 7) == 0 ||
+           strncmp(name, "ld-linux", 8) == 0 || strncmp(name, "ld-2.", 5) == 0 ||
+           strncmp(name, "ld-musl-", 8) == 0;
+}
+
+/* Whether lines and inlined functions of a file are to be read. */
+static bool wants_units(const struct symbols *symbols, const struct question *question,
+                        struct image *image) {
+    const struct symbols_options *options = &symbols->options;
+    bool own_only = options->own_debug_only ||
+                    (options->plain_libc && is_libc(question->mapping->file->path));
+    return !own_only || image_has_debug(image);
+}
+
 static void resolve(struct image *image, void *context) {
     struct question *question = context;
     struct symbols *symbols = question->symbols;
     if (!process_bias(question->process, question->mapping, image))
         return;
     uint64_t vaddr = question->address - question->mapping->bias;
-    bool wanted = !symbols->options.own_debug_only || image_has_debug(image);
-    struct units *units = wanted ? image_units(image) : NULL;
+    struct units *units = wants_units(symbols, question, image) ? image_units(image) : NULL;
     struct units_wish wish = {.no_inlined = symbols->options.no_inlined,
                               .no_lines = symbols->options.no_lines};
     size_t count = 0;

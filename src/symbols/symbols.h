@@ -46,6 +46,8 @@ struct symbols_options {
     /* Leave out lines and inlined functions of objects whose debug information is in a file of its
      * own: these are large, most often compressed, and take a tenth of a second each to read. */
     bool own_debug_only;
+    /* The same for the C library and the dynamic linker only, whose lines hardly anybody needs. */
+    bool plain_libc;
     /* Leave files and lines out: names alone are read much faster. */
     bool no_lines;
     /* Leave names as the compiler wrote them (--demangle=no). */
