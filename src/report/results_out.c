@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "report/finding_xml.h"
@@ -48,10 +49,13 @@ static void add_place(struct text *text, const struct result *result) {
                 result_relative(place->path), place->line);
 }
 
+// A device or a pipe is written to as it is; a file is replaced once the new one is whole.
 int results_write_file(const char *path, results_writer *write, const struct results *results,
                        const struct results_head *head) {
     struct text beside = {0};
-    text_format(&beside, "%s.new", path);
+    struct stat there;
+    bool is_replaced = stat(path, &there) < 0 || S_ISREG(there.st_mode);
+    text_format(&beside, "%s%s", path, is_replaced ? ".new" : "");
     FILE *out = fopen(beside.bytes, "we");
     bool fine = out != NULL;
     int error = errno;
@@ -59,9 +63,9 @@ int results_write_file(const char *path, results_writer *write, const struct res
         write(out, results, head);
         fine = !ferror(out);
         fine &= fclose(out) == 0;
-        fine = fine && rename(beside.bytes, path) == 0;
+        fine = fine && (!is_replaced || rename(beside.bytes, path) == 0);
         error = errno;
-        if (!fine)
+        if (!fine && is_replaced)
             unlink(beside.bytes);
     }
     text_free(&beside);
