@@ -24,6 +24,7 @@
 #define ALL_MANY          .repeats = true
 
 #define RECORDED       "heap|massif|dhat" // tools with limits and findings of their own
+#define LEAKS_FOUND    "heap|massif"      // tools that search for leaks natively
 #define NO_GDBSERVER   "there is no gdbserver"
 #define PARALLEL       "threads run in parallel, the kernel schedules them"
 #define NATIVE_CPU     "the processor's own arithmetic is used"
@@ -130,14 +131,15 @@ const struct option option_table[] = {
      .help = "stop showing errors after 1,000 different ones or 10,000,000 in all"},
     {IN, STRING("error-markers", "BEGIN,END", NULL), LOCAL, DYNAMIC,
      .help = "lines around every error"},
-    {IN, CHOICE("show-error-list", "no|yes|all", "no"), LOCAL, DYNAMIC,
+    {IN, CHOICE("show-error-list", "no|yes|all", "no"), LOCAL, DYNAMIC, .also = LEAKS_FOUND,
      .help = "list errors and used suppressions at the end; all: suppressed errors too"},
-    {IN, FLAG("s", 's'), LOCAL, DYNAMIC, .help = "same as --show-error-list=yes"},
-    {IN, STRING("suppressions", "FILE", NULL), ALL_MANY, LOCAL, DYNAMIC,
+    {IN, FLAG("s", 's'), LOCAL, DYNAMIC, .also = LEAKS_FOUND,
+     .help = "same as --show-error-list=yes"},
+    {IN, STRING("suppressions", "FILE", NULL), ALL_MANY, LOCAL, DYNAMIC, .also = LEAKS_FOUND,
      .help = "hide the errors this file describes"},
-    {IN, BOOL("default-suppressions", "yes"), LOCAL,
+    {IN, BOOL("default-suppressions", "yes"), LOCAL, .also = LEAKS_FOUND,
      .help = "hide known errors of system libraries"},
-    {IN, CHOICE("gen-suppressions", "no|yes|all", "no"), DYNAMIC,
+    {IN, CHOICE("gen-suppressions", "no|yes|all", "no"), DYNAMIC, .also = LEAKS_FOUND,
      .help = "print suppressions for errors; yes: ask for each"},
     {IN, NUMBER("input-fd", "0", 0, 1048576), LOCAL, .help = "where answers are read from"},
     {IN, BOOL("xml", "no"), .help = "write errors as XML, with all details of leaks"},

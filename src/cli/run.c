@@ -428,6 +428,7 @@ int verb_run(const struct tool *tool, struct option_values *values, char *const 
     free(supp);
     free((void *)request.own_words);
     free_findings(&request.findings);
+    suppressions_free(request.heap.leaks.suppressions);
     for (size_t i = 0; i < count; i++)
         free(options[i]);
     free(options);

@@ -40,10 +40,15 @@ void run_heap_leaks(const struct option_values *values, struct heap_leak_setting
             leaks->heuristics |= 1u << i;
 }
 
+static bool lists_errors(const struct option_values *values) {
+    return option_given(values, "show-error-list") ? !is(values, "show-error-list", "no")
+                                                   : option_given(values, "s");
+}
+
 static void choose_lists(const struct option_values *values, struct findings_settings *findings) {
-    bool listed = option_given(values, "show-error-list") ? is(values, "show-error-list", "yes")
-                                                          : option_given(values, "s");
-    findings->list = is(values, "show-error-list", "all") ? LIST_ALL : listed ? LIST_YES : LIST_NO;
+    findings->list = is(values, "show-error-list", "all") ? LIST_ALL
+                     : lists_errors(values)               ? LIST_YES
+                                                          : LIST_NO;
     findings->generate = is(values, "gen-suppressions", "all")   ? GENERATE_ALL
                          : is(values, "gen-suppressions", "yes") ? GENERATE_ASK
                                                                  : GENERATE_NO;
@@ -116,6 +121,20 @@ static char *read_suppressions(const struct option_values *values, const char *d
     return error ? fatal(error) : NULL;
 }
 
+// A search may be asked for at any moment of the run; what is usual is not hidden then.
+static char *choose_heap_suppressions(const struct option_values *values, const char *default_file,
+                                      struct heap_leak_settings *leaks) {
+    if (is(values, "gen-suppressions", "yes"))
+        return base_copy("--gen-suppressions=yes asks questions while the program stands still, "
+                         "which only memcheck does; use --gen-suppressions=all");
+    leaks->generate = is(values, "gen-suppressions", "all");
+    leaks->list = lists_errors(values);
+    if (leaks->check == LEAK_CHECK_NO && !option_given(values, "suppressions"))
+        return NULL;
+    leaks->suppressions = suppressions_new();
+    return read_suppressions(values, default_file, leaks->suppressions);
+}
+
 static char *choose_xml(const struct option_values *values, struct xml_settings *xml) {
     if (!option_yes(values, "xml"))
         return NULL;
@@ -155,8 +174,12 @@ char *run_findings(const struct tool *tool, const struct option_values *values,
                    const char *default_file, struct supervisor_request *request) {
     struct findings_settings *findings = &request->findings;
     char *error = choose_outputs(values, &request->outputs);
-    if (error || tool->topic != TOPIC_MEMCHECK)
+    if (error)
         return error;
+    if (request->heap.tool)
+        return choose_heap_suppressions(values, default_file, &request->heap.leaks);
+    if (tool->topic != TOPIC_MEMCHECK)
+        return NULL;
     error = choose_xml(values, &request->xml);
     if (error)
         return error;

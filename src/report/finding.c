@@ -224,6 +224,8 @@ void finding_suppression(const struct finding *finding, struct text *text) {
 void loss_suppression(const struct loss *loss, struct text *text) {
     begin_suppression(text);
     text_format(text, "Leak\n   match-leak-kinds: %s\n", loss_word(loss->facts.kind));
+    if (loss->is_callers)
+        text_string(text, "   ...\n");
     add_locations(text, &loss->stack);
     text_string(text, "}\n");
 }

@@ -36,6 +36,7 @@ struct loss {
     struct named_stack stack;
     struct symbol_data holder_data;   // of HELD_BY_DATA; name NULL: not known
     struct symbol_frame holder_frame; // of HELD_BY_STACK
+    bool is_callers;                  // the stack begins with who called the allocating function
 };
 
 // A finding has one reference when it is made. `size` bytes of message, which has been checked.

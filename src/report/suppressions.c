@@ -1,12 +1,14 @@
 #include "report/suppressions.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/glob.h"
 #include "base/text.h"
+#include "report/finding.h"
 #include "report/suppressions_parts.h"
 
 struct suppressions *suppressions_new(void) {
@@ -137,6 +139,18 @@ struct suppression *suppressions_match(struct suppressions *suppressions,
         return &entry->shown;
     }
     return NULL;
+}
+
+void suppressions_used_text(const struct suppression *used, struct text *text) {
+    text_format(text, "used_suppression: %6" PRIu64 " %s %s:%u", used->used, used->name, used->file,
+                used->line);
+    if (!used->leaked_blocks)
+        return;
+    text_string(text, " suppressed: ");
+    text_commas(text, used->leaked_bytes);
+    text_string(text, " bytes in ");
+    text_commas(text, used->leaked_blocks);
+    text_string(text, " blocks");
 }
 
 struct suppression *suppressions_next_used(struct suppressions *suppressions,

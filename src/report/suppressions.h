@@ -25,6 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/text.h"
 #include "report/named_stack.h"
 
 struct suppressions;
@@ -58,5 +59,7 @@ struct suppression *suppressions_match(struct suppressions *, const struct suppr
 // Those that were used, in the order of Valgrind's list: the latest to match come first.
 struct suppression *suppressions_next_used(struct suppressions *, struct suppression *after);
 size_t suppressions_count(const struct suppressions *);
+// What Valgrind's -s says of a used one, without an end of line.
+void suppressions_used_text(const struct suppression *, struct text *);
 
 #endif

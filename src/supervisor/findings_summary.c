@@ -180,15 +180,7 @@ static void show_suppressions(struct errors *errors) {
     for (struct suppression *used = suppressions_next_used(suppressions, NULL); used;
          used = suppressions_next_used(suppressions, used)) {
         struct text line = {0};
-        text_format(&line, "used_suppression: %6" PRIu64 " %s %s:%u", used->used, used->name,
-                    used->file, used->line);
-        if (used->leaked_blocks) {
-            text_string(&line, " suppressed: ");
-            text_commas(&line, used->leaked_bytes);
-            text_string(&line, " bytes in ");
-            text_commas(&line, used->leaked_blocks);
-            text_string(&line, " blocks");
-        }
+        suppressions_used_text(used, &line);
         log_print(errors->pid, LOG_DEBUGGING, line.bytes);
         text_free(&line);
     }

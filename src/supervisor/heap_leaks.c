@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "profile/leak_graph.h"
 #include "report/finding_text.h"
+#include "report/suppressions.h"
 #include "supervisor/freeze.h"
 #include "supervisor/heap.h"
 #include "supervisor/heap_parts.h"
@@ -32,6 +33,7 @@ static bool failed;
 struct sums {
     uint64_t blocks[GRAPH_KINDS], bytes[GRAPH_KINDS];
     uint64_t heuristic_blocks[GRAPH_HEURISTICS], heuristic_bytes[GRAPH_HEURISTICS];
+    uint64_t suppressed_blocks, suppressed_bytes;
 };
 
 static const struct stacks *stacks_of(const struct heap_process *process) {
@@ -254,8 +256,88 @@ bool heap_leaks_failed(void) {
     return failed;
 }
 
-static void show_record(struct heap_process *process, const struct record *record, size_t index,
-                        size_t count, bool is_last) {
+// ---- suppressions ------------------------------------------------------------------------------
+
+// Stacks here begin with the caller of the function that allocated; those of memcheck, for which
+// suppressions are written, with that function, which may have been any of these.
+static struct suppression *suppressed_by(const struct loss *loss) {
+    static const struct symbol_frame callees[] = {
+        {.name = "malloc", .linkage = "malloc"},
+        {.name = "calloc", .linkage = "calloc"},
+        {.name = "realloc", .linkage = "realloc"},
+        {.name = "memalign", .linkage = "memalign"},
+        {.name = "posix_memalign", .linkage = "posix_memalign"},
+        {.name = "aligned_alloc", .linkage = "aligned_alloc"},
+        {.name = "valloc", .linkage = "valloc"},
+        {.name = "operator new(unsigned long)", .linkage = "_Znwm"},
+        {.name = "operator new[](unsigned long)", .linkage = "_Znam"},
+        {.name = "operator new(unsigned long, std::nothrow_t const&)",
+         .linkage = "_ZnwmRKSt9nothrow_t"},
+        {.name = "operator new[](unsigned long, std::nothrow_t const&)",
+         .linkage = "_ZnamRKSt9nothrow_t"},
+        {.name = "operator new(unsigned long, std::align_val_t)",
+         .linkage = "_ZnwmSt11align_val_t"},
+        {.name = "operator new[](unsigned long, std::align_val_t)",
+         .linkage = "_ZnamSt11align_val_t"},
+    };
+    struct suppressions *all = heap_settings()->leaks.suppressions;
+    struct suppression_subject subject = {
+        .kind = "Leak", .leak_kind = 1u << loss->facts.kind, .stack = &loss->stack};
+    struct suppression *by = suppressions_match(all, &subject);
+    if (by)
+        return by;
+    struct named_stack whole = {.count = loss->stack.count + 1, .shown = loss->stack.shown + 1};
+    whole.frames = base_allocate(whole.count * sizeof *whole.frames);
+    if (loss->stack.count)
+        memcpy(whole.frames + 1, loss->stack.frames, loss->stack.count * sizeof *whole.frames);
+    subject.stack = &whole;
+    for (size_t i = 0; i < sizeof callees / sizeof *callees && !by; i++) {
+        whole.frames[0] = (struct named_frame){.symbol = callees[i]};
+        by = suppressions_match(all, &subject);
+    }
+    free(whole.frames);
+    return by;
+}
+
+// A search counts by itself.
+static void forget_used(void) {
+    struct suppressions *all = heap_settings()->leaks.suppressions;
+    struct suppression *next = all ? suppressions_next_used(all, NULL) : NULL;
+    while (next) {
+        struct suppression *used = next;
+        next = suppressions_next_used(all, used);
+        used->used = used->leaked_bytes = used->leaked_blocks = 0;
+    }
+}
+
+static void count_used(struct suppression *by, const struct record *record, struct sums *sums) {
+    by->used++;
+    by->leaked_bytes += record->bytes + record->indirect;
+    by->leaked_blocks += record->blocks;
+    sums->suppressed_bytes += record->bytes;
+    sums->suppressed_blocks += record->blocks;
+    sums->bytes[record->kind] -= record->bytes;
+    sums->blocks[record->kind] -= record->blocks;
+}
+
+static void show_used(const struct heap_process *process) {
+    struct suppressions *all = heap_settings()->leaks.suppressions;
+    struct suppression *used = all ? suppressions_next_used(all, NULL) : NULL;
+    if (!used)
+        return;
+    for (; used; used = suppressions_next_used(all, used)) {
+        struct text line = {0};
+        suppressions_used_text(used, &line);
+        log_print(process->pid, LOG_USER, line.bytes);
+        text_free(&line);
+    }
+    log_print(process->pid, LOG_USER, "");
+}
+
+// ---- one loss, and all of them -----------------------------------------------------------------
+
+static void make_loss(struct heap_process *process, const struct record *record,
+                      const struct naming *naming, struct loss *loss) {
     const struct stacks_entry *stack = stacks_get(stacks_of(process), record->stack);
     struct wire_loss *facts = base_allocate(sizeof *facts + stack->count * sizeof facts->pcs[0]);
     *facts = (struct wire_loss){.kind = record->kind,
@@ -267,23 +349,43 @@ static void show_record(struct heap_process *process, const struct record *recor
     // The first one is taken for the place itself, and is a return address as the others are.
     if (stack->count)
         facts->pcs[0]--;
-    struct naming naming = naming_of(process);
-    struct loss loss;
+    loss_make(loss, naming, facts);
+    loss->is_callers = true;
+    free(facts);
+}
+
+static void show_loss(struct heap_process *process, const struct record *record, struct loss *loss,
+                      const struct naming *naming, size_t index, size_t count) {
     struct text text = {0};
-    loss_make(&loss, &naming, facts);
     if (record->kind == GRAPH_REACHABLE && record->stack < process->holder_count)
-        find_holder(process, &process->holders[record->stack], &naming, &loss);
-    loss_text(&loss, index, count, false, naming.options, &text);
+        find_holder(process, &process->holders[record->stack], naming, loss);
+    loss_text(loss, index, count, false, naming->options, &text);
     if (log_shows(0)) {
         log_print(process->pid, LOG_USER, text.bytes);
         log_print(process->pid, LOG_USER, "");
     }
-    if (is_last)
-        collect(process, &loss, index, count);
-    loss_free(&loss);
     text_free(&text);
-    named_cache_free(naming.cache);
-    free(facts);
+    if (heap_settings()->leaks.generate) {
+        loss_suppression(loss, &text);
+        log_raw(process->pid, text.bytes);
+    }
+    text_free(&text);
+}
+
+// What hides the record; NULL: nothing, and it is shown if that is wanted.
+static struct suppression *take_record(struct heap_process *process, const struct record *record,
+                                       const struct naming *naming, size_t index, size_t count,
+                                       bool is_shown, bool is_last) {
+    struct loss loss;
+    make_loss(process, record, naming, &loss);
+    struct suppression *by = heap_settings()->leaks.suppressions ? suppressed_by(&loss) : NULL;
+    if (!by && is_shown) {
+        show_loss(process, record, &loss, naming, index, count);
+        if (is_last)
+            collect(process, &loss, index, count);
+    }
+    loss_free(&loss);
+    return by;
 }
 
 static void add_sum(struct text *text, const char *label, uint64_t bytes, uint64_t blocks) {
@@ -294,7 +396,20 @@ static void add_sum(struct text *text, const char *label, uint64_t bytes, uint64
     text_string(text, " blocks");
 }
 
-static void sum_up(const struct leak_graph *graph, struct text *text) {
+static void sum_up(const struct leak_graph *graph, struct sums *sums) {
+    size_t count;
+    const struct leak_graph_block *blocks = leak_graph_blocks(graph, &count);
+    for (size_t i = 0; i < count; i++) {
+        sums->blocks[blocks[i].kind]++;
+        sums->bytes[blocks[i].kind] += blocks[i].size;
+        if (blocks[i].heuristic) {
+            sums->heuristic_blocks[blocks[i].heuristic - 1]++;
+            sums->heuristic_bytes[blocks[i].heuristic - 1] += blocks[i].size;
+        }
+    }
+}
+
+static void sums_text(const struct sums *sums, struct text *text) {
     static const char *const labels[GRAPH_KINDS] = {"   definitely lost", "   indirectly lost",
                                                     "     possibly lost", "   still reachable"};
     static const char *const names[GRAPH_HEURISTICS] = {
@@ -302,54 +417,59 @@ static void sum_up(const struct leak_graph *graph, struct text *text) {
         "                        length64           ",
         "                        newarray           ",
         "                        multipleinheritance"};
-    struct sums sums = {0};
-    size_t count;
-    const struct leak_graph_block *blocks = leak_graph_blocks(graph, &count);
     bool any = false;
-    for (size_t i = 0; i < count; i++) {
-        sums.blocks[blocks[i].kind]++;
-        sums.bytes[blocks[i].kind] += blocks[i].size;
-        if (blocks[i].heuristic) {
-            sums.heuristic_blocks[blocks[i].heuristic - 1]++;
-            sums.heuristic_bytes[blocks[i].heuristic - 1] += blocks[i].size;
-            any = true;
-        }
-    }
+    for (unsigned i = 0; i < GRAPH_HEURISTICS; i++)
+        any |= sums->heuristic_blocks[i] != 0;
     text_string(text, "LEAK SUMMARY:");
     for (unsigned i = 0; i < GRAPH_KINDS; i++)
-        add_sum(text, labels[i], sums.bytes[i], sums.blocks[i]);
+        add_sum(text, labels[i], sums->bytes[i], sums->blocks[i]);
     if (any)
         text_string(text, "\n                      of which reachable via heuristic:");
     for (unsigned i = 0; i < GRAPH_HEURISTICS; i++)
-        if (sums.heuristic_blocks[i])
-            add_sum(text, names[i], sums.heuristic_bytes[i], sums.heuristic_blocks[i]);
+        if (sums->heuristic_blocks[i])
+            add_sum(text, names[i], sums->heuristic_bytes[i], sums->heuristic_blocks[i]);
+    add_sum(text, "        suppressed", sums->suppressed_bytes, sums->suppressed_blocks);
 }
 
 // Who asks while the program runs wants to see them all, unless the options say otherwise.
 static void show(struct heap_process *process, const struct leak_graph *graph, bool is_last,
-                 struct text *sums) {
+                 struct text *text) {
+    const struct heap_leak_settings *settings = &heap_settings()->leaks;
     size_t count;
-    bool full = heap_settings()->leaks.check != LEAK_CHECK_SUMMARY;
+    struct sums sums = {0};
+    bool full = settings->check != LEAK_CHECK_SUMMARY && (log_shows(0) || is_last);
     sorter = (struct sorter){stacks_of(process), heap_settings()->names.text.callers};
-    if (full && (log_shows(0) || is_last)) {
+    sum_up(graph, &sums);
+    forget_used();
+    if (full || settings->suppressions) {
         struct record *records = make_records(graph, &count);
-        for (size_t i = 0; i < count; i++)
-            if (heap_settings()->leaks.show_kinds & 1u << records[i].kind)
-                show_record(process, &records[i], i + 1, count, is_last);
+        struct naming naming = naming_of(process);
+        for (size_t i = 0; i < count; i++) {
+            bool is_shown = full && settings->show_kinds & 1u << records[i].kind;
+            if (!is_shown && !settings->suppressions)
+                continue;
+            struct suppression *by =
+                take_record(process, &records[i], &naming, i + 1, count, is_shown, is_last);
+            if (by)
+                count_used(by, &records[i], &sums);
+        }
+        named_cache_free(naming.cache);
         free(records);
     }
     leak_graph_blocks(graph, &count);
     if (count)
-        sum_up(graph, sums);
+        sums_text(&sums, text);
     else
-        text_string(sums, "All heap blocks were freed -- no leaks are possible");
+        text_string(text, "All heap blocks were freed -- no leaks are possible");
     if (!log_shows(0))
         return;
-    log_print(process->pid, LOG_USER, sums->bytes);
-    if (count && !full)
+    log_print(process->pid, LOG_USER, text->bytes);
+    if (count && settings->check == LEAK_CHECK_SUMMARY)
         log_print(process->pid, LOG_USER,
                   "Rerun with --leak-check=full to see details of leaked memory");
     log_print(process->pid, LOG_USER, "");
+    if (settings->list)
+        show_used(process);
 }
 
 bool heap_search_leaks(struct heap_process *process, enum heap_search why, struct text *sums) {

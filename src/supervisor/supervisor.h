@@ -38,8 +38,11 @@ enum leak_check { LEAK_CHECK_NO, LEAK_CHECK_SUMMARY, LEAK_CHECK_FULL };
 // A search for leaks in a target that runs natively.
 struct heap_leak_settings {
     enum leak_check check;
-    unsigned show_kinds; // bits 1 << enum loss_kind
-    unsigned heuristics; // bits 1 << enum leak_graph_heuristic
+    unsigned show_kinds;               // bits 1 << enum loss_kind
+    unsigned heuristics;               // bits 1 << enum leak_graph_heuristic
+    struct suppressions *suppressions; // NULL: there are none
+    bool generate;                     // show a suppression for each loss
+    bool list;                         // show which ones were used
 };
 
 // Limits of a run (supervisor/budgets.h).
