@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/verbs.h"
+#include "cli/words.h"
 #include "report/results.h"
 
 static const char usage[] = "usage: quern baseline update BASELINE FINDINGS.json...\n"
@@ -12,27 +13,23 @@ static const char usage[] = "usage: quern baseline update BASELINE FINDINGS.json
                             "found. With --baseline=BASELINE\n"
                             "only findings that are not in it count for --error-exitcode.\n";
 
-enum { STATUS_FAILED = 1, STATUS_USAGE = 2 };
-
 static int update(const char *path, char **files) {
     struct baseline *baseline = baseline_new();
     for (size_t i = 0; files[i]; i++) {
         char *error = baseline_add_findings(baseline, files[i]);
         if (error) {
-            fprintf(stderr, "quern: %s\n", error);
+            words_fail("%s", error);
             free(error);
             baseline_free(baseline);
-            return STATUS_FAILED;
+            return WORDS_FAILED;
         }
     }
     FILE *out = fopen(path, "we");
     uint64_t count = out ? baseline_write(out, baseline) : 0;
     bool failed = !out || ferror(out);
     baseline_free(baseline);
-    if ((out && fclose(out) != 0) || failed) {
-        fprintf(stderr, "quern: %s: %s\n", path, strerror(errno));
-        return STATUS_FAILED;
-    }
+    if ((out && fclose(out) != 0) || failed)
+        return words_fail("cannot write '%s': %s", path, strerror(errno));
     printf("%s: %" PRIu64 " findings are known\n", path, count);
     return 0;
 }
@@ -44,7 +41,7 @@ int verb_baseline(char **words) {
     }
     if (!words[0] || strcmp(words[0], "update") != 0 || !words[1] || !words[2]) {
         fputs(usage, stderr);
-        return STATUS_USAGE;
+        return WORDS_FAILED;
     }
     return update(words[1], words + 2);
 }

@@ -14,7 +14,7 @@
 #include "cli/verbs.h"
 #include "cli/words.h"
 
-enum { PATTERNS_MOST = 32, ALLOCATORS_MOST = 8, STATUS_USAGE = 2 };
+enum { PATTERNS_MOST = 32, ALLOCATORS_MOST = 8 };
 
 struct pattern {
     char name[32], help[96];
@@ -249,7 +249,7 @@ int verb_bench(char **words) {
             if (!svg)
                 return words_fail("--svg is a file name");
         } else if ((*word)[0] == '-') {
-            return usage(stderr, STATUS_USAGE);
+            return words_fail("unknown option '%s'; quern bench --help lists them", *word);
         } else if (choose(*word)) {
             return WORDS_FAILED;
         } else {

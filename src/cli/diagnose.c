@@ -6,14 +6,13 @@
 #include <unistd.h>
 
 #include "cli/verbs.h"
+#include "cli/words.h"
 #include "report/diagnose.h"
 
 static const char usage[] = "usage: quern diagnose FILE...\n"
                             "Says what is wrong with a program's memory, and what to do. FILE is a "
                             "recording of --tool=heap, or a dhat.out.\n"
                             "A run of a second or more under its usual load tells most.\n";
-
-enum { STATUS_FAILED = 1, STATUS_USAGE = 2 };
 
 static char *diagnose_usage_of(FILE *in) {
     struct dhat_file file;
@@ -73,8 +72,11 @@ int verb_diagnose(char **words) {
     }
     if (!words[0]) {
         fputs(usage, stderr);
-        return STATUS_USAGE;
+        return WORDS_FAILED;
     }
+    if (words[0][0] == '-' && words[0][1])
+        return words_fail("unknown option '%s'; quern diagnose --help says what there is",
+                          words[0]);
     for (char **path = words; *path; path++) {
         int fd = open(*path, O_RDONLY | O_CLOEXEC);
         char *problem = fd < 0 ? base_copy(strerror(errno)) : NULL;
@@ -83,8 +85,7 @@ int verb_diagnose(char **words) {
         if (!problem)
             problem = diagnose_file(fd);
         if (problem) {
-            fprintf(stderr, "quern: %s: %s\n", *path, problem);
-            status = STATUS_FAILED;
+            status = words_fail("cannot read '%s': %s", *path, problem);
         }
         free(problem);
     }

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "cli/verbs.h"
+#include "cli/words.h"
 #include "config.h"
 
 #define HELP_COLUMN 34
@@ -118,9 +119,22 @@ int verb_help(const struct tool *tool, bool debugging) {
     return fflush(stdout) == 0 ? 0 : 1;
 }
 
+int verb_help_of(char **words) {
+    const struct verb *verb = words[0] ? verb_find(words[0]) : NULL;
+    const struct tool *tool = words[0] ? tool_find(words[0]) : NULL;
+    if (verb && verb->run != verb_help_of)
+        return verb->run((char *[]){(char[]){"--help"}, NULL});
+    if (words[0] && !verb && !tool)
+        return words_fail("there is no tool or verb '%s'; quern help lists them", words[0]);
+    return verb_help(tool, false);
+}
+
 int verb_help_dynamic(void) {
-    printf("No option can be changed during a run yet.\n");
-    return 0;
+    printf("Options that a program can change while it runs (VALGRIND_CLO_CHANGE):\n");
+    for (size_t i = 0; i < option_count; i++)
+        if (option_table[i].dynamic)
+            print_option(&option_table[i]);
+    return fflush(stdout) == 0 ? 0 : 1;
 }
 
 int verb_version(void) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cli/nearest.h"
 #include "cli/options.h"
 #include "cli/sources.h"
 #include "cli/verbs.h"
@@ -106,22 +107,29 @@ static int print_verb(const struct command *command) {
     return -1;
 }
 
+static char *wrong_tool(const struct tool *tool, const char *name) {
+    struct text message = {0};
+    struct nearest near = nearest_to(name, strlen(name));
+    text_format(&message, tool ? "tool '%s' is not supported yet" : "unknown tool '%s'", name);
+    for (size_t i = 0; i < tool_count; i++)
+        if (tool_table[i].works)
+            nearest_offer(&near, tool_table[i].name);
+    if (near.found)
+        text_format(&message, " (did you mean %s?)", near.found);
+    text_string(&message, "; there are");
+    for (size_t i = 0, shown = 0; i < tool_count; i++)
+        if (tool_table[i].works)
+            text_format(&message, "%s %s", shown++ ? "," : "", tool_table[i].name);
+    return text_take(&message);
+}
+
 static int run(const struct command *command, const struct source_words *words) {
     struct option_values values;
     const char *name = choose_tool(command, words);
     const struct tool *tool = tool_find(name);
-    struct text message = {0};
     options_init(&values);
-    char *error = NULL;
-    if (!tool) {
-        text_format(&message, "unknown tool '%s'; use --tool=none", name);
-        error = text_take(&message);
-    } else if (!tool->works) {
-        text_format(&message, "tool '%s' is not supported yet; use --tool=none", name);
-        error = text_take(&message);
-    } else {
-        error = apply_all(&values, tool, command, words);
-    }
+    char *error =
+        tool && tool->works ? apply_all(&values, tool, command, words) : wrong_tool(tool, name);
     if (!error && !*command->target)
         error = base_copy("no program specified; usage: quern [options] program [arguments]");
     if (error) {

@@ -10,6 +10,7 @@
 
 #include "base/template.h"
 #include "base/text.h"
+#include "cli/nearest.h"
 
 const struct tool *tool_find(const char *name) {
     for (size_t i = 0; i < tool_count; i++)
@@ -287,42 +288,6 @@ static void check_value(const struct option *option, const char *text, struct te
     }
 }
 
-// ---- suggestions ----
-
-// Edit distance, cut off: names are short and only small distances matter.
-static size_t distance(const char *a, size_t a_size, const char *b) {
-    size_t row[64];
-    size_t b_size = strlen(b);
-    if (a_size >= 63 || b_size >= 63)
-        return 99;
-    for (size_t j = 0; j <= b_size; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= a_size; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= b_size; j++) {
-            size_t change = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            size_t least = row[j - 1] < row[j] ? row[j - 1] + 1 : row[j] + 1;
-            row[j] = change < least ? change : least;
-        }
-    }
-    return row[b_size];
-}
-
-static const char *nearest(const char *name, size_t size) {
-    const char *best = NULL;
-    size_t best_distance = size / 3 + 1;
-    for (size_t i = 0; i < option_count; i++) {
-        size_t d = distance(name, size, option_table[i].name);
-        if (d < best_distance) {
-            best = option_table[i].name;
-            best_distance = d;
-        }
-    }
-    return best;
-}
-
 // ---- applying a word ----
 
 // What a word means: the option, and its value (NULL: none was given).
@@ -349,8 +314,9 @@ static const struct option *find_long(const char *name, size_t size) {
     return option;
 }
 
-// --separate-callersN=FUNCTION and its like: a number in the name. The form that stands in the table, and its value, to be freed; NULL: it is none of these. Leaves a reason when the
-// number is out of range.
+// --separate-callersN=FUNCTION and its like: a number in the name. The form that stands in the
+// table, and its value, to be freed; NULL: it is none of these. Leaves a reason when the number is
+// out of range.
 static char *numbered_value(const char *name, size_t size, const struct option **option,
                             struct text *reason) {
     static const struct {
@@ -377,9 +343,11 @@ static char *numbered_value(const char *name, size_t size, const struct option *
 static char *unknown(const struct word *word, const char *name, size_t size, const char *origin) {
     struct text message = {0};
     text_format(&message, "unknown option: %s", word->text);
-    const char *near = nearest(name, size);
-    if (near)
-        text_format(&message, " (did you mean --%s?)", near);
+    struct nearest near = nearest_to(name, size);
+    for (size_t i = 0; i < option_count; i++)
+        nearest_offer(&near, option_table[i].name);
+    if (near.found)
+        text_format(&message, " (did you mean --%s?)", near.found);
     text_string(&message, "; quern --help lists all");
     return failure(origin, &message);
 }

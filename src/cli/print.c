@@ -11,6 +11,7 @@
 #include "cli/cost_words.h"
 #include "cli/print_document.h"
 #include "cli/print_json.h"
+#include "cli/print_views.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
 #include "report/dhat_print.h"
@@ -22,7 +23,7 @@ struct request {
     const char *path;
     struct massif_print_options massif;
     struct heap_text_options heap;
-    enum view { SUMMARY, TOP_DOWN, BOTTOM_UP, LIBRARIES, THREADS, GROWTH, LIFETIMES, VIEWS } view;
+    enum print_view view; // of a recording
     struct heap_view_options views;
     struct heap_filter filter;
     bool is_filtered;
@@ -31,18 +32,6 @@ struct request {
     enum paint_wish wish;
     struct paint paint;
     bool has_width; // --x was given
-};
-
-static const struct {
-    const char *name, *help;
-} views[VIEWS] = {
-    [SUMMARY] = {"summary", "totals, and the stacks that matter most"},
-    [TOP_DOWN] = {"top-down", "the tree of calls from main inwards"},
-    [BOTTOM_UP] = {"bottom-up", "the tree of callers from who wanted the memory outwards"},
-    [LIBRARIES] = {"libraries", "sums by program and library"},
-    [THREADS] = {"threads", "sums by thread"},
-    [GROWTH] = {"growth", "stacks that keep growing after the warm-up"},
-    [LIFETIMES] = {"lifetimes", "how long blocks live, and where short-lived ones come from"},
 };
 
 static int fail(const char *path, const char *reason) {
@@ -84,19 +73,11 @@ static bool take_option(struct request *request, const char *word) {
     return true;
 }
 
-static void list_views(struct text *text) {
-    for (size_t i = 0; i < VIEWS; i++)
-        text_format(text, "%s%s", i ? "|" : "", views[i].name);
-}
-
-static int take_view(struct request *request, const char *value) {
-    for (size_t i = 0; value && i < VIEWS; i++) {
-        if (strcmp(views[i].name, value) == 0) {
-            request->view = (enum view)i;
-            return WORDS_DONE;
-        }
-    }
-    return words_refuse("view", value, list_views);
+static int take_view(struct request *request) {
+    request->view = print_view_find(request->view_name, PRINT_RECORDING);
+    if (request->view == PRINT_VIEWS)
+        return print_view_refuse(request->view_name, PRINT_RECORDING);
+    return WORDS_DONE;
 }
 
 static int take_colour(struct request *request, const char *value) {
@@ -124,8 +105,7 @@ static int usage(FILE *out, int status) {
           "                       colour and bars; auto: on a terminal, unless NO_COLOR is set\n",
           out);
     fputs("\n  --view=VIEW, of a recording [summary]:\n", out);
-    for (size_t i = 0; i < VIEWS; i++)
-        fprintf(out, "    %-11s %s\n", views[i].name, views[i].help);
+    print_view_help(out, PRINT_RECORDING);
     fputs("\n  --by=WEIGHT, for trees and sums [peak]:\n", out);
     for (size_t i = 0; i < heap_weight_count; i++)
         fprintf(out, "    %-11s %s\n", heap_weights[i].name, heap_weights[i].help);
@@ -258,22 +238,22 @@ static char *print_growth(const struct request *request, int fd, const struct he
 static char *print_view(const struct request *request, int fd, const struct heap_file *file,
                         const struct heap_threads *threads, const struct lifetimes *lifetimes) {
     switch (request->view) {
-    case TOP_DOWN:
+    case VIEW_TOP_DOWN:
         heap_view_top_down(stdout, file, &request->views);
         break;
-    case BOTTOM_UP:
+    case VIEW_BOTTOM_UP:
         heap_view_bottom_up(stdout, file, &request->views);
         break;
-    case LIBRARIES:
+    case VIEW_LIBRARIES:
         heap_view_libraries(stdout, file, &request->views);
         break;
-    case THREADS:
+    case VIEW_THREADS:
         heap_view_threads(stdout, file, threads, &request->views);
         break;
-    case LIFETIMES:
+    case VIEW_LIFETIMES:
         heap_view_lifetimes(stdout, file, lifetimes, &request->views);
         break;
-    case GROWTH:
+    case VIEW_GROWTH:
         return print_growth(request, fd, file);
     default:
         heap_text(&file->summary, file->names, &request->heap, print_line, NULL);
@@ -286,11 +266,11 @@ static int print_recording(struct request *request, int fd) {
     struct heap_threads threads = {0};
     struct lifetimes lifetimes = {.brief = HEAP_VIEW_BRIEF};
     struct heap_sink sink;
-    if (request->view == LIFETIMES)
+    if (request->view == VIEW_LIFETIMES)
         lifetimes_sink(&lifetimes, &sink);
     else
         heap_threads_sink(&threads, &sink);
-    bool is_needed = request->view == THREADS || request->view == LIFETIMES;
+    bool is_needed = request->view == VIEW_THREADS || request->view == VIEW_LIFETIMES;
     char *problem = read_part(request, fd, &file, is_needed ? &sink : NULL);
     if (!problem && request->massif.peak_only) {
         char digits[32];
@@ -336,11 +316,14 @@ static int print_file(struct request *request) {
             close(fd);
         return status;
     }
-    bool is_general = print_document_serves(request->view_name);
-    if (heap_file_is_one(start, (size_t)size) &&
-        (!is_general || strcmp(request->view_name, "functions") != 0)) {
-        if ((!request->view_name || !take_view(request, request->view_name)) &&
-            (!request->by || !words_weight(request->by, &request->views.weight)))
+    bool is_general = print_view_find(request->view_name, PRINT_ANY) != PRINT_VIEWS;
+    bool is_recording = heap_file_is_one(start, (size_t)size);
+    if (is_recording && take_view(request)) {
+        close(fd);
+        return WORDS_FAILED;
+    }
+    if (is_recording && request->view != VIEW_FUNCTIONS) {
+        if (!request->by || !words_weight(request->by, &request->views.weight))
             return print_recording(request, fd);
         close(fd);
         return WORDS_FAILED;
@@ -374,15 +357,19 @@ static int take_words(struct request *request, char **words, struct text *argume
         if ((*word)[0] != '-' && !request->path)
             request->path = *word;
         else if (words_value(&word, "--view", &request->view_name))
-            status = request->view_name ? WORDS_DONE : take_view(request, NULL);
+            status = request->view_name ? WORDS_DONE : print_view_refuse(NULL, PRINT_OTHER);
         else if (words_value(&word, "--by", &request->by))
             status = request->by ? WORDS_DONE : words_weight(NULL, &request->views.weight);
         else if (words_value(&word, "--color", &value))
             status = take_colour(request, value);
         else if (words_filter(&word, &request->filter, &status))
             request->is_filtered = true;
-        else if ((*word)[0] != '-' || !take_option(request, *word))
-            return usage(stderr, WORDS_FAILED);
+        else if ((*word)[0] != '-')
+            return words_fail("one file at a time: '%s' and '%s'", request->path, *word);
+        else if (!take_option(request, *word))
+            return words_fail("unknown option '%s', or its value is not right; quern print --help "
+                              "lists them",
+                              *word);
     }
     return status || request->path ? status : usage(stderr, WORDS_FAILED);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/print_facts.h"
+#include "cli/print_views.h"
 #include "cli/words.h"
 #include "report/heap_text.h"
 #include "report/tree_text.h"
@@ -250,37 +251,16 @@ static void view_summary(const struct print *print) {
 
 // ---- choosing ----------------------------------------------------------------------------------
 
-static const struct {
-    const char *name, *help;
-    bool any; // of all formats, not only of those that have no printer of their own
-    void (*put)(const struct print *print);
-} views[] = {
-    {"summary", "what the file is, its totals, and what matters most", false, view_summary},
-    {"top-down", "the tree of calls from main inwards", true, view_top_down},
-    {"bottom-up", "the tree of callers", true, view_bottom_up},
-    {"functions", "sums by function", true, view_functions},
-    {"libraries", "sums by program and library", true, view_libraries},
-    {"findings", "errors and leaks, of memcheck's XML", false, view_findings},
+static void (*const put_views[PRINT_VIEWS])(const struct print *print) = {
+    [VIEW_SUMMARY] = view_summary,     [VIEW_TOP_DOWN] = view_top_down,
+    [VIEW_BOTTOM_UP] = view_bottom_up, [VIEW_FUNCTIONS] = view_functions,
+    [VIEW_LIBRARIES] = view_libraries, [VIEW_FINDINGS] = view_findings,
 };
-#define VIEWS (sizeof views / sizeof *views)
-
-bool print_document_serves(const char *view) {
-    for (size_t i = 0; view && i < VIEWS; i++)
-        if (strcmp(views[i].name, view) == 0)
-            return views[i].any;
-    return false;
-}
 
 void print_document_help(FILE *out) {
     fputs("\n  --view=VIEW, of other files [summary]; --by is the name of an event or metric:\n",
           out);
-    for (size_t i = 0; i < VIEWS; i++)
-        fprintf(out, "    %-11s %s\n", views[i].name, views[i].help);
-}
-
-static void list_views(struct text *text) {
-    for (size_t i = 0; i < VIEWS; i++)
-        text_format(text, "%s%s", i ? "|" : "", views[i].name);
+    print_view_help(out, PRINT_OTHER);
 }
 
 static int refuse_metric(const struct document *document, const char *name) {
@@ -305,30 +285,28 @@ static int choose_metric(struct print *print) {
     return WORDS_DONE;
 }
 
-static int put_view(struct print *print, size_t view) {
+static int put_view(struct print *print, enum print_view view) {
     struct document *document = print->document;
     if (document->problem)
         return words_fail("cannot print '%s': %s", print->request->path, document->problem);
-    if (views[view].put == view_findings && !document->findings)
+    if (view == VIEW_FINDINGS && !document->findings)
         return words_fail("only XML of memcheck has findings; quern diagnose reads recordings");
     int status = choose_metric(print);
     if (status)
         return status;
     if (!document_tree(document, print->metric, 0))
         return words_fail("cannot print '%s': it has no stacks", print->request->path);
-    if (document->notice && views[view].put != view_summary)
+    if (document->notice && view != VIEW_SUMMARY)
         fprintf(stderr, "quern: '%s': %s\n", print->request->path, document->notice);
-    views[view].put(print);
+    put_views[view](print);
     return words_close(print->out, NULL) ? WORDS_DONE : WORDS_FAILED;
 }
 
 int print_document(const struct print_document_request *request) {
     const struct heap_filter *filter = request->filter;
-    size_t view = 0;
-    while (view < VIEWS && strcmp(views[view].name, request->view ? request->view : "summary") != 0)
-        view++;
-    if (view == VIEWS)
-        return words_refuse("view", request->view, list_views);
+    enum print_view view = print_view_find(request->view, PRINT_OTHER);
+    if (view == PRINT_VIEWS)
+        return print_view_refuse(request->view, PRINT_OTHER);
     if (filter->size_from || filter->size_to != UINT64_MAX || filter->life_from ||
         filter->life_to != UINT64_MAX || filter->function || filter->library)
         return words_fail("of this file and view, only --from and --to choose a part");

@@ -18,8 +18,6 @@ struct print_document_request {
     const struct paint *paint;        // NULL: plain
 };
 
-// Whether such a view is made here, of any format with stacks.
-bool print_document_serves(const char *view);
 // The exit status, after a message on stderr if it is not 0.
 int print_document(const struct print_document_request *request);
 // What --help says of its views.

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "cli/caches.h"
+#include "cli/nearest.h"
 #include "cli/program.h"
 #include "cli/run_findings.h"
 #include "cli/verbs.h"
@@ -327,13 +328,25 @@ static char *choose_scenario(const struct option_values *values,
     return NULL;
 }
 
+// The tool or verb that somebody may have meant with the name of a program that is not there.
+static const char *near_verb(const char *name) {
+    struct nearest near = nearest_to(name, strlen(name));
+    for (size_t i = 0; i < tool_count; i++)
+        nearest_offer(&near, tool_table[i].name);
+    for (size_t i = 0; i < verb_count; i++)
+        nearest_offer(&near, verb_table[i].name);
+    return near.found;
+}
+
 int verb_run(const struct tool *tool, struct option_values *values, char *const *words,
              char **argv) {
     int status = 0;
     char *reason = NULL;
     char *program = program_find(argv[0], &status, &reason);
     if (!program) {
-        fprintf(stderr, "quern: %s\n", reason);
+        const char *near = strchr(argv[0], '/') ? NULL : near_verb(argv[0]);
+        fprintf(stderr, "quern: %s%s%s%s\n", reason, near ? " (did you mean quern " : "",
+                near ? near : "", near ? "?)" : "");
         free(reason);
         return status;
     }

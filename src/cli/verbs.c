@@ -22,6 +22,7 @@ const struct verb verb_table[] = {
     {"baseline", "update BASELINE FINDINGS.json...",
      "call what --json-file has written known, for --baseline", verb_baseline},
     {"view", "FILE...", "show files in a browser", verb_view},
+    {"help", "[TOOL|VERB]", "the options of a tool, or how a verb is used", verb_help_of},
 };
 const size_t verb_count = sizeof verb_table / sizeof *verb_table;
 

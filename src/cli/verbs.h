@@ -48,6 +48,8 @@ int verb_view(char **words);
 int verb_print(char **words);
 // Help by topic; with a tool, that tool's options too; with `debugging`, everything.
 int verb_help(const struct tool *tool, bool debugging);
+// The same, or the help of a verb, for a name.
+int verb_help_of(char **words);
 int verb_help_dynamic(void);
 int verb_version(void);
 // The manual page quern(1), in man macros.

@@ -105,7 +105,8 @@ struct results_head {
 };
 
 typedef void results_writer(FILE *out, const struct results *, const struct results_head *);
-// Writes a file beside and renames it, so that nobody ever reads half of it. 0, or an errno.
+// Writes a file beside and renames it, so that nobody ever reads half of it, unless something else
+// than a file is there. 0, or an errno.
 int results_write_file(const char *path, results_writer *, const struct results *,
                        const struct results_head *);
 void results_sarif(FILE *out, const struct results *, const struct results_head *);

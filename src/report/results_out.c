@@ -49,23 +49,37 @@ static void add_place(struct text *text, const struct result *result) {
                 result_relative(place->path), place->line);
 }
 
-// A device or a pipe is written to as it is; a file is replaced once the new one is whole.
+// A file can be replaced; a terminal, a pipe, a device or what a link leads to is written to.
+static bool is_replaced(const char *path) {
+    struct stat status;
+    return lstat(path, &status) < 0 || S_ISREG(status.st_mode);
+}
+
+// Whether it is /dev/stdout, say, which may be a file that has lines already.
+static bool is_output(const char *path) {
+    struct stat status, output;
+    for (int fd = 1; fd <= 2; fd++)
+        if (stat(path, &status) == 0 && fstat(fd, &output) == 0 && status.st_dev == output.st_dev &&
+            status.st_ino == output.st_ino)
+            return true;
+    return false;
+}
+
 int results_write_file(const char *path, results_writer *write, const struct results *results,
                        const struct results_head *head) {
     struct text beside = {0};
-    struct stat there;
-    bool is_replaced = stat(path, &there) < 0 || S_ISREG(there.st_mode);
-    text_format(&beside, "%s%s", path, is_replaced ? ".new" : "");
-    FILE *out = fopen(beside.bytes, "we");
+    bool replaces = is_replaced(path);
+    text_format(&beside, replaces ? "%s.new" : "%s", path);
+    FILE *out = fopen(beside.bytes, !replaces && is_output(path) ? "ae" : "we");
     bool fine = out != NULL;
     int error = errno;
     if (out) {
         write(out, results, head);
         fine = !ferror(out);
         fine &= fclose(out) == 0;
-        fine = fine && (!is_replaced || rename(beside.bytes, path) == 0);
+        fine = fine && (!replaces || rename(beside.bytes, path) == 0);
         error = errno;
-        if (!fine && is_replaced)
+        if (!fine && replaces)
             unlink(beside.bytes);
     }
     text_free(&beside);

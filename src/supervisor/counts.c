@@ -13,6 +13,7 @@
 #include "report/event_text.h"
 #include "supervisor/counts_graph.h"
 #include "supervisor/log.h"
+#include "supervisor/present.h"
 
 // Dumps have their number behind the name, but for the last one and those that are combined;
 // threads have theirs after a dash.
@@ -38,7 +39,9 @@ static void write_out(const struct supervisor_request *request, const struct cou
     if (fd >= 0 && close(fd) != 0 && !failure)
         failure = errno;
     if (failure)
-        log_complain("cannot write '%s': %s", name, strerror(failure));
+        log_cannot_write(name, strerror(failure));
+    else if (!part)
+        present_file(request, source->pid, name);
     free(name);
 }
 

@@ -190,7 +190,7 @@ static char *write_out(const struct supervisor_request *request, const struct fo
         dhat_out(out, file);
     bool failed = !out || ferror(out);
     if ((out && fclose(out) != 0) || failed) {
-        log_complain("cannot write '%s': %s", name, strerror(errno));
+        log_cannot_write(name, strerror(errno));
         free(name);
         return NULL;
     }

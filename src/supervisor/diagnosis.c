@@ -1,7 +1,6 @@
 #include "supervisor/diagnosis.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "supervisor/log.h"
 #include "supervisor/outputs.h"
@@ -9,8 +8,7 @@
 static bool failed;
 
 static bool is_shown(const struct supervisor_request *request, bool is_usual) {
-    bool is_terminal = request->log.kind == LOG_TO_FD && isatty(request->log.fd);
-    return log_shows(0) && (is_usual || is_terminal || request->diagnose != DIAGNOSE_AUTO);
+    return log_shows(0) && (is_usual || log_is_terminal() || request->diagnose != DIAGNOSE_AUTO);
 }
 
 bool diagnosis_wanted(const struct supervisor_request *request, bool is_usual) {

@@ -329,8 +329,7 @@ static char *write_file(const char *pattern, void (*write)(FILE *out)) {
         written &= fclose(file) == 0;
     }
     if (!written)
-        log_complain("cannot write '%s': %s", path ? path : pattern,
-                     reason ? reason : strerror(errno));
+        log_cannot_write(path ? path : pattern, reason ? reason : strerror(errno));
     free(reason);
     if (written)
         return path;

@@ -116,8 +116,8 @@ static int open_out_file(int pid, unsigned number, char **path) {
     if (*path)
         fd = fd_move_high(open(*path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
     if (fd < 0)
-        log_complain("cannot write '%s': %s", *path ? *path : heap_settings()->out_file,
-                     *path ? strerror(errno) : reason);
+        log_cannot_write(*path ? *path : heap_settings()->out_file,
+                         *path ? strerror(errno) : reason);
     free(reason);
     return fd;
 }
@@ -142,9 +142,11 @@ char *heap_write_massif(struct heap_process *process, unsigned number) {
                });
     text_free(&command);
     bool failed = ferror(file);
-    if (fclose(file) != 0 || failed)
-        log_complain("cannot write '%s': %s", path, strerror(errno));
-    return path;
+    if (fclose(file) == 0 && !failed)
+        return path;
+    log_cannot_write(path, strerror(errno));
+    free(path);
+    return NULL;
 }
 
 // How the heap grew is only in the file.
@@ -215,7 +217,7 @@ static void report_dhat(struct heap_process *process) {
         text_free(&command);
         bool failed = ferror(file);
         if (fclose(file) != 0 || failed)
-            log_complain("cannot write '%s': %s", path, strerror(errno));
+            log_cannot_write(path, strerror(errno));
     }
     if (file && log_shows(0))
         say_dhat_sums(process, path);
@@ -352,8 +354,10 @@ static void report_recording(struct heap_process *process) {
         merges = recording_merges(process->writer);
         recording_set_sums(process->writer, &process->summary);
         int error = recording_close(process->writer, &end);
-        if (error)
-            log_complain("cannot write '%s': %s", process->path, strerror(error));
+        if (error) {
+            log_cannot_write(process->path, strerror(error));
+            process->writer = NULL;
+        }
     }
     struct budget_numbers numbers = {0};
     budgets_recorded(&numbers, &request->budgets, &process->summary, process->path);
@@ -556,6 +560,8 @@ void heap_finish(int pid) {
     if (process->massif) {
         char *path = heap_write_massif(process, 0);
         check_massif(process, path);
+        if (path)
+            present_file(request, process->pid, path);
         free(path);
     } else if (process->lifetimes)
         report_dhat(process);

@@ -27,6 +27,7 @@ static struct log_settings settings;
 static struct sink *sinks;
 static size_t sink_count;
 static struct timespec start;
+static bool has_failed; // to write a profile
 
 void log_complain(const char *format, ...) {
     struct text line = {0};
@@ -38,6 +39,15 @@ void log_complain(const char *format, ...) {
     text_char(&line, '\n');
     fd_write_all(2, line.bytes, line.size);
     text_free(&line);
+}
+
+void log_cannot_write(const char *path, const char *reason) {
+    has_failed = true;
+    log_complain("cannot write '%s': %s", path, reason);
+}
+
+bool log_has_failed(void) {
+    return has_failed;
 }
 
 static struct sink *add_sink(int pid, int fd, char *name) {
@@ -150,6 +160,10 @@ bool log_shows(int level) {
 
 bool log_is_apart(void) {
     return settings.kind != LOG_TO_FD;
+}
+
+bool log_is_terminal(void) {
+    return settings.kind == LOG_TO_FD && isatty(settings.fd);
 }
 
 uint64_t log_milliseconds(void) {

@@ -26,6 +26,8 @@ void log_close(void);
 bool log_shows(int level);
 // Whether the log goes to a file or socket rather than to a descriptor the user sees.
 bool log_is_apart(void);
+// Whether it goes to a terminal. Scripts read other logs, which are therefore as Valgrind's are.
+bool log_is_terminal(void);
 // Prints text, each of its lines with the prefix. An empty text is an empty line.
 void log_print(int pid, enum log_mark mark, const char *text);
 void log_format(int pid, enum log_mark mark, const char *format, ...)
@@ -40,5 +42,8 @@ uint64_t log_milliseconds(void);
 int log_connect(const char *place);
 // One line on stderr without prefix: `quern: ...`. For failures outside the log.
 void log_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+// The same of a profile that cannot be written, which fails the run.
+void log_cannot_write(const char *path, const char *reason);
+bool log_has_failed(void);
 
 #endif

@@ -175,6 +175,12 @@ void present_print(const struct supervisor_request *request, struct symbols *sym
     text_free(&out);
 }
 
+void present_file(const struct supervisor_request *request, int pid, const char *path) {
+    bool is_scenario = request->scenario.port || request->scenario.log;
+    if (log_shows(0) && (log_is_terminal() || is_scenario))
+        log_format(pid, LOG_USER, "\nTo view the profile, run\n  quern print %s", path);
+}
+
 void present_killed(int pid, int signal) {
     if (log_shows(0))
         log_format(pid, LOG_USER, "\nProcess ended by signal %d (%s)", signal, signal_name(signal));

@@ -21,6 +21,8 @@ void present_fatal_signal(const struct supervisor_request *request, struct symbo
 // What the program asked to print.
 void present_print(const struct supervisor_request *request, struct symbols *symbols, int pid,
                    const struct wire_print *print);
+// Where the profile is, for people: on a terminal, and after a server scenario.
+void present_file(const struct supervisor_request *request, int pid, const char *path);
 // The main process ended by a signal that it could not announce.
 void present_killed(int pid, int signal);
 

@@ -61,7 +61,7 @@ int supervisor_run(const struct supervisor_request *request) {
     log_close();
     xml_close();
     int own = own_status(request, status);
-    if (own == 0 && scenario_failed())
+    if (own == 0 && (scenario_failed() || log_has_failed()))
         own = STATUS_FAILED;
     bool written = outputs_write(launch.pid, own >= 0 ? own : 128 + WTERMSIG(status));
     if (own < 0)
