@@ -1,5 +1,6 @@
-// File descriptors of the supervisor: kept out of the low numbers, so that the target finds the
-// numbers free that it would find free natively (also when 0, 1 or 2 are closed).
+// File descriptors. Those of the supervisor are kept out of the low numbers, so that the target
+// finds the numbers free that it would find free natively (also when 0, 1 or 2 are closed).
+// Nothing here allocates or prints: callable from inside the target, too.
 #ifndef QUERN_BASE_FD_H
 #define QUERN_BASE_FD_H
 
