@@ -51,11 +51,11 @@ const struct print_view_words print_views[PRINT_VIEWS] = {
                        {OTHER, JSON},
                        "findings"},
     [VIEW_DIAGNOSIS] = {"diagnosis",
-                        "what is wrong, of a recording, as quern diagnose says it",
+                        "what is wrong, of a recording or a dhat.out",
                         {JSON},
                         "diagnosis"},
     [VIEW_POINTS] = {"points", "program points, of a dhat.out", {JSON}, "points"},
-    [VIEW_COSTS] = {"costs", "functions with calls, of a callgrind.out", {JSON}, "costs"},
+    [VIEW_COSTS] = {"costs", "functions with calls, of a callgrind.out or cachegrind.out", {JSON}, "costs"},
 };
 
 enum print_view print_view_find(const char *name, enum print_kind kind) {

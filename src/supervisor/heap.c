@@ -359,13 +359,13 @@ static void report_recording(struct heap_process *process) {
             process->writer = NULL;
         }
     }
-    struct budget_numbers numbers = {0};
-    budgets_recorded(&numbers, &request->budgets, &process->summary, process->path);
-    budgets_check(&request->budgets, process->pid, &numbers);
     if (log_shows(0))
         show_summary(process, &merges);
     if (process->writer)
         show_diagnoses(process);
+    struct budget_numbers numbers = {0};
+    budgets_recorded(&numbers, &request->budgets, &process->summary, process->path);
+    budgets_check(&request->budgets, process->pid, &numbers);
 }
 // ---- samples ----
 
