@@ -135,9 +135,8 @@ int verb_annotate(char **words) {
     struct request request = {
         .options = {.threshold = 99, .percents = true, .context = 8, .tree = TREE_NONE}};
     int status = WORDS_DONE;
-    for (char **word = words; *word; word++)
-        if (strcmp(*word, "-h") == 0 || strcmp(*word, "--help") == 0)
-            return usage(stdout, WORDS_DONE);
+    if (words_ask_help(words))
+        return usage(stdout, WORDS_DONE);
     for (char **word = words; *word && !status; word++)
         status = take_word(&request, &word);
     if (!status && !request.path_count)

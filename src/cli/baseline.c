@@ -35,7 +35,7 @@ static int update(const char *path, char **files) {
 }
 
 int verb_baseline(char **words) {
-    if (words[0] && strcmp(words[0], "--help") == 0) {
+    if (words_ask_help(words)) {
         fputs(usage, stdout);
         return 0;
     }

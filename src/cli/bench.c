@@ -235,10 +235,10 @@ int verb_bench(char **words) {
     char *program = words_part("quern-patterns", X_OK);
     if (!program || !read_patterns(program))
         return words_fail("quern-patterns is missing; reinstall or rebuild Quern");
+    if (words_ask_help(words))
+        return usage(stdout, WORDS_DONE);
     for (char **word = words; *word; word++) {
         char *end = NULL;
-        if (strcmp(*word, "-h") == 0 || strcmp(*word, "--help") == 0)
-            return usage(stdout, 0);
         if (strcmp(*word, "--list") == 0) {
             list = true;
         } else if (words_value(&word, "--runs", &value)) {

@@ -224,9 +224,8 @@ static int check_all(struct request *request) {
 int verb_check(char **words) {
     struct request request = {.status = CHECK_FAILED};
     int status = WORDS_DONE;
-    for (char **word = words; *word; word++)
-        if (strcmp(*word, "-h") == 0 || strcmp(*word, "--help") == 0)
-            return usage(stdout, WORDS_DONE);
+    if (words_ask_help(words))
+        return usage(stdout, WORDS_DONE);
     for (char **word = words; *word && !status; word++)
         status = take_word(&request, &word);
     if (!status)

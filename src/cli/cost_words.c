@@ -1,10 +1,8 @@
 #include "cli/cost_words.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/words.h"
 
@@ -12,11 +10,8 @@ enum { START = 4096 };
 
 bool cost_words_is_one(const char *path) {
     char start[START];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t size = fd >= 0 ? read(fd, start, sizeof start) : -1;
-    if (fd >= 0)
-        close(fd);
-    return size > 0 && costs_is_one(start, (size_t)size);
+    size_t size = words_start(path, start, sizeof start);
+    return size && costs_is_one(start, size);
 }
 
 int cost_words_read(struct cost_profile *profile, const char *path) {

@@ -25,7 +25,7 @@ static int usage(FILE *out, int status) {
 int verb_ctl(char **words) {
     char *end;
     static char answer[65536];
-    if (words[0] && (strcmp(words[0], "-h") == 0 || strcmp(words[0], "--help") == 0))
+    if (words_ask_help(words))
         return usage(stdout, WORDS_DONE);
     if (!words[0] || !words[1])
         return usage(stderr, WORDS_FAILED);

@@ -66,7 +66,7 @@ static char *diagnose_file(int fd) {
 
 int verb_diagnose(char **words) {
     int status = 0;
-    if (words[0] && (strcmp(words[0], "-h") == 0 || strcmp(words[0], "--help") == 0)) {
+    if (words_ask_help(words)) {
         fputs(usage, stdout);
         return 0;
     }

@@ -160,9 +160,8 @@ static int compare_costs(const struct request *request) {
 int verb_diff(char **words) {
     struct request request = {
         .options.top = 10, .fail_above = -1, .before = HEAP_FILTER_ALL, .after = HEAP_FILTER_ALL};
-    for (char **word = words; *word; word++)
-        if (strcmp(*word, "-h") == 0 || strcmp(*word, "--help") == 0)
-            return usage(stdout, WORDS_DONE);
+    if (words_ask_help(words))
+        return usage(stdout, WORDS_DONE);
     if (take_words(&request, words))
         return WORDS_FAILED;
     bool costs = request.path_count == 2 && cost_words_is_one(request.paths[0]);

@@ -277,9 +277,8 @@ static int export_file(const struct request *request) {
 
 int verb_export(char **words) {
     struct request request = {.filter = HEAP_FILTER_ALL};
-    for (char **word = words; *word; word++)
-        if (strcmp(*word, "-h") == 0 || strcmp(*word, "--help") == 0)
-            return usage(stdout, WORDS_DONE);
+    if (words_ask_help(words))
+        return usage(stdout, WORDS_DONE);
     if (!*words)
         return usage(stderr, WORDS_FAILED);
     int status = take_words(&request, words);

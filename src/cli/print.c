@@ -291,8 +291,8 @@ static int print_recording(struct request *request, int fd) {
 
 // ---- all of them ----
 
-static int print_other(const struct request *request) {
-    return print_document(&(struct print_document_request){
+static struct print_request in_general(const struct request *request) {
+    return (struct print_request){
         .path = request->path,
         .view = request->view_name,
         .by = request->by,
@@ -301,7 +301,7 @@ static int print_other(const struct request *request) {
         .callers = request->views.callers,
         .filter = &request->filter,
         .paint = request->views.paint,
-    });
+    };
 }
 
 // What the file begins with tells which printer serves it; views that all files share are made by
@@ -335,7 +335,8 @@ static int print_file(struct request *request) {
         !cost_words_is_one(request->path))
         return print_massif(request, fd);
     close(fd);
-    return print_other(request);
+    struct print_request general = in_general(request);
+    return print_document(&general);
 }
 
 static void choose_paint(struct request *request) {
@@ -382,17 +383,12 @@ int verb_print(char **words) {
         .filter = HEAP_FILTER_ALL,
     };
     struct text arguments = {0};
-    for (char **word = words; *word; word++)
-        if (strcmp(*word, "-h") == 0 || strcmp(*word, "--help") == 0)
-            return usage(stdout, 0);
+    if (words_ask_help(words))
+        return usage(stdout, WORDS_DONE);
     int status = take_words(&request, words, &arguments);
     if (!status && request.json) {
-        status = print_json(&(struct print_json_request){.path = request.path,
-                                                         .view = request.view_name,
-                                                         .by = request.by,
-                                                         .threshold = request.views.threshold,
-                                                         .top = request.views.top,
-                                                         .filter = &request.filter});
+        struct print_request general = in_general(&request);
+        status = print_json(&general);
     } else if (!status) {
         request.massif.arguments = arguments.bytes;
         choose_paint(&request);

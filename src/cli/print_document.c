@@ -15,7 +15,7 @@
 #define SUMMARY_ROWS 10 // of a table that is only a part of the answer
 
 struct print {
-    const struct print_document_request *request;
+    const struct print_request *request;
     const struct paint *paint;
     struct document *document;
     FILE *out;
@@ -302,13 +302,12 @@ static int put_view(struct print *print, enum print_view view) {
     return words_close(print->out, NULL) ? WORDS_DONE : WORDS_FAILED;
 }
 
-int print_document(const struct print_document_request *request) {
+int print_document(const struct print_request *request) {
     const struct heap_filter *filter = request->filter;
     enum print_view view = print_view_find(request->view, PRINT_OTHER);
     if (view == PRINT_VIEWS)
         return print_view_refuse(request->view, PRINT_OTHER);
-    if (filter->size_from || filter->size_to != UINT64_MAX || filter->life_from ||
-        filter->life_to != UINT64_MAX || filter->function || filter->library)
+    if (print_request_filters(request))
         return words_fail("of this file and view, only --from and --to choose a part");
     struct document_window window = {filter->from, filter->to};
     struct print print = {

@@ -4,22 +4,10 @@
 #ifndef QUERN_CLI_PRINT_DOCUMENT_H
 #define QUERN_CLI_PRINT_DOCUMENT_H
 
-#include "report/heap_filter.h"
-#include "report/paint.h"
-
-struct print_document_request {
-    const char *path;
-    const char *view;                 // NULL: summary
-    const char *by;                   // a metric; NULL: the first
-    double threshold;                 // percent
-    size_t top;                       // rows
-    size_t callers;                   // frames of a stack
-    const struct heap_filter *filter; // only its times are served
-    const struct paint *paint;        // NULL: plain
-};
+#include "cli/print_views.h"
 
 // The exit status, after a message on stderr if it is not 0.
-int print_document(const struct print_document_request *request);
+int print_document(const struct print_request *request);
 // What --help says of its views.
 void print_document_help(FILE *out);
 

@@ -29,7 +29,7 @@ static const char *parameter(void *context, const char *name) {
     return strcmp(name, "count") == 0 ? parameters->count : NULL;
 }
 
-static int print_answer(const struct print_json_request *request, enum print_view view) {
+static int print_answer(const struct print_request *request, enum print_view view) {
     struct document_window window = {request->filter->from, request->filter->to};
     struct document *document = document_open(request->path, window, NULL, NULL);
     struct parameters parameters = {.metric = request->by,
@@ -56,10 +56,8 @@ static int print_answer(const struct print_json_request *request, enum print_vie
     return status;
 }
 
-int print_json(const struct print_json_request *request) {
-    const struct heap_filter *filter = request->filter;
-    if (filter->size_from || filter->size_to != UINT64_MAX || filter->life_from ||
-        filter->life_to != UINT64_MAX || filter->function || filter->library)
+int print_json(const struct print_request *request) {
+    if (print_request_filters(request))
         return words_fail("with --json, only --from and --to choose a part");
     enum print_view view = print_view_find(request->view, PRINT_JSON);
     if (view == PRINT_VIEWS)

@@ -2,21 +2,10 @@
 #ifndef QUERN_CLI_PRINT_JSON_H
 #define QUERN_CLI_PRINT_JSON_H
 
-#include <stddef.h>
-
-#include "report/heap_filter.h"
-
-struct print_json_request {
-    const char *path;
-    const char *view; // NULL: summary
-    const char *by;   // a metric; NULL: the first
-    double threshold; // percent
-    size_t top;
-    const struct heap_filter *filter; // only its times are served
-};
+#include "cli/print_views.h"
 
 // The exit status, after a message on stderr if it is not 0.
-int print_json(const struct print_json_request *request);
+int print_json(const struct print_request *request);
 // What --help says of its views.
 void print_json_help(FILE *out);
 

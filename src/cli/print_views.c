@@ -55,8 +55,17 @@ const struct print_view_words print_views[PRINT_VIEWS] = {
                         {JSON},
                         "diagnosis"},
     [VIEW_POINTS] = {"points", "program points, of a dhat.out", {JSON}, "points"},
-    [VIEW_COSTS] = {"costs", "functions with calls, of a callgrind.out or cachegrind.out", {JSON}, "costs"},
+    [VIEW_COSTS] = {"costs",
+                    "functions with calls, of a callgrind.out or cachegrind.out",
+                    {JSON},
+                    "costs"},
 };
+
+bool print_request_filters(const struct print_request *request) {
+    const struct heap_filter *filter = request->filter;
+    return filter->size_from || filter->size_to != UINT64_MAX || filter->life_from ||
+           filter->life_to != UINT64_MAX || filter->function || filter->library;
+}
 
 enum print_view print_view_find(const char *name, enum print_kind kind) {
     for (enum print_view i = 0; i < PRINT_VIEWS; i++)

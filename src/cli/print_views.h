@@ -6,6 +6,8 @@
 #include <stdio.h>
 
 #include "base/text.h"
+#include "report/heap_filter.h"
+#include "report/paint.h"
 
 enum print_view {
     VIEW_SUMMARY,
@@ -43,6 +45,21 @@ struct print_view_words {
 };
 
 extern const struct print_view_words print_views[PRINT_VIEWS];
+
+// What is to be shown of a file that has no printer of its own, or as JSON.
+struct print_request {
+    const char *path;
+    const char *view;                 // NULL: summary
+    const char *by;                   // a metric; NULL: the first
+    double threshold;                 // percent
+    size_t top;                       // rows
+    size_t callers;                   // frames of a stack
+    const struct heap_filter *filter; // only its times are served
+    const struct paint *paint;        // NULL: plain
+};
+
+// Whether the filter asks for more than times.
+bool print_request_filters(const struct print_request *);
 
 // The view of this name (NULL: the summary) for this kind; PRINT_VIEWS: there is none.
 enum print_view print_view_find(const char *name, enum print_kind);

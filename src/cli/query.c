@@ -59,9 +59,9 @@ static int answer(const char *path, const char *sql, enum heap_query_style style
 int verb_query(char **words) {
     const char *path = NULL, *sql = NULL;
     enum heap_query_style style = isatty(STDOUT_FILENO) ? HEAP_QUERY_COLUMNS : HEAP_QUERY_TABS;
+    if (words_ask_help(words))
+        return usage(stdout, WORDS_DONE);
     for (char **word = words; *word; word++) {
-        if (strcmp(*word, "-h") == 0 || strcmp(*word, "--help") == 0)
-            return usage(stdout, WORDS_DONE);
         if (strcmp(*word, "--json") == 0)
             style = HEAP_QUERY_JSON;
         else if (!path && (*word)[0] == '-')

@@ -1,10 +1,8 @@
 #include "cli/stack_words.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/text.h"
 #include "cli/words.h"
@@ -19,13 +17,9 @@
 
 bool stack_words_is_one(const char *path) {
     char start[START];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t size = fd >= 0 ? read(fd, start, sizeof start) : -1;
-    if (fd >= 0)
-        close(fd);
+    size_t size = words_start(path, start, sizeof start);
     // A massif.out may begin as stacks do.
-    return size > 0 && !massif_file_is_one(start, (size_t)size) &&
-           stack_file_is_one(start, (size_t)size);
+    return size && !massif_file_is_one(start, size) && stack_file_is_one(start, size);
 }
 
 // The finished tree; NULL after a message.

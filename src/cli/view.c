@@ -115,9 +115,10 @@ static int serve(const struct request *request) {
 
 int verb_view(char **words) {
     size_t count = 0;
-    for (; words[count]; count++)
-        if (strcmp(words[count], "-h") == 0 || strcmp(words[count], "--help") == 0)
-            return usage(stdout, WORDS_DONE);
+    if (words_ask_help(words))
+        return usage(stdout, WORDS_DONE);
+    while (words[count])
+        count++;
     struct request request = {.paths = base_allocate((count + 1) * sizeof *request.paths)};
     int status = take_words(&request, words);
     if (!status && !request.path_count)

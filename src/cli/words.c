@@ -27,6 +27,13 @@ bool words_value(char ***word, const char *name, const char **value) {
     return true;
 }
 
+bool words_ask_help(char *const *words) {
+    for (; *words; words++)
+        if (strcmp(*words, "-h") == 0 || strcmp(*words, "--help") == 0)
+            return true;
+    return false;
+}
+
 int words_fail(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
@@ -61,6 +68,14 @@ int words_weight(const char *value, const struct heap_weight **weight) {
         }
     }
     return words_refuse("weight", value, words_list_weights);
+}
+
+size_t words_start(const char *path, char *start, size_t most) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd >= 0 ? read(fd, start, most) : -1;
+    if (fd >= 0)
+        close(fd);
+    return size > 0 ? (size_t)size : 0;
 }
 
 int words_open(const char *path, char *start, size_t *size) {

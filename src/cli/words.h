@@ -16,6 +16,9 @@ enum { WORDS_DONE = 0, WORDS_FAILED = 1, WORDS_PARTIAL = 2 };
 // it is missing, and *word stands at the last word used.
 bool words_value(char ***word, const char *name, const char **value);
 
+// Whether one of them is -h or --help.
+bool words_ask_help(char *const *words);
+
 // One line on stderr that begins with "quern: "; WORDS_FAILED.
 int words_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -25,6 +28,8 @@ int words_refuse(const char *what, const char *value, void (*list)(struct text *
 int words_weight(const char *value, const struct heap_weight **weight);
 void words_list_weights(struct text *text);
 
+// The first bytes of a file, at most `most` of them; how many. 0 if it cannot be read.
+size_t words_start(const char *path, char *start, size_t most);
 // Opens a file for reading and looks at its first bytes. -1 after a message.
 int words_open(const char *path, char *start, size_t *size);
 // Whether the word is an option of a filter. If so *status is WORDS_DONE, or WORDS_FAILED after a
