@@ -89,7 +89,8 @@ def run_redis(workload, prefix):
         time.sleep(0.02)
     begin = time.monotonic()
     subprocess.call(["redis-benchmark", "-s", socket, "-q", "-n", str(workload["size"]), "-c", "20",
-                     "-r", "10000", "-t", REDIS_TESTS], **quiet)
+                     "-r", str(workload.get("keys", 10000)), "-P", str(workload.get("pipeline", 1)),
+                     "-t", REDIS_TESTS], **quiet)
     wall = time.monotonic() - begin
     subprocess.call(client + ["shutdown", "nosave"], **quiet)
     sample, status = wait(server, start)

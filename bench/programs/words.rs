@@ -14,7 +14,7 @@ impl Iterator for Numbers {
 
 #[inline(never)]
 fn make_word(number: u64) -> String {
-    let mut left = number % 20011;
+    let mut left = number;
     let mut word = String::new();
     while left > 0 {
         word.push((b'a' + (left % 26) as u8) as char);
@@ -24,10 +24,10 @@ fn make_word(number: u64) -> String {
 }
 
 #[inline(never)]
-fn count(numbers: &mut Numbers, size: usize) -> HashMap<String, u64> {
+fn count(numbers: &mut Numbers, size: usize, different: u64) -> HashMap<String, u64> {
     let mut counts = HashMap::new();
     for number in numbers.take(size) {
-        *counts.entry(make_word(number)).or_insert(0) += 1;
+        *counts.entry(make_word(number % different)).or_insert(0) += 1;
     }
     counts
 }
@@ -50,14 +50,16 @@ fn fold(ranked: &[(&String, u64)], steps: &[Box<dyn Fn(u64) -> u64>]) -> u64 {
 }
 
 fn main() {
-    let rounds: u64 = std::env::args().nth(1).and_then(|word| word.parse().ok()).unwrap_or(10);
+    let mut given = std::env::args().skip(1).map(|word| word.parse().expect("a number"));
+    let rounds: u64 = given.next().unwrap_or(10);
+    let different: u64 = given.next().unwrap_or(20011);
     let steps: Vec<Box<dyn Fn(u64) -> u64>> = (1..8u64)
         .map(|n| -> Box<dyn Fn(u64) -> u64> { Box::new(move |value| (value ^ n).wrapping_mul(n | 1)) })
         .collect();
     let mut numbers = Numbers(42);
     let mut sum = 0u64;
     for _ in 0..rounds {
-        let counts = count(&mut numbers, 60000);
+        let counts = count(&mut numbers, 60000, different);
         sum = sum.wrapping_add(fold(&rank(&counts), &steps));
     }
     println!("{sum}");

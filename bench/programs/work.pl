@@ -1,8 +1,8 @@
 use strict; use warnings;
-my $n = shift; my (%h, $s); $s = 42;
+my $n = shift; my $words = shift // 3000; my (%h, $s); $s = 42;
 for my $i (1 .. $n) {
     $s = ($s * 1103515245 + 12345) % 2147483648;
-    my $w = "word" . $s % 3000;
+    my $w = "word" . $s % $words;
     $h{$w} .= chr(97 + $s % 26) if length($h{$w} // '') < 50;
     $h{$w}++ if $i % 1000 == 0 && $h{$w} =~ /^\d+$/;
 }

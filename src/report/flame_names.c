@@ -6,23 +6,30 @@
 #include "base/text.h"
 #include "report/stack_text.h"
 
-#define INLINED_MAX 32
-#define PATH_LENGTH 16384
-#define FIRST_SLOTS 4096
+#define INLINED_MAX     32
+#define PATH_LENGTH     16384
+#define FIRST_SLOTS     4096
+#define JUMPS_MAX       4 // from one function to the next, followed
+#define CALL_SIZE       5
+#define CALL_CODE       0xe8
+#define JUMP_CODE       0xe9
+#define SHORT_JUMP_CODE 0xeb
 
-// The functions at an address, innermost first.
+// The functions at an address, innermost first; then those that the call there goes to: the one
+// that is called, and what each of them jumps to at once.
 struct place {
     uint64_t address;
     pid_t pid; // 0: empty
-    bool is_main;
-    uint32_t count;
-    uint32_t first; // in functions
+    bool is_main, is_named;
+    bool calls_read;
+    uint32_t count, called;
+    uint32_t first, first_called; // in functions
 };
 
 struct flame_names {
     struct symbols *symbols;
     struct calltree *tree;
-    bool show_below_main;
+    struct flame_names_options options;
     struct place *places;
     size_t room, count;
     uint32_t *functions;
@@ -31,12 +38,12 @@ struct flame_names {
 };
 
 struct flame_names *flame_names_new(struct symbols *symbols, struct calltree *tree,
-                                    bool show_below_main) {
+                                    const struct flame_names_options *options) {
     struct flame_names *names = base_allocate(sizeof *names);
     memset(names, 0, sizeof *names);
     names->symbols = symbols;
     names->tree = tree;
-    names->show_below_main = show_below_main;
+    names->options = *options;
     names->room = FIRST_SLOTS;
     names->places = base_allocate(names->room * sizeof *names->places);
     memset(names->places, 0, names->room * sizeof *names->places);
@@ -71,22 +78,73 @@ static uint32_t function_of(struct flame_names *names, const struct symbol_frame
     return function;
 }
 
+static void add_function(struct flame_names *names, const struct symbol_frame *frame) {
+    if (names->function_count == names->function_room) {
+        names->function_room = names->function_room ? names->function_room * 2 : 1024;
+        names->functions =
+            base_reallocate(names->functions, names->function_room * sizeof *names->functions);
+    }
+    uint32_t function = function_of(names, frame);
+    names->functions[names->function_count++] = function;
+}
+
 static void resolve(struct flame_names *names, struct place *place) {
     struct symbol_frame frames[INLINED_MAX] = {0};
     size_t count =
         symbols_resolve(names->symbols, place->pid, place->address, false, frames, INLINED_MAX);
     if (!count)
         count = 1;
-    if (names->function_count + count > names->function_room) {
-        names->function_room = (names->function_count + count) * 2;
-        names->functions =
-            base_reallocate(names->functions, names->function_room * sizeof *names->functions);
-    }
     place->first = (uint32_t)names->function_count;
     place->count = (uint32_t)count;
     for (size_t i = 0; i < count; i++)
-        names->functions[names->function_count++] = function_of(names, &frames[i]);
-    place->is_main = frames[count - 1].name && stack_text_is_main(&frames[count - 1]);
+        add_function(names, &frames[i]);
+    place->is_named = frames[count - 1].name != NULL;
+    place->is_main = place->is_named && stack_text_is_main(&frames[count - 1]);
+}
+
+// Where the direct call that ends before an address leads to; 0: there is none.
+static uint64_t called_by(struct flame_names *names, pid_t pid, uint64_t end) {
+    uint8_t bytes[CALL_SIZE];
+    int32_t distance;
+    if (!names->options.read_code ||
+        !names->options.read_code(pid, end - CALL_SIZE, bytes, sizeof bytes) ||
+        bytes[0] != CALL_CODE)
+        return 0;
+    memcpy(&distance, &bytes[1], sizeof distance);
+    return end + (uint64_t)(int64_t)distance;
+}
+
+// Where a function leads to that does nothing but jump there; 0: it is none.
+static uint64_t jumped_to(struct flame_names *names, pid_t pid, uint64_t start) {
+    static const uint8_t mark[] = {0xf3, 0x0f, 0x1e, 0xfa}; // endbr64
+    uint8_t bytes[sizeof mark + CALL_SIZE];
+    int32_t distance;
+    if (!names->options.read_code(pid, start, bytes, sizeof bytes))
+        return 0;
+    size_t at = memcmp(bytes, mark, sizeof mark) == 0 ? sizeof mark : 0;
+    if (bytes[at] == SHORT_JUMP_CODE)
+        return start + at + 2 + (uint64_t)(int64_t)(int8_t)bytes[at + 1];
+    if (bytes[at] != JUMP_CODE)
+        return 0;
+    memcpy(&distance, &bytes[at + 1], sizeof distance);
+    return start + at + CALL_SIZE + (uint64_t)(int64_t)distance;
+}
+
+// An address within a call is its last byte. Only what begins where the call leads to is a function
+// that was called: stubs that jump to other libraries are not.
+static void resolve_calls(struct flame_names *names, struct place *place) {
+    struct symbol_frame frames[INLINED_MAX] = {0};
+    uint64_t at = called_by(names, place->pid, place->address + 1);
+    place->calls_read = true;
+    place->first_called = (uint32_t)names->function_count;
+    while (at && place->called < JUMPS_MAX) {
+        size_t count = symbols_resolve(names->symbols, place->pid, at, false, frames, INLINED_MAX);
+        if (!count || !frames[count - 1].name || frames[count - 1].offset)
+            return;
+        add_function(names, &frames[count - 1]);
+        place->called++;
+        at = jumped_to(names, place->pid, at);
+    }
 }
 
 static struct place *find(const struct flame_names *names, pid_t pid, uint64_t address) {
@@ -110,7 +168,7 @@ static void grow(struct flame_names *names) {
     free(old);
 }
 
-static const struct place *place_of(struct flame_names *names, pid_t pid, uint64_t address) {
+static struct place *place_of(struct flame_names *names, pid_t pid, uint64_t address) {
     struct place *place = find(names, pid, address);
     if (place->pid)
         return place;
@@ -124,20 +182,38 @@ static const struct place *place_of(struct flame_names *names, pid_t pid, uint64
     return place;
 }
 
+// The functions between a call and what it has led to, whose outermost function is `now`: those
+// that are left by jumps, the innermost first. None if the call led there directly.
+static const uint32_t *left_by_jumps(struct flame_names *names, struct place *call, uint32_t now,
+                                     uint32_t *count) {
+    if (!call->calls_read)
+        resolve_calls(names, call);
+    const uint32_t *called = &names->functions[call->first_called];
+    for (*count = 0; *count < call->called && called[*count] != now;)
+        ++*count;
+    return called;
+}
+
 void flame_names_add(struct flame_names *names, pid_t pid, const char *process,
                      const uint64_t *addresses, size_t count, bool broken, uint64_t value) {
     uint32_t *path = names->path + PATH_LENGTH;
     bool whole = !broken;
+    bool is_named = false; // the function of the frame before, which is path[0]
     for (size_t i = 0; i < count; i++) {
-        const struct place *place = place_of(names, pid, addresses[i]);
+        struct place *place = place_of(names, pid, addresses[i]);
+        uint32_t left = 0;
+        const uint32_t *jumped = is_named ? left_by_jumps(names, place, *path, &left) : NULL;
         // Two places are left for the nodes at the outer end.
-        if ((size_t)(path - names->path) < place->count + 2u) {
+        if ((size_t)(path - names->path) < place->count + left + 2u) {
             whole = false;
             break;
         }
+        while (left)
+            *--path = jumped[--left];
         for (uint32_t j = 0; j < place->count; j++)
             *--path = names->functions[place->first + j];
-        if (place->is_main && !names->show_below_main) {
+        is_named = place->is_named;
+        if (place->is_main && !names->options.show_below_main) {
             whole = true;
             break;
         }

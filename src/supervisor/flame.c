@@ -1,10 +1,13 @@
 #include "supervisor/flame.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/template.h"
 #include "base/text.h"
@@ -25,6 +28,7 @@
 #define NODES_MAX    ((size_t)1 << 20)
 #define IMAGES_MAX   4096
 #define TOP_MAX      10
+#define CODE_FILES   16
 
 struct image {
     int pid;      // 0: it has ended, and is kept for its names
@@ -74,17 +78,60 @@ static void free_image(struct image *image) {
     free(image);
 }
 
-static const char *name_of(uint32_t key) {
+static const struct image *image_of(uint32_t key) {
     for (size_t i = 0; i < image_count; i++)
         if (images[i]->key == key)
-            return images[i]->name;
-    return "?";
+            return images[i];
+    return NULL;
+}
+
+static const char *name_of(uint32_t key) {
+    const struct image *image = image_of(key);
+    return image ? image->name : "?";
 }
 
 // ---- from addresses to the tree ----
 
+// Files that code was read from last.
+static struct code_file {
+    char *path; // NULL: none
+    int fd;     // -1: it cannot be read
+} code_files[CODE_FILES];
+static size_t last_code_file;
+
+static int open_code(const char *path) {
+    for (size_t i = 0; i < CODE_FILES; i++)
+        if (code_files[i].path && strcmp(code_files[i].path, path) == 0)
+            return code_files[i].fd;
+    struct code_file *file = &code_files[last_code_file++ % CODE_FILES];
+    if (file->path && file->fd >= 0)
+        close(file->fd);
+    free(file->path);
+    *file = (struct code_file){base_copy(path), open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+    return file->fd;
+}
+
+static bool read_code(pid_t key, uint64_t address, uint8_t *bytes, size_t size) {
+    uint64_t offset;
+    const struct image *image = image_of((uint32_t)key);
+    const char *path = image ? flame_space_file(image->space, address, &offset) : NULL;
+    int fd = path ? open_code(path) : -1;
+    return fd >= 0 && pread(fd, bytes, size, (off_t)offset) == (ssize_t)size;
+}
+
+static void close_code(void) {
+    for (size_t i = 0; i < CODE_FILES; i++) {
+        if (code_files[i].path && code_files[i].fd >= 0)
+            close(code_files[i].fd);
+        free(code_files[i].path);
+        code_files[i] = (struct code_file){0};
+    }
+}
+
 static void name_stacks(struct stack_counts *counts, struct calltree *to) {
-    struct flame_names *names = flame_names_new(symbols, to, request->stacks.show_below_main);
+    struct flame_names_options options = {.show_below_main = request->stacks.show_below_main,
+                                          .read_code = read_code};
+    struct flame_names *names = flame_names_new(symbols, to, &options);
     for (size_t i = 0; i < counts->count; i++) {
         const struct stack_count *stack = &counts->entries[i];
         flame_names_add(names, (pid_t)stack->key,
@@ -92,6 +139,7 @@ static void name_stacks(struct stack_counts *counts, struct calltree *to) {
                         &counts->addresses[stack->first], stack->size, stack->broken, stack->value);
     }
     flame_names_free(names);
+    close_code();
     stack_counts_clear(counts);
 }
 
@@ -428,9 +476,18 @@ static void finish_waits(void) {
     flame_waits_free();
 }
 
+// Of this process alone.
+static double own_seconds(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
 void flame_finish(void) {
     if (!sampler)
         return;
+    double before = own_seconds();
     sampler_drain(sampler, true);
     if (log_shows(0))
         show_left_over();
@@ -453,6 +510,10 @@ void flame_finish(void) {
         say_where("Folded stacks", write_file(request->flame.folded_file, write_folded));
     if (waits_tree)
         finish_waits();
+    if (log_shows(1))
+        log_format(main_pid, LOG_USER,
+                   "Quern's own CPU time: %.3f s until the program ended, %.3f s after that",
+                   before, own_seconds() - before);
     free(images);
     images = NULL;
     calltree_free(tree);

@@ -258,6 +258,14 @@ static struct mapping *find(const struct flame_space *space, uint64_t address) {
     return NULL;
 }
 
+const char *flame_space_file(const struct flame_space *space, uint64_t address, uint64_t *offset) {
+    const struct mapping *mapping = find(space, address);
+    if (!mapping || !is_file(mapping->path))
+        return NULL;
+    *offset = address - mapping->start + mapping->offset;
+    return mapping->path;
+}
+
 static void need_module(struct flame_space *space, uint64_t address) {
     struct mapping *mapping = find(space, address);
     if (!mapping || mapping->tried)

@@ -26,6 +26,8 @@ void flame_space_map(struct flame_space *space, const struct sampler_mapping *ma
 // Where the first part of a file lies of which code is mapped; false: there is no such part. The
 // kernel tells of code only, and an offset in the file may belong to two parts of it.
 bool flame_space_first_part(const struct sampler_mapping *mapping, struct sampler_mapping *part);
+// The file of the code at an address, and where in it; NULL: it is of none.
+const char *flame_space_file(const struct flame_space *space, uint64_t address, uint64_t *offset);
 // Walks a sample's stack: addresses within the functions, innermost first, and how many. *end says
 // why it ended: an enum unwind_end or enum flame_end.
 size_t flame_space_walk(struct flame_space *space, const struct sampler_sample *sample,

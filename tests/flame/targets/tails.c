@@ -1,0 +1,39 @@
+// Functions that end by jumping to the next: thunk and outer_thunk jump at once, entered has work of
+// its own before that. What is called by a pointer cannot be told from the call.
+#include <stddef.h>
+
+#include "work.h"
+
+#define APART __attribute__((noipa))
+
+APART void last(unsigned long times) {
+    turn(times);
+    sink++;
+}
+
+APART void thunk(unsigned long times) {
+    last(times);
+}
+
+APART void outer_thunk(unsigned long times) {
+    thunk(times);
+}
+
+APART void entered(unsigned long times) {
+    sink++;
+    thunk(times + 1);
+}
+
+int main(int count, char **words) {
+    void (*volatile pointer)(unsigned long) = entered;
+    for (int i = 0; i < 100; i++) {
+        entered(2000000);
+        sink++;
+        outer_thunk(2000000);
+        sink++;
+        if (count > 1)
+            pointer(4000000);
+        sink++;
+    }
+    return 0;
+}
