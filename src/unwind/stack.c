@@ -169,8 +169,9 @@ static inline size_t follow_kept(struct keeper *keeper, struct walk *walk, struc
         pcs[at - first] = kept[at].pc;
     }
     // The first of them has been noted already, by what led to it, which is another frame than the
-    // last time: so is the place where that has saved rbp.
-    if (at + 1 == UNWIND_KEPT_MAX) {
+    // last time: so is the place where that has saved rbp. Kept frames beyond the limit of the walk
+    // have not been looked at, and stay for one that goes further.
+    if ((at + 1 == UNWIND_KEPT_MAX && keeper->thread->kept_bottom) || at - first == max) {
         keeper->rest = first;
         keeper->fresh--;
         kept[first].rbp_at = keeper->thread->fresh[keeper->fresh % UNWIND_KEPT_MAX].rbp_at;
@@ -185,8 +186,9 @@ static inline size_t follow_kept(struct keeper *keeper, struct walk *walk, struc
     return at - first;
 }
 
-// The walk has reached the bottom: what it noted replaces the kept frames that it did not meet.
-static void keep_frames(struct keeper *keeper, uint64_t high) {
+// The walk has reached the bottom, or its limit: what it noted replaces the kept frames that it did
+// not meet.
+static void keep_frames(struct keeper *keeper, uint64_t high, bool is_bottom) {
     struct unwind_thread *thread = keeper->thread;
     keeper->kept = true;
     size_t count = keeper->fresh < keeper->rest ? keeper->fresh : keeper->rest;
@@ -194,6 +196,8 @@ static void keep_frames(struct keeper *keeper, uint64_t high) {
         thread->kept[keeper->rest - i] = thread->fresh[(keeper->fresh - i) % UNWIND_KEPT_MAX];
     thread->kept_count = UNWIND_KEPT_MAX - keeper->rest + count;
     thread->kept_high = high;
+    if (keeper->rest == UNWIND_KEPT_MAX)
+        thread->kept_bottom = is_bottom;
 }
 
 // Ends a walk that cannot go on along the fast path, or makes one slow step.
@@ -241,7 +245,7 @@ static bool walk_stack(struct walk *walk, struct unwind_thread *cached, struct k
         } else if (entry->pc == address && entry->rule.kind == RULE_END) {
             walked->end = UNWIND_END_BOTTOM;
             if (keeper->thread)
-                keep_frames(keeper, walk->memory->high);
+                keep_frames(keeper, walk->memory->high, true);
             return true;
         } else if (keeper->skipped || walk->quick) {
             return false;
@@ -255,6 +259,8 @@ static bool walk_stack(struct walk *walk, struct unwind_thread *cached, struct k
             return true;
         }
     }
+    if (keeper->thread)
+        keep_frames(keeper, walk->memory->high, false);
     return true;
 }
 
@@ -323,7 +329,8 @@ walk_callers(struct unwind_space *space, struct unwind_thread *thread, const uin
     if (is_complete)
         count_walk(thread, &walk, walked);
     // One of the two arrays may have been too small for all of them.
-    thread->kept_all = keeper.kept && walked->count < UNWIND_KEPT_MAX;
+    thread->kept_all = keeper.kept && walked->end == UNWIND_END_BOTTOM &&
+                       walked->count < UNWIND_KEPT_MAX;
     thread->kept_frames = walked->count;
     return is_complete;
 }

@@ -213,9 +213,11 @@ struct unwind_thread {
     struct unwind_counts counts;
     uint64_t generation; // of the space, when the cache was last emptied
     atomic_bool walking;
-    // The outermost frames of the last walk that reached the bottom, at the end of the array.
+    // The outermost frames of the last walk that reached the bottom or its limit, at the end of the
+    // array.
     size_t kept_count;
     uint64_t kept_high; // end of the stack that they are on
+    bool kept_bottom;   // the last of them is the stack's
     bool kept_all;      // the thread has walked these frames last, and no others
     size_t kept_frames; // how many pcs that walk gave
     struct unwind_kept kept[UNWIND_KEPT_MAX];

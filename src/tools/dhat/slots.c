@@ -127,6 +127,7 @@ static void note_use(unsigned bits, uint32_t number) {
         dhat_header->notes[bits] = number + 1;
 }
 
+// Returns with the lock held if there is a slot.
 static struct slot take_slot(unsigned bits) {
     struct class *class = &classes[bits];
     do {
@@ -136,9 +137,9 @@ static struct slot take_slot(unsigned bits) {
             slot = (struct slot){tool_heap_slot(bits, class->next), true};
             note_use(bits, class->next++);
         }
-        points_unlock();
-        if (slot.start)
+        if (LIKELY(slot.start))
             return slot;
+        points_unlock();
     } while (extend(bits));
     return (struct slot){0};
 }
@@ -149,6 +150,7 @@ static uint64_t mapped_size(uint64_t size) {
     return ((size + PAGE - 1) & ~(uint64_t)(PAGE - 1)) + 2 * PAGE;
 }
 
+// The same.
 static struct slot take_mapping(unsigned bits, uint64_t size) {
     struct mapping mapping = {.bits = bits, .slots = 1, .before = PAGE, .size = mapped_size(size)};
     points_lock();
@@ -164,10 +166,10 @@ static struct slot take_mapping(unsigned bits, uint64_t size) {
     uint64_t start = mapping.start + PAGE;
     points_lock();
     note_use(bits, number_of(start));
-    points_unlock();
     return (struct slot){start, true};
 }
 
+// Returns with the lock held if there is a slot.
 static struct slot find_slot(size_t size, size_t alignment) {
     uint64_t most = (uint64_t)1 << TOOL_HEAP_MOST;
     if (size > most - 4 * PAGE || alignment > most)
@@ -188,21 +190,28 @@ static void release_rest(uint64_t start, uint64_t old_size, uint64_t size) {
         tool_with_vectors(unmap, &rest);
 }
 
-// The block is gone already.
-static void release(uint64_t start, uint64_t size) {
-    unsigned bits = tool_heap_bits(start);
-    struct mapping mapping = {.start = start, .size = size_of_slot(bits)};
-    if (is_mapped_singly(bits)) {
-        mapping.start -= PAGE;
-        mapping.size = mapped_size(size);
-        tool_with_vectors(unmap, &mapping);
-    } else if (bits >= GIVE_BACK_BITS) {
-        tool_with_vectors(give_back, &mapping);
-    }
-    points_lock();
+static void give_out_again(uint64_t start, unsigned bits) {
     uint32_t number = number_of(start);
     note_at(bits, number)->next = classes[bits].free;
     classes[bits].free = number + 1;
+}
+
+// The block is gone already. With the lock, which is free afterwards.
+static void release(uint64_t start, uint64_t size) {
+    unsigned bits = tool_heap_bits(start);
+    if (UNLIKELY(bits >= GIVE_BACK_BITS)) {
+        struct mapping mapping = {.start = start, .size = size_of_slot(bits)};
+        points_unlock();
+        if (is_mapped_singly(bits)) {
+            mapping.start -= PAGE;
+            mapping.size = mapped_size(size);
+            tool_with_vectors(unmap, &mapping);
+        } else {
+            tool_with_vectors(give_back, &mapping);
+        }
+        points_lock();
+    }
+    give_out_again(start, bits);
     points_unlock();
 }
 
@@ -225,10 +234,7 @@ uint64_t slots_allocate(size_t size, size_t alignment, bool zeroed) {
     struct slot slot = find_slot(size, alignment);
     if (UNLIKELY(!slot.start))
         return 0;
-    if (zeroed && !slot.is_zero)
-        fill(slot.start, size);
     struct dhat_note *note = note_of(slot.start);
-    points_lock();
     note_set_size(note, slot.start, size);
     note->point = point;
     note->counted_end = 0;
@@ -239,6 +245,8 @@ uint64_t slots_allocate(size_t size, size_t alignment, bool zeroed) {
         block_made(note, slot.start);
     }
     points_unlock();
+    if (zeroed && !slot.is_zero)
+        fill(slot.start, size);
     return slot.start;
 }
 
@@ -254,17 +262,17 @@ void slots_free(uint64_t address) {
         return;
     points_lock();
     struct dhat_note *note = note_of_block(address);
-    uint64_t size = note ? note->size : 0;
-    if (note) {
-        points_tick();
-        if (note->point)
-            block_gone(note, address);
-        drop_counters(note, address);
-        note_set_size(note, address, 0);
+    if (UNLIKELY(!note)) {
+        points_unlock();
+        return;
     }
-    points_unlock();
-    if (note)
-        release(address, size);
+    uint64_t size = note->size;
+    points_tick();
+    if (note->point)
+        block_gone(note, address);
+    drop_counters(note, address);
+    note_set_size(note, address, 0);
+    release(address, size);
 }
 
 size_t slots_size_of(uint64_t address) {
@@ -297,15 +305,16 @@ uint64_t slots_resize(uint64_t address, size_t size) {
     uint64_t block = address, old_size = note->size;
     points_lock();
     drop_counters(note, address);
-    points_unlock();
     if (grows) {
+        points_unlock();
         block = find_slot(size, 1).start;
         if (!block)
             return 0;
+        points_unlock();
         copy(block, address, old_size);
         to = note_of(block);
+        points_lock();
     }
-    points_lock();
     points_tick();
     if (note->point)
         block_resized(note, size);
@@ -314,10 +323,11 @@ uint64_t slots_resize(uint64_t address, size_t size) {
         note_set_size(note, address, 0);
     }
     note_set_size(to, block, size);
-    points_unlock();
-    if (grows)
+    if (grows) {
         release(address, old_size);
-    else
+    } else {
+        points_unlock();
         release_rest(address, old_size, size);
+    }
     return block;
 }

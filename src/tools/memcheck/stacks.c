@@ -85,14 +85,19 @@ static uint32_t take_words(size_t count) {
 
 // ---- the table ---------------------------------------------------------------------------------
 
+// Two sums that do not wait for each other.
 static uint64_t hash_of(const uint64_t *pcs, size_t count) {
     const uint64_t factor = 0x9e3779b97f4a7c15;
-    uint64_t hash = count + 1;
-    for (size_t i = 0; i < count; i++) {
-        hash = (hash ^ pcs[i]) * factor;
-        hash ^= hash >> 29;
+    uint64_t even = count, odd = ~even, hash;
+    for (size_t i = 0; i + 1 < count; i += 2) {
+        even = (even ^ pcs[i]) * factor;
+        odd = (odd ^ pcs[i + 1]) * factor;
     }
-    return hash;
+    if (count & 1)
+        even = (even ^ pcs[count - 1]) * factor;
+    hash = even ^ (odd << 32 | odd >> 32);
+    hash = (hash ^ hash >> 29) * factor;
+    return hash ^ hash >> 32;
 }
 
 size_t stack_pcs(uint32_t stack, const uint64_t **pcs) {
