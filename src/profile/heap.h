@@ -16,8 +16,8 @@
 //   mark      what the program has said about itself: a point in time, the begin or end of a scope
 //   moment    what only translated code can tell of the process: instructions, stacks
 //   merged    of an event: it is one of many in a step of time whose order is not known any more
-//             (--max-size). What is alive is right at the end of a step only, and that is told by an
-//             event that is skipped and not merged
+//             (--max-size). What is alive is right at the end of a step only, and that is told by
+//             an event that is skipped and not merged
 //
 // A source calls the functions of its sinks; a sink keeps what it needs. Supervisor context.
 #ifndef QUERN_PROFILE_HEAP_H
@@ -128,6 +128,8 @@ struct heap_sink {
     // Holds for the events that follow.
     void (*moment)(void *context, const struct heap_moment *moment);
     void (*corrected)(void *context, const struct heap_correction *correction);
+    // What holds most of the blocks of a stack that were not freed, in words. Recordings only.
+    void (*held)(void *context, uint32_t stack, const char *holder);
     // A block that was not freed: told for each of them before the end. Recordings only.
     void (*left)(void *context, const struct heap_block *block, uint64_t time);
     // Nothing more will come; `time` as in events.

@@ -79,6 +79,7 @@ enum recording_kind {
     RECORDING_MERGED = 28,
     RECORDING_CORRECTED = 29,
     RECORDING_MARK = 40,
+    RECORDING_HELD = 41,
 };
 
 #define RECORDING_RECENT 4
@@ -137,6 +138,8 @@ void recording_tick(struct recording_writer *writer, uint64_t now);
 void recording_flush(struct recording_writer *writer);
 // What the events come to; looked at when the recording is closed, for its index.
 void recording_set_sums(struct recording_writer *writer, const struct summary *sums);
+// What holds most of the blocks of a stack that are left, in words. At the end.
+void recording_held(struct recording_writer *writer, uint32_t stack, const char *holder);
 // Writes the rest and closes. 0, or the number of the first error there was.
 int recording_close(struct recording_writer *writer, const struct recording_end *end);
 uint64_t recording_size(const struct recording_writer *writer);

@@ -230,6 +230,16 @@ static void read_mark(struct reader *reader) {
     free(name);
 }
 
+static void read_held(struct reader *reader) {
+    uint32_t stack =
+        (uint32_t)reader_bounded(reader, COLUMN_REST, reader->stacks, "a holder makes no sense");
+    char *holder = get_string(reader);
+    for (size_t i = 0; !reader->problem && i < reader->sink_count; i++)
+        if (reader->sinks[i].held)
+            reader->sinks[i].held(reader->sinks[i].context, stack, holder);
+    free(holder);
+}
+
 // ---- all records ----
 
 static void read_end(struct reader *reader) {
@@ -263,6 +273,8 @@ static void read_record(struct reader *reader, uint8_t kind) {
         return read_sample(reader);
     case RECORDING_MARK:
         return read_mark(reader);
+    case RECORDING_HELD:
+        return read_held(reader);
     case RECORDING_ALLOCATED:
         return reader_allocated(reader);
     case RECORDING_FREED:

@@ -627,6 +627,14 @@ static void write_index(struct recording_writer *writer, uint64_t end) {
                                           });
 }
 
+void recording_held(struct recording_writer *writer, uint32_t stack, const char *holder) {
+    if (stack > writer->stacks || strlen(holder) > RECORDING_STRING_MAX)
+        return;
+    begin(writer, RECORDING_HELD);
+    put_rest(writer, stack);
+    put_string(writer, holder);
+}
+
 int recording_close(struct recording_writer *writer, const struct recording_end *end) {
     begin(writer, RECORDING_END);
     put_rest(writer, end->time);

@@ -76,6 +76,14 @@ static void on_event(void *context, const struct heap_event *event) {
         note_resize(it, event);
 }
 
+static void on_held(void *context, uint32_t stack, const char *holder) {
+    struct examination *it = context;
+    if (stack >= it->site_count)
+        return;
+    free(it->sites[stack].holder);
+    it->sites[stack].holder = base_copy(holder);
+}
+
 static void on_left(void *context, const struct heap_block *block, uint64_t time) {
     struct examination *it = context;
     if (block->stack >= it->site_count)
@@ -113,12 +121,16 @@ static char *look(int fd, const struct heap_file *file, struct examination *it) 
     it->sites = calloc(it->site_count + 1, sizeof *it->sites);
     for (size_t i = 0; it->sites && i < it->site_count; i++)
         for (enum axis axis = 0; axis < AXES; axis++)
-            if (file->summary.sites[i].peak_bytes >= GROWTH_BYTES)
+            if (file->summary.sites[i].peak_bytes >= DIAGNOSIS_GROWTH_BYTES)
                 it->sites[i].series[axis] = calloc(MOMENTS, sizeof(uint64_t));
     if (!it->sites)
         abort();
-    struct heap_sink sink = {
-        .context = it, .event = on_event, .left = on_left, .sample = on_sample, .end = on_end};
+    struct heap_sink sink = {.context = it,
+                             .event = on_event,
+                             .held = on_held,
+                             .left = on_left,
+                             .sample = on_sample,
+                             .end = on_end};
     struct heap_file again;
     if (lseek(fd, 0, SEEK_SET) < 0)
         return base_copy("it cannot be read twice");
@@ -128,9 +140,11 @@ static char *look(int fd, const struct heap_file *file, struct examination *it) 
 }
 
 static void free_examination(struct examination *it) {
-    for (size_t i = 0; i < it->site_count; i++)
+    for (size_t i = 0; i < it->site_count; i++) {
         for (enum axis axis = 0; axis < AXES; axis++)
             free(it->sites[i].series[axis]);
+        free(it->sites[i].holder);
+    }
     free(it->sites);
     free(it->threads);
 }
@@ -150,6 +164,15 @@ static void add_frame(void *context, const struct heap_place *place,
     free(path);
 }
 
+// Who holds what grows, if leaks were searched for.
+static void name_holder(const struct examination *it, struct diagnosis *diagnosis) {
+    bool is_growth = diagnosis->kind == DIAGNOSIS_GROWS || diagnosis->kind == DIAGNOSIS_HANDLERS;
+    if (!is_growth || diagnosis->stack >= it->site_count || !it->sites[diagnosis->stack].holder)
+        return;
+    free(diagnosis->holder);
+    diagnosis->holder = base_copy(it->sites[diagnosis->stack].holder);
+}
+
 char *diagnose(int fd, const struct heap_file *file, struct diagnoses *diagnoses) {
     struct examination it;
     *diagnoses = (struct diagnoses){0};
@@ -158,9 +181,12 @@ char *diagnose(int fd, const struct heap_file *file, struct diagnoses *diagnoses
         diagnose_sites(&it, diagnoses);
         diagnose_growth(&it, diagnoses);
         diagnose_whole(&it, diagnoses);
-        for (size_t i = 0; i < diagnoses->count; i++)
-            if (diagnoses->items[i].stack)
-                rows_frames(file, diagnoses->items[i].stack, add_frame, &diagnoses->items[i]);
+        for (size_t i = 0; i < diagnoses->count; i++) {
+            struct diagnosis *diagnosis = &diagnoses->items[i];
+            name_holder(&it, diagnosis);
+            if (diagnosis->stack)
+                rows_frames(file, diagnosis->stack, add_frame, diagnosis);
+        }
         diagnoses_sort(diagnoses);
     }
     free_examination(&it);

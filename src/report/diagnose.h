@@ -70,6 +70,8 @@ void diagnoses_free(struct diagnoses *diagnoses);
 // Prints them, `callers` frames of each stack.
 void diagnoses_print(FILE *out, const struct diagnoses *diagnoses, size_t callers);
 #define DIAGNOSIS_CALLERS 8 // usually
+// What a stack has at the peak if it is to be called growing.
+#define DIAGNOSIS_GROWTH_BYTES (64ull << 10)
 // Hands them to results, whether they fail a run or not.
 void diagnoses_results(const struct diagnoses *diagnoses, struct results *results, int pid,
                        bool fails);

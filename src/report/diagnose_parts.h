@@ -9,8 +9,7 @@ enum {
     LAST = MOMENTS - 3, // that counts: at its end a program may free all it has
     CAPACITY_STEPS = 3, // a buffer is one that was enlarged so often
 };
-#define GROWTH_BYTES   (64ull << 10)  // less at the peak is no growth worth a word
-#define CAPACITY_BYTES (256ull << 10) // nor is a smaller buffer
+#define CAPACITY_BYTES (256ull << 10) // a smaller buffer is not worth a word
 
 // What moments are counted by. Time alone is not enough: on a busy machine a program advances by
 // fits and starts, and one that frees everything in the end may take a while for that. Nor are
@@ -32,6 +31,7 @@ struct site {
     uint64_t kept_bytes, kept_blocks; // in enlarged buffers, at the end
     uint64_t old_blocks;              // at the end, from before the peak
     uint64_t idle_bytes, idle_blocks; // at the end, of threads that do nothing any more
+    char *holder;                     // of most blocks at the end, in words; NULL: not known
 };
 
 struct thread_use {

@@ -171,7 +171,7 @@ static bool is_settled(const struct examination *it, enum axis axis) {
     return events >= BUSY_EVENTS &&
            (double)moments->frees[LAST] >= BUSY_FREES * (double)moments->events[LAST] &&
            is_long(it, moments) &&
-           (double)(most - least) <= SETTLED * (double)most + (double)GROWTH_BYTES;
+           (double)(most - least) <= SETTLED * (double)most + (double)DIAGNOSIS_GROWTH_BYTES;
 }
 
 struct words_search {

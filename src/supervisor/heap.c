@@ -289,19 +289,6 @@ static void show_line(void *context, const char *text) {
 // Reading a long recording again would take as long as a user notices.
 #define DIAGNOSED_BYTES (1 << 20)
 
-// Who holds what grows, if leaks were searched for.
-static void name_holders(struct heap_process *process, struct diagnoses *diagnoses) {
-    for (size_t i = 0; i < diagnoses->count; i++) {
-        struct diagnosis *diagnosis = &diagnoses->items[i];
-        bool is_growth =
-            diagnosis->kind == DIAGNOSIS_GROWS || diagnosis->kind == DIAGNOSIS_HANDLERS;
-        if (!is_growth || !process->holders)
-            continue;
-        free(diagnosis->holder);
-        diagnosis->holder = heap_holder_text(process, diagnosis->stack);
-    }
-}
-
 static void show_diagnoses(struct heap_process *process) {
     struct stat status;
     if (!diagnosis_wanted(request, true))
@@ -320,7 +307,6 @@ static void show_diagnoses(struct heap_process *process) {
     char *problem = heap_file_read(fd, &file, NULL, 0);
     if (!problem)
         problem = diagnose(fd, &file, &diagnoses);
-    name_holders(process, &diagnoses);
     diagnosis_tell(request, process->pid, &diagnoses, true);
     free(problem);
     heap_file_free(&file);
@@ -343,6 +329,18 @@ static void show_summary(struct heap_process *process, const struct recording_me
                    process->path);
 }
 
+// Who holds what may be growing, if leaks were searched for.
+static void record_holders(struct heap_process *process) {
+    for (size_t i = 0; process->holders && i < process->summary.site_count; i++) {
+        if (process->summary.sites[i].peak_bytes < DIAGNOSIS_GROWTH_BYTES)
+            continue;
+        char *holder = heap_holder_text(process, (uint32_t)i);
+        if (*holder)
+            recording_held(process->writer, (uint32_t)i, holder);
+        free(holder);
+    }
+}
+
 static void report_recording(struct heap_process *process) {
     struct heap_source_counts counts = heap_source_counts(process->source);
     struct recording_end end = {
@@ -352,6 +350,7 @@ static void report_recording(struct heap_process *process) {
         if (recording_is_full(process->writer))
             merge_recording(process);
         merges = recording_merges(process->writer);
+        record_holders(process);
         recording_set_sums(process->writer, &process->summary);
         int error = recording_close(process->writer, &end);
         if (error) {
