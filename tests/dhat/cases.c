@@ -1,5 +1,6 @@
 // Small programs, one for each argument, whose heap dhat is asked about. What they do is the same
 // in every run. Compiled without optimisation, so that what is written is what happens.
+#include <cpuid.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -406,6 +407,50 @@ static void repeated(void) {
     free(b);
 }
 
+// Counts far above a page, up and down.
+static void repeated_far(void) {
+    enum { SIZE = 100000 };
+    char *a = malloc(SIZE), *b = malloc(SIZE);
+    void *to = a, *from;
+    size_t count = SIZE;
+    __asm__ volatile("rep stosb" : "+D"(to), "+c"(count) : "a"(7) : "memory");
+    to = b, from = a, count = SIZE / 8;
+    __asm__ volatile("rep movsq" : "+D"(to), "+S"(from), "+c"(count) : : "memory");
+    b[SIZE - 100] = 8;
+    to = b, from = a, count = SIZE;
+    __asm__ volatile("repe cmpsb" : "+D"(to), "+S"(from), "+c"(count) : : "memory");
+    to = b, count = SIZE;
+    __asm__ volatile("repne scasb" : "+D"(to), "+c"(count) : "a"(8) : "memory");
+    to = b + SIZE - 2, from = a + SIZE - 2, count = SIZE / 2 - 7;
+    __asm__ volatile("std; rep movsw; cld" : "+D"(to), "+S"(from), "+c"(count) : : "memory");
+    free(a);
+    free(b);
+}
+
+static void processor_state(void) {
+    char *state = aligned_alloc(16, 512), *more = aligned_alloc(16, 4096);
+    __asm__ volatile("fxsave %0" : "=m"(*(char(*)[512])state));
+    __asm__ volatile("fxrstor %0" : : "m"(*(char(*)[512])state));
+    __asm__ volatile("fxsave64 %0" : "=m"(*(char(*)[512])(more + 1024)));
+    free(state);
+    free(more);
+}
+
+// More than code that is inserted counts by itself.
+static void whole_processor_state(void) {
+    unsigned eax, ebx, ecx, edx;
+    if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || !(ecx & bit_OSXSAVE))
+        return;
+    char *state = aligned_alloc(64, 832), *large = aligned_alloc(64, 8192);
+    memset(state, 0, 832);
+    memset(large, 0, 8192);
+    __asm__ volatile("xsave %0" : "+m"(*(char(*)[832])state) : "a"(7), "d"(0));
+    __asm__ volatile("xrstor %0" : : "m"(*(char(*)[832])state), "a"(7), "d"(0));
+    __asm__ volatile("xsave %0" : "+m"(*(char(*)[832])(large + 128)) : "a"(7), "d"(0));
+    free(state);
+    free(large);
+}
+
 static void atomics(void) {
     _Atomic long *a = calloc(4, sizeof *a);
     long expected = 0;
@@ -762,6 +807,9 @@ static const struct {
     CASE(string_sets),
     CASE(wide),
     CASE(repeated),
+    CASE(repeated_far),
+    CASE(processor_state),
+    CASE(whole_processor_state),
     CASE(atomics),
     CASE(bits),
     CASE(floats),

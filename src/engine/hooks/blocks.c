@@ -4,6 +4,10 @@
 // Accesses through the same registers make a group, which is looked at once, where its first access
 // is: nothing between them frees a block. The address is that of the least displacement, which is
 // filled in when the group is complete.
+//
+// The address is computed in the register that the instruction is about to load, if it is a load:
+// nothing need be saved then, and if the load faults, that register has lost what it held. Else it
+// is rcx, spilled.
 #include <cpuid.h>
 
 #include "engine/hooks/hooks.h"
@@ -62,6 +66,28 @@ static bool belongs(const struct heap_group *group, const struct tool_access *ac
                SPAN_MOST;
 }
 
+static bool has_shrx(void) {
+    static int known; // 1: yes, -1: no
+    unsigned a, b = 0, c, d;
+    if (!known)
+        known = __get_cpuid_count(7, 0, &a, &b, &c, &d) && b & bit_BMI2 ? 1 : -1;
+    return known > 0;
+}
+
+// The register that the instruction at hand loads from memory and does nothing else with; -1: none.
+static int loaded_register(const struct builder *b, const struct tool_access *access) {
+    const struct insn *insn = b->rest;
+    ZydisMnemonic mnemonic = insn->z.mnemonic;
+    const ZydisDecodedOperand *to = &insn->operands[0];
+    bool loads = mnemonic == ZYDIS_MNEMONIC_MOV || mnemonic == ZYDIS_MNEMONIC_MOVZX ||
+                 mnemonic == ZYDIS_MNEMONIC_MOVSX || mnemonic == ZYDIS_MNEMONIC_MOVSXD;
+    if (!has_shrx() || !insn->has_operands || !loads || access->segment || to->size < 32 ||
+        to->type != ZYDIS_OPERAND_TYPE_REGISTER)
+        return -1;
+    int number = register_number(to->reg.value);
+    return number != RSP && number != access->base && number != access->index ? number : -1;
+}
+
 static void open_group(struct builder *b, const struct tool_access *access, unsigned reads,
                        unsigned writes, tool_line_function *beyond) {
     struct emitter *e = &b->e;
@@ -75,22 +101,29 @@ static void open_group(struct builder *b, const struct tool_access *access, unsi
                                  .to = access->displacement + access->size,
                                  .beyond = beyond};
     add_access(group, access, reads, writes);
-    emit_spill(e, RCX);
+    int loaded = dead ? loaded_register(b, access) : -1;
+    group->at = loaded >= 0 ? (unsigned)loaded : RCX;
+    group->other = group->at == RDX ? RCX : RDX;
+    if (loaded < 0)
+        emit_spill(e, RCX);
     if (access->segment)
         emit_spill(e, RDX);
-    hooks_emit_address(e, access);
+    hooks_emit_address(e, access, group->at);
     group->displacement = can_grow ? e->at - 4 : NULL;
     if (access->segment)
         emit_unspill(e, RDX);
     if (!dead)
         hooks_emit_save_flags(e);
-    emit_bytes(e, (uint8_t[]){0x48, 0x0f, 0xba, 0xe1, HEAP_BIT, 0x0f, 0x82}, 7); // bt rcx; jc
+    emit8(e, 0x48 | group->at >> 3);
+    emit_bytes(e, (uint8_t[]){0x0f, 0xba, 0xe0 | (group->at & 7), HEAP_BIT}, 4); // bt
+    emit_bytes(e, (uint8_t[]){0x0f, 0x82}, 2);                                   // jc
     emit32(e, 0);
     group->branch = e->at - 4;
     group->back = e->at;
     if (!dead)
         hooks_emit_restore_flags(e);
-    emit_unspill(e, RCX);
+    if (loaded < 0)
+        emit_unspill(e, RCX);
 }
 
 void tool_insert_heap_access(struct tool_block *block, const struct tool_access *access,
@@ -129,10 +162,31 @@ void hooks_end_heap_groups(struct builder *b, const struct insn *insn, bool goes
 
 // ---- counting ----------------------------------------------------------------------------------
 
-// An instruction with the operand gs:[rdx + field of the note]; reg is a register or part of the
+// Code below has the address in the register `at` of the group, and uses `other`, which is one of
+// the first eight.
+
+// An instruction with a register and its immediate of 8 bits, or the opcode's extension.
+static void emit_shift(struct emitter *e, unsigned extension, unsigned reg, unsigned count) {
+    emit_bytes(e, (uint8_t[]){0x48 | reg >> 3, 0xc1, 0xc0 | extension << 3 | (reg & 7), count}, 4);
+}
+enum { SHL = 4, SHR = 5 };
+
+// The operands are `to` (r/m) and `from`.
+static void emit_both(struct emitter *e, uint8_t opcode, unsigned to, unsigned from) {
+    emit_bytes(
+        e, (uint8_t[]){0x48 | from >> 3 << 2 | to >> 3, opcode, 0xc0 | (from & 7) << 3 | (to & 7)},
+        3);
+}
+enum { ADD_BOTH = 0x01, MOVE_BOTH = 0x89 };
+
+// An instruction with the operand gs:[other + field of the note]; reg is a register or part of the
 // opcode.
-static void emit_note(struct emitter *e, uint8_t opcode, unsigned reg, size_t field) {
-    emit_bytes(e, (uint8_t[]){0x65, 0x48, opcode, 0x40 | reg << 3 | RDX, field}, 5);
+static void emit_note(struct emitter *e, const struct heap_group *group, uint8_t opcode,
+                      unsigned reg, size_t field) {
+    emit_bytes(e,
+               (uint8_t[]){0x65, 0x48 | reg >> 3 << 2, opcode, 0x40 | (reg & 7) << 3 | group->other,
+                           field},
+               5);
 }
 
 static uint8_t *emit_jump_ahead(struct emitter *e, uint8_t condition) {
@@ -154,34 +208,30 @@ static void land_here(struct emitter *e, const uint8_t *after_jump) {
 
 enum { ABOVE = 7 };
 
-static bool has_shrx(void) {
-    static int known; // 1: yes, -1: no
-    unsigned a, b = 0, c, d;
-    if (!known)
-        known = __get_cpuid_count(7, 0, &a, &b, &c, &d) && b & bit_BMI2 ? 1 : -1;
-    return known > 0;
-}
-
-// rdx = the distance of the note for the address in rcx, which is shifted. The jump leads away if
-// there is none.
-static uint8_t *emit_find(struct emitter *e) {
-    uint8_t counter = has_shrx() ? RDX : RCX, place = has_shrx() ? RCX : RDX;
-    uint8_t modrm = 0xc0 | counter;
-    emit_bytes(e, (uint8_t[]){0x48, 0x89, 0xca}, 3);                                 // mov rdx, rcx
-    emit_bytes(e, (uint8_t[]){0x48, 0xc1, 0xe8 | counter, TOOL_HEAP_CLASS_BITS}, 4); // shr
-    emit_bytes(e, (uint8_t[]){0x48, 0x81, modrm | 5 << 3}, 3);                       // sub
+// other = the distance of the note for the address, which is shifted. The jump leads away if there
+// is none.
+static uint8_t *emit_find(struct emitter *e, const struct heap_group *group) {
+    unsigned at = group->at, other = group->other;
+    // Without shrx, the address is in rcx, and the places are changed for a while.
+    unsigned counter = has_shrx() ? other : at, place = has_shrx() ? at : other;
+    emit_both(e, MOVE_BOTH, other, at);
+    emit_shift(e, SHR, counter, TOOL_HEAP_CLASS_BITS);
+    emit_bytes(e, (uint8_t[]){0x48, 0x81, 0xe8 | counter}, 3); // sub
     emit32(e, CLASS_EXCESS);
-    emit_bytes(e, (uint8_t[]){0x48, 0x83, modrm | 7 << 3, SHIFT_MOST}, 4); // cmp
+    emit_bytes(e, (uint8_t[]){0x48, 0x83, 0xf8 | counter, SHIFT_MOST}, 4); // cmp
     uint8_t *none = emit_jump_ahead(e, ABOVE);
-    emit_bytes(e, (uint8_t[]){0x48, 0xc1, 0xe0 | place, TOOL_HEAP_PLACE_SHIFT}, 4); // shl
-    if (has_shrx()) {
-        emit_bytes(e, (uint8_t[]){0xc4, 0xe2, 0xeb, 0xf7, 0xd1}, 5); // shrx rdx, rcx, rdx
+    emit_shift(e, SHL, place, TOOL_HEAP_PLACE_SHIFT);
+    if (has_shrx()) { // shrx other, at, other
+        emit_bytes(e,
+                   (uint8_t[]){0xc4, at >= 8 ? 0xc2 : 0xe2, 0x83 | (~other & 15) << 3, 0xf7,
+                               0xc0 | other << 3 | (at & 7)},
+                   5);
     } else {
         emit_store_field(e, RDX, TASK_SPILL + 8 * R8);
         emit_bytes(e, (uint8_t[]){0x48, 0xd3, 0xea}, 3); // shr rdx, cl
         emit_load_field(e, RCX, TASK_SPILL + 8 * R8);
     }
-    emit_bytes(e, (uint8_t[]){0x48, 0xc1, 0xe2, NOTE_BITS}, 4); // shl rdx
+    emit_shift(e, SHL, other, NOTE_BITS);
     return none;
 }
 
@@ -200,8 +250,9 @@ static uint64_t lanes_of(unsigned count) {
     return places[count];
 }
 
-// Adds to the counters at rdx + at, up to 8 of them, a power of two from 2 on.
-static void emit_add_lanes(struct emitter *e, unsigned lanes, int32_t at, uint64_t amounts) {
+// Adds to the counters at base + place, up to 8 of them, a power of two from 2 on.
+static void emit_add_lanes(struct emitter *e, unsigned base, unsigned lanes, int32_t place,
+                           uint64_t amounts) {
     static const uint8_t loads[9][4] = {[2] = {0x66, XMM15_OF_REX, 0x0f, 0x6e},
                                         [4] = {0xf3, XMM15_OF_REX, 0x0f, 0x7e},
                                         [8] = {0xf3, XMM15_OF_REX, 0x0f, 0x6f}};
@@ -209,22 +260,27 @@ static void emit_add_lanes(struct emitter *e, unsigned lanes, int32_t at, uint64
                                          [4] = {0x66, XMM15_OF_REX, 0x0f, 0xd6},
                                          [8] = {0xf3, XMM15_OF_REX, 0x0f, 0x7f}};
     emit_bytes(e, loads[lanes], 4);
-    emit8(e, 0xba);
-    emit32(e, at);
+    emit8(e, 0xb8 | base);
+    emit32(e, place);
     emit_bytes(e, (uint8_t[]){0x66, XMM15_OF_REX, 0x0f, 0xdd, 0x3d}, 5); // paddusw, amounts
     emit32(e, amounts - (emit_address(e) + 4));
     emit_bytes(e, stores[lanes], 4);
-    emit8(e, 0xba);
-    emit32(e, at);
+    emit8(e, 0xb8 | base);
+    emit32(e, place);
 }
 
-static void emit_add_one(struct emitter *e, int32_t at, unsigned count) {
-    emit_bytes(e, (uint8_t[]){0x0f, 0xb7, 0x8a}, 3); // movzx ecx, word [rdx + at]
-    emit32(e, at);
-    emit_bytes(e, (uint8_t[]){0x66, 0x83, 0xc1, count}, 4);   // add cx, count
-    emit_bytes(e, (uint8_t[]){0x73, 3, 0x83, 0xc9, 0xff}, 5); // jnc; or ecx, -1
-    emit_bytes(e, (uint8_t[]){0x66, 0x89, 0x8a}, 3);          // mov [rdx + at], cx
-    emit32(e, at);
+// The same for one, in the register `at`.
+static void emit_add_one(struct emitter *e, const struct heap_group *group, int32_t place,
+                         unsigned count) {
+    uint8_t field = 0x40 | group->at >> 3 << 2, operand = 0x40 | group->at >> 3;
+    uint8_t memory = 0x80 | (group->at & 7) << 3 | group->other;
+    uint8_t low = group->at & 7;
+    emit_bytes(e, (uint8_t[]){field, 0x0f, 0xb7, memory}, 4); // movzx at, word [other + place]
+    emit32(e, place);
+    emit_bytes(e, (uint8_t[]){0x66, operand, 0x83, 0xc0 | low, count}, 5);   // add, 16 bits
+    emit_bytes(e, (uint8_t[]){0x73, 4, operand, 0x83, 0xc8 | low, 0xff}, 6); // jnc; or at, -1
+    emit_bytes(e, (uint8_t[]){0x66, field, 0x89, memory}, 4);                // mov back
+    emit32(e, place);
 }
 
 // The keeping of xmm15: movups fs:[kept], xmm15 and back.
@@ -233,12 +289,13 @@ static void emit_keep(struct emitter *e, bool back) {
     emit32(e, displacement_of_kept());
 }
 
-// rcx is the shifted end of the group.
+// The register `at` is the shifted end of the group.
 static void emit_count_bytes(struct emitter *e, const struct heap_group *group) {
     bool keeps = false;
-    emit_bytes(e, (uint8_t[]){0x48, 0xc1, 0xe9, TOOL_HEAP_PLACE_SHIFT - 1, 0x48, 0xba}, 6);
-    emit64(e, TOOL_HEAP_COUNTERS);                   // shr rcx; mov rdx, …
-    emit_bytes(e, (uint8_t[]){0x48, 0x01, 0xca}, 3); // add rdx, rcx
+    emit_shift(e, SHR, group->at, TOOL_HEAP_PLACE_SHIFT - 1);
+    emit_bytes(e, (uint8_t[]){0x48, 0xb8 | group->other}, 2); // mov other, …
+    emit64(e, TOOL_HEAP_COUNTERS);
+    emit_both(e, ADD_BOTH, group->other, group->at);
     for (unsigned i = 0; i < group->count; i++)
         keeps |= group->accesses[i].size > 1;
     if (keeps)
@@ -251,19 +308,20 @@ static void emit_count_bytes(struct emitter *e, const struct heap_group *group) 
             unsigned left = access->size - at;
             lanes = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
             if (lanes == 1)
-                emit_add_one(e, place + 2 * (int32_t)at, count);
+                emit_add_one(e, group, place + 2 * (int32_t)at, count);
             else
-                emit_add_lanes(e, lanes, place + 2 * (int32_t)at, lanes_of(count));
+                emit_add_lanes(e, group->other, lanes, place + 2 * (int32_t)at, lanes_of(count));
         }
     }
     if (keeps)
         emit_keep(e, true);
 }
 
-static void emit_add_note(struct emitter *e, size_t field, uint32_t amount) {
+static void emit_add_note(struct emitter *e, const struct heap_group *group, size_t field,
+                          uint32_t amount) {
     if (!amount)
         return;
-    emit_note(e, 0x81, 0, field); // add qword gs:[…], amount
+    emit_note(e, group, 0x81, 0, field); // add qword gs:[…], amount
     emit32(e, amount);
 }
 
@@ -273,12 +331,12 @@ static void emit_sums(struct emitter *e, const struct heap_group *group, unsigne
         reads += group->accesses[i].reads * group->accesses[i].size;
         writes += group->accesses[i].writes * group->accesses[i].size;
     }
-    emit_add_note(e, offsetof(struct tool_heap_note, reads[lane]), reads);
-    emit_add_note(e, offsetof(struct tool_heap_note, writes[lane]), writes);
+    emit_add_note(e, group, offsetof(struct tool_heap_note, reads[lane]), reads);
+    emit_add_note(e, group, offsetof(struct tool_heap_note, writes[lane]), writes);
 }
 
 static void emit_return(struct emitter *e, const struct heap_group *group) {
-    emit_unspill(e, RDX);
+    emit_unspill(e, group->other);
     emit_jump(e, (uint64_t)group->back);
 }
 
@@ -301,18 +359,30 @@ static uint64_t emit_description(struct emitter *e, const struct heap_group *gro
 // Counts a group that lies within one block, and goes on behind this; the jump leads away if it
 // does not.
 static uint8_t *emit_count(struct emitter *e, const struct heap_group *group, unsigned lane) {
-    emit_bytes(e, (uint8_t[]){0x48, 0x81, 0xc1}, 3); // add rcx, size of the group
+    emit_bytes(e, (uint8_t[]){0x48 | group->at >> 3, 0x81, 0xc0 | (group->at & 7)}, 3); // add
     emit32(e, span_of(group) << TOOL_HEAP_PLACE_SHIFT);
-    emit_note(e, 0x3b, RCX, offsetof(struct tool_heap_note, counted_end)); // cmp rcx, …
+    emit_note(e, group, 0x3b, group->at, offsetof(struct tool_heap_note, counted_end)); // cmp
     uint8_t *not_counted = emit_jump_ahead(e, ABOVE);
     emit_sums(e, group, lane);
     emit_count_bytes(e, group);
     emit_return(e, group);
     land_here(e, not_counted);
-    emit_note(e, 0x3b, RCX, offsetof(struct tool_heap_note, end));
+    emit_note(e, group, 0x3b, group->at, offsetof(struct tool_heap_note, end));
     uint8_t *beyond = emit_jump_ahead(e, ABOVE);
     emit_sums(e, group, lane);
     return beyond;
+}
+
+// The function wants the address in rcx.
+static void emit_beyond(struct emitter *e, const struct heap_group *group, uint64_t description) {
+    bool spills = group->at != RCX && group->other != RCX;
+    if (spills)
+        emit_spill(e, RCX);
+    if (group->at != RCX)
+        emit_both(e, MOVE_BOTH, RCX, group->at);
+    hooks_emit_fast_call(e, (tool_fast_function *)(void *)group->beyond, description);
+    if (spills)
+        emit_unspill(e, RCX);
 }
 
 static void write_group(struct builder *b, const struct heap_group *group) {
@@ -323,14 +393,14 @@ static void write_group(struct builder *b, const struct heap_group *group) {
     if (group->displacement)
         memcpy(group->displacement, &from, 4);
     land_here(e, group->branch + 4);
-    emit_spill(e, RDX);
-    uint8_t *none = emit_find(e);
+    emit_spill(e, group->other);
+    uint8_t *none = emit_find(e, group);
     uint8_t *beyond = span_of(group) ? emit_count(e, group, lane) : emit_jump_always(e);
     land_here(e, none);
     emit_return(e, group);
     uint64_t description = emit_description(e, group);
     land_here(e, beyond);
-    hooks_emit_fast_call(e, (tool_fast_function *)(void *)group->beyond, description);
+    emit_beyond(e, group, description);
     emit_return(e, group);
 }
 

@@ -53,8 +53,8 @@ void hooks_write_detours(struct builder *);
 void hooks_write_heap_groups(struct builder *);
 // All accesses of the instruction have been inserted.
 void hooks_end_heap_groups(struct builder *, const struct insn *, bool goes_on);
-// rcx = the address of the access; of one with a segment, rdx is used as well.
-void hooks_emit_address(struct emitter *, const struct tool_access *);
+// to = the address of the access; of one with a segment, rdx is used as well.
+void hooks_emit_address(struct emitter *, const struct tool_access *, unsigned to);
 // Flags in rax, which is spilled, and back.
 void hooks_emit_save_flags(struct emitter *);
 void hooks_emit_restore_flags(struct emitter *);

@@ -49,21 +49,22 @@ static void emit_load_lines(struct emitter *e, unsigned reg) {
     emit32(e, displacement_of(&lines));
 }
 
-void hooks_emit_address(struct emitter *e, const struct tool_access *access) {
+void hooks_emit_address(struct emitter *e, const struct tool_access *access, unsigned to) {
     if (access->base < 0 && access->index < 0) {
-        emit_move_imm(e, RCX, access->displacement);
+        emit_move_imm(e, to, access->displacement);
     } else {
         int base = access->base, index = access->index;
-        emit8(e, (access->narrow ? 0x40 : 0x48) | (index >= 8 ? 2 : 0) | (base >= 8 ? 1 : 0));
-        emit8(e, 0x8d); // lea rcx, [base + index*scale + displacement]
-        emit8(e, (base >= 0 ? 0x8c : 0x0c));
+        emit8(e, (access->narrow ? 0x40 : 0x48) | (to >= 8 ? 4 : 0) | (index >= 8 ? 2 : 0) |
+                     (base >= 8 ? 1 : 0));
+        emit8(e, 0x8d); // lea to, [base + index*scale + displacement]
+        emit8(e, (base >= 0 ? 0x84 : 0x04) | (to & 7) << 3);
         unsigned scale = access->scale == 8 ? 3 : access->scale == 4 ? 2 : access->scale == 2;
         emit8(e, scale << 6 | (index >= 0 ? (index & 7) << 3 : 0x20) | (base >= 0 ? base & 7 : 5));
         emit32(e, access->displacement);
     }
     if (access->segment) {
         emit_load_field(e, RDX, access->segment == SEGMENT_FS ? TASK_FS_BASE : TASK_GS_BASE);
-        emit_add_address(e, RCX, RCX, RDX);
+        emit_add_address(e, to, to, RDX);
     }
 }
 
@@ -97,7 +98,7 @@ void tool_insert_line_check(struct tool_block *block, const struct tool_access *
     bool dead = builder_flags_are_dead(b);
     emit_spill(e, RCX);
     emit_spill(e, RDX);
-    hooks_emit_address(e, access);
+    hooks_emit_address(e, access, RCX);
     if (!dead)
         hooks_emit_save_flags(e);
     emit_bytes(e, (uint8_t[]){0x89, 0xca, 0xc1, 0xea, bits - 3}, 5); // mov edx, ecx; shr edx, n

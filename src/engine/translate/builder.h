@@ -51,6 +51,7 @@ struct detour {
 enum { HEAP_GROUP_MOST = 16 };
 struct heap_group {
     bool is_open; // more may come
+    uint8_t at, other; // registers: of the address, and one more
     uint8_t *branch, *back;
     uint8_t *displacement; // of the address; it becomes `from`. NULL: as it is
     struct tool_access first;

@@ -170,12 +170,31 @@ static bool insert_bit_string(struct tool_block *block, const struct tool_insn *
     return true;
 }
 
+// fxsave and fxrstor leave the last 96 of their 512 bytes alone. The registers of vectors are
+// looked at apart from the rest, as Valgrind does it, and so is their control word.
+static bool insert_state(struct tool_block *block, const struct tool_insn *insn) {
+    static const struct {
+        uint8_t offset;
+        uint16_t size;
+    } parts[] = {{0, 160}, {24, 8}, {160, 256}};
+    if (insn->access_count != 1 || insn->accesses[0].size != 512 ||
+        insn->accesses[0].reads == insn->accesses[0].writes)
+        return false;
+    for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++) {
+        struct tool_access part = insn->accesses[0];
+        part.displacement += parts[i].offset;
+        part.size = parts[i].size;
+        tool_insert_heap_access(block, &part, part.reads, part.writes, beyond);
+    }
+    return true;
+}
+
 void touches_insert(struct tool_block *block, const struct tool_insn *insn) {
     if (insn_is_repeated(insn)) {
         insert_repeat(block, insn);
         return;
     }
-    if (insert_bit_string(block, insn))
+    if (insert_bit_string(block, insn) || insert_state(block, insn))
         return;
     for (unsigned i = 0; i < insn->access_count; i++) {
         const struct tool_access *access = &insn->accesses[i];
