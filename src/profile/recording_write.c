@@ -18,14 +18,16 @@
 #define RECORD_MAX  (RECORDING_STRING_MAX + 256) // the largest record: a stack, or a string
 #define COLUMN_ROOM (CHUNK_SIZE + LOOK_EVERY * EVENT_MAX + 2 * RECORD_MAX)
 // How hard to pack: the first chunks, which are all there is of a short run, well; later ones fast.
-#define FIRST_LEVEL 12
+#define FIRST_LEVEL 6
 #define FIRST_SIZE  (2u << 20)
 #define LEVEL       1
-// What packs into little in the first chunks is packed once more, harder: that takes milliseconds.
+// So little at the beginning is packed harder: that takes a millisecond or two.
 #define HARD_LEVEL 16
-#define HARD_SIZE  (32u << 10)
+#define HARD_SIZE  (128u << 10)
 #define TIME_STEP  20 // time units: events closer together share a time
-#define WAIT       1000000000
+// How long what is there may wait for more, in nanoseconds: events, and samples alone.
+#define WAIT       1000000000ull
+#define IDLE_WAIT  (10 * WAIT)
 #define INDEX_FROM (4u << 20) // bytes of columns: fewer events are read fast enough
 
 // ---- numbers ----
@@ -140,27 +142,14 @@ static void note_time(struct recording_writer *writer) {
     writer->noted = writer->ordinal;
 }
 
-static size_t pack(struct recording_writer *writer, int level, uint8_t *to, size_t room,
-                   size_t plain) {
-    ZSTD_CCtx_setParameter(writer->packer, ZSTD_c_compressionLevel, level);
-    return ZSTD_compress2(writer->packer, to, room, writer->plain, plain);
-}
-
 // Packs `plain` bytes; an error of zstd's, or how many bytes that makes.
-static size_t pack_well(struct recording_writer *writer, size_t plain) {
-    uint8_t *to = writer->packed + sizeof(struct recording_chunk);
+static size_t pack(struct recording_writer *writer, size_t plain) {
+    size_t header = sizeof(struct recording_chunk);
     bool is_early = writer->told < FIRST_SIZE;
-    size_t size = pack(writer, is_early ? FIRST_LEVEL : LEVEL, to,
-                       writer->packed_room - sizeof(struct recording_chunk), plain);
-    if (ZSTD_isError(size) || size > HARD_SIZE || !is_early)
-        return size;
-    // Fails if that does not make it smaller.
-    uint8_t again[HARD_SIZE];
-    size_t smaller = pack(writer, HARD_LEVEL, again, size - 1, plain);
-    if (ZSTD_isError(smaller))
-        return size;
-    memcpy(to, again, smaller);
-    return smaller;
+    int level = is_early && plain <= HARD_SIZE ? HARD_LEVEL : is_early ? FIRST_LEVEL : LEVEL;
+    ZSTD_CCtx_setParameter(writer->packer, ZSTD_c_compressionLevel, level);
+    return ZSTD_compress2(writer->packer, writer->packed + header, writer->packed_room - header,
+                          writer->plain, plain);
 }
 
 static void flush(struct recording_writer *writer) {
@@ -175,7 +164,7 @@ static void flush(struct recording_writer *writer) {
     size_t plain = join_columns(writer, again);
     writer->is_first_kept = again;
     struct recording_chunk chunk = {.magic = RECORDING_CHUNK_MAGIC, .plain = (uint32_t)plain};
-    size_t packed = pack_well(writer, plain);
+    size_t packed = pack(writer, plain);
     writer->told += plain;
     if (ZSTD_isError(packed)) {
         writer->error = writer->error ? writer->error : ENOMEM;
@@ -186,6 +175,7 @@ static void flush(struct recording_writer *writer) {
     // In one piece: a chunk is there or it is not, unless the machine dies in between.
     write_bytes(writer, writer->packed, sizeof chunk + packed);
     writer->waiting_since = 0;
+    writer->flushed = writer->ordinal;
     // Time is told anew in each chunk.
     note_time(writer);
     writer->time = 0;
@@ -601,7 +591,7 @@ void recording_tick(struct recording_writer *writer, uint64_t now) {
         return;
     if (!writer->waiting_since)
         writer->waiting_since = now;
-    else if (now - writer->waiting_since > WAIT)
+    else if (now - writer->waiting_since > (writer->ordinal == writer->flushed ? IDLE_WAIT : WAIT))
         flush(writer);
 }
 

@@ -23,6 +23,7 @@ struct recording_writer {
     uint8_t *packed; // a chunk: its header, then the frame
     size_t packed_room;
     uint64_t waiting_since; // 0: unknown
+    uint64_t flushed;       // events before what waits
     uint64_t time;          // as last written, in time units
     uint32_t thread;        // whose turn it is
     uint64_t turn;          // records in it so far
