@@ -132,7 +132,7 @@ static void read_findings(const struct findings_file *from, struct results *resu
 
 char *check_file_read(const char *path, const struct check_wish *wish, struct results *results,
                       struct check_file *file) {
-    struct document *document = document_open(path, DOCUMENT_WINDOW_ALL, NULL, NULL);
+    struct document *document = document_open(path, DOCUMENT_WINDOW_ALL, NULL);
     char *problem = document->problem ? base_copy(document->problem) : NULL;
     *file = (struct check_file){0};
     if (!problem) {

@@ -234,7 +234,7 @@ static int open_documents(const struct request *request, struct document **docum
     int status = WORDS_DONE;
     for (size_t i = 0; i <= request->more_count; i++) {
         const char *path = i ? request->more[i - 1] : request->path;
-        documents[i] = document_open(path, window, NULL, NULL);
+        documents[i] = document_open(path, window, NULL);
         if (documents[i]->problem)
             status = words_fail("cannot read '%s': %s", path, documents[i]->problem);
     }

@@ -313,7 +313,7 @@ int print_document(const struct print_request *request) {
     struct print print = {
         .request = request,
         .paint = request->paint,
-        .document = document_open(request->path, window, NULL, NULL),
+        .document = document_open(request->path, window, NULL),
         .out = stdout,
     };
     int status = put_view(&print, view);

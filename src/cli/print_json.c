@@ -14,7 +14,7 @@ void print_json_help(FILE *out) {
 }
 
 struct parameters {
-    const char *metric, *invert;
+    const char *metric, *invert, *function;
     char width[32], count[32];
 };
 
@@ -22,6 +22,8 @@ static const char *parameter(void *context, const char *name) {
     const struct parameters *parameters = context;
     if (strcmp(name, "metric") == 0)
         return parameters->metric;
+    if (strcmp(name, "function") == 0)
+        return parameters->function;
     if (strcmp(name, "invert") == 0)
         return parameters->invert;
     if (strcmp(name, "width") == 0)
@@ -31,9 +33,10 @@ static const char *parameter(void *context, const char *name) {
 
 static int print_answer(const struct print_request *request, enum print_view view) {
     struct document_window window = {request->filter->from, request->filter->to};
-    struct document *document = document_open(request->path, window, NULL, NULL);
+    struct document *document = document_open(request->path, window, NULL);
     struct parameters parameters = {.metric = request->by,
-                                    .invert = print_views[view].inverted ? "1" : "0"};
+                                    .invert = print_views[view].inverted ? "1" : "0",
+                                    .function = request->filter->function};
     double width = request->threshold > 0 ? 100 / request->threshold : 1e9;
     snprintf(parameters.width, sizeof parameters.width, "%.0f", width < 1 ? 1 : width);
     snprintf(parameters.count, sizeof parameters.count, "%zu", request->top);
@@ -56,10 +59,20 @@ static int print_answer(const struct print_request *request, enum print_view vie
     return status;
 }
 
+// Whether something else is asked for than times and, of a view that is of one, a function.
+static bool filters(const struct print_request *request, enum print_view view) {
+    struct heap_filter filter = *request->filter;
+    struct print_request rest = *request;
+    if (view == VIEW_CALLS || view == VIEW_SOURCE || view == VIEW_ASSEMBLY)
+        filter.function = NULL;
+    rest.filter = &filter;
+    return print_request_filters(&rest);
+}
+
 int print_json(const struct print_request *request) {
-    if (print_request_filters(request))
-        return words_fail("with --json, only --from and --to choose a part");
     enum print_view view = print_view_find(request->view, PRINT_JSON);
+    if (filters(request, view))
+        return words_fail("with --json, only --from and --to choose a part");
     if (view == PRINT_VIEWS)
         return print_view_refuse(request->view, PRINT_JSON);
     return print_answer(request, view);

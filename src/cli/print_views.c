@@ -59,6 +59,18 @@ const struct print_view_words print_views[PRINT_VIEWS] = {
                     "functions with calls, of a callgrind.out or cachegrind.out",
                     {JSON},
                     "costs"},
+    [VIEW_CALLS] = {"calls",
+                    "callers and callees of --function, of a callgrind.out",
+                    {JSON},
+                    "calls"},
+    [VIEW_SOURCE] = {"source",
+                     "lines of the file of --function with their costs",
+                     {JSON},
+                     "source"},
+    [VIEW_ASSEMBLY] = {"assembly",
+                       "instructions of --function, with --dump-instr=yes",
+                       {JSON},
+                       "assembly"},
 };
 
 bool print_request_filters(const struct print_request *request) {

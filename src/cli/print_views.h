@@ -25,6 +25,9 @@ enum print_view {
     VIEW_DIAGNOSIS,
     VIEW_POINTS,
     VIEW_COSTS,
+    VIEW_CALLS,
+    VIEW_SOURCE,
+    VIEW_ASSEMBLY,
     PRINT_VIEWS,
 };
 

@@ -48,8 +48,9 @@ static char *read_all(int fd, struct heap_file *file, const struct heap_sink *si
     return read_to(fd, file, all, count + 2);
 }
 
-char *heap_file_read_sums(int fd, struct heap_file *file, struct timeline *timeline) {
-    struct heap_sink sinks[3];
+char *heap_file_read_sums(int fd, struct heap_file *file, struct timeline *timeline,
+                          const struct heap_sink *watch) {
+    struct heap_sink sinks[4];
     size_t count = timeline ? 3 : 2;
     open_file(file);
     summary_sink(&file->summary, &sinks[0]);
@@ -61,11 +62,13 @@ char *heap_file_read_sums(int fd, struct heap_file *file, struct timeline *timel
     heap_file_free(file);
     if (timeline)
         *timeline = (struct timeline){0};
+    if (watch)
+        sinks[count++] = *watch;
     return read_all(fd, file, &sinks[2], count - 2);
 }
 
 char *heap_file_read(int fd, struct heap_file *file, const struct heap_sink *sinks, size_t count) {
-    return count ? read_all(fd, file, sinks, count) : heap_file_read_sums(fd, file, NULL);
+    return count ? read_all(fd, file, sinks, count) : heap_file_read_sums(fd, file, NULL, NULL);
 }
 
 char *heap_file_read_through(int fd, struct heap_file *file, const struct heap_sink *sink,

@@ -26,8 +26,9 @@ bool heap_file_is_one(const char *start, size_t size);
 // be freed in either case.
 char *heap_file_read(int fd, struct heap_file *file, const struct heap_sink *sinks, size_t count);
 // The same for whoever needs no more than sums, and the heap over time, which may be NULL: an index
-// saves reading all events.
-char *heap_file_read_sums(int fd, struct heap_file *file, struct timeline *timeline);
+// saves reading all events. The sink, which may be NULL, is told of events only if they are read.
+char *heap_file_read_sums(int fd, struct heap_file *file, struct timeline *timeline,
+                          const struct heap_sink *watch);
 // The same with one sink of the caller's only, to which `own` is what the file itself needs told:
 // the caller stands in between.
 char *heap_file_read_through(int fd, struct heap_file *file, const struct heap_sink *sink,

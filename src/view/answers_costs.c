@@ -277,13 +277,17 @@ static void add_graph(struct costs *costs, uint32_t function) {
 }
 
 uint32_t costs_function_asked(const struct costs *costs, const struct ask *ask, bool by_own) {
-    if (ask_value(ask, "function"))
+    const char *asked = ask_value(ask, "function");
+    if (asked && *asked >= '0' && *asked <= '9')
         return (uint32_t)ask_number(ask, "function", UINT32_MAX, UINT32_MAX);
-    uint32_t best = costs->profile->function_count ? 0 : UINT32_MAX;
-    for (uint32_t i = 1; i < costs->profile->function_count; i++)
-        if (by_own ? own_of(costs, i) > own_of(costs, best)
-                   : inclusive_of(costs, i) > inclusive_of(costs, best))
+    uint32_t best = UINT32_MAX;
+    for (uint32_t i = 0; i < costs->profile->function_count; i++) {
+        if (asked && strcmp(costs->profile->functions[i].name, asked) != 0)
+            continue;
+        if (best == UINT32_MAX || (by_own ? own_of(costs, i) > own_of(costs, best)
+                                          : inclusive_of(costs, i) > inclusive_of(costs, best)))
             best = i;
+    }
     return best;
 }
 

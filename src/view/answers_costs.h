@@ -18,8 +18,8 @@ char *costs_choose(struct document *document, const struct ask *ask, struct json
 uint64_t costs_of_call(const struct costs *costs, const struct cost_call *call);
 // Number, name, object, file and costs of a function, into an object that is open.
 void costs_tell_function(const struct costs *costs, size_t function);
-// The one asked for, or else the one that costs most, by itself or with what it calls; there may be
-// no such function.
+// The one asked for by number or name, or else the one that costs most, by itself or with what it
+// calls, as of several with that name; there may be no such function.
 uint32_t costs_function_asked(const struct costs *costs, const struct ask *ask, bool by_own);
 
 #endif

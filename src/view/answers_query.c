@@ -1,9 +1,11 @@
-// SQL over a recording: as quern query, with an end to rows and to time.
+// SQL over a recording: as quern query, with an end to rows and to time. In a window the tables
+// hold what every other view shows of it.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "report/heap_filter.h"
 #include "report/heap_query.h"
 #include "view/answers.h"
 
@@ -26,8 +28,11 @@ static char *run(struct heap_query *query, const struct document *document, stru
         return base_copy("the file cannot be read again");
     struct heap_file file;
     struct heap_sink sink;
+    struct heap_filter filter = HEAP_FILTER_ALL;
+    filter.from = document->window.from;
+    filter.to = document->window.to;
     heap_query_sink(query, &sink);
-    char *problem = heap_file_read(fd, &file, &sink, 1);
+    char *problem = heap_filter_read(fd, &file, &filter, &sink, 1);
     close(fd);
     if (!problem)
         problem = heap_query_fill(query, &file);

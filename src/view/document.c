@@ -47,17 +47,22 @@ static char *read_document(struct document *document, int fd) {
     return document->format ? document->format->read(document, fd) : not_known();
 }
 
+static void tell_opened(const struct document_watch *watch, int fd) {
+    if (watch && watch->opened)
+        watch->opened(watch->context, fd);
+}
+
 struct document *document_open(const char *path, struct document_window window,
-                               void (*opened)(void *context, int fd), void *context) {
+                               const struct document_watch *watch) {
     struct document *document = base_allocate(sizeof *document);
-    *document = (struct document){.path = base_copy(path), .window = window};
+    *document = (struct document){.path = base_copy(path), .window = window, .watch = watch};
     // Opening a pipe must not wait for somebody to write.
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd >= 0 && opened)
-        opened(context, fd);
+    if (fd >= 0)
+        tell_opened(watch, fd);
     document->problem = read_document(document, fd);
-    if (opened)
-        opened(context, -1);
+    tell_opened(watch, -1);
+    document->watch = NULL;
     if (fd >= 0)
         close(fd);
     return document;

@@ -57,6 +57,7 @@ struct document_format {
 struct document {
     char *path;
     struct document_window window;
+    const struct document_watch *watch;   // while it is read, else NULL
     const struct document_format *format; // NULL: not known
     char *problem, *notice;
     const char *command; // may be NULL
@@ -83,10 +84,25 @@ struct document {
     struct dhat_file *dhat;
 };
 
-// Opens and reads; never NULL. `opened` is called with the descriptor before it is read, so that
-// somebody can watch how far that is; may be NULL.
+// What is known of a recording while its events are read.
+struct document_so_far {
+    uint64_t allocations; // blocks
+    const struct timeline *timeline;
+};
+
+// For whoever wants to know how far reading is; either may be NULL. Called by the thread that
+// reads.
+struct document_watch {
+    // With the descriptor before it is read, and -1 afterwards.
+    void (*opened)(void *context, int fd);
+    // From time to time, several times a second.
+    void (*so_far)(void *context, const struct document_so_far *so_far);
+    void *context;
+};
+
+// Opens and reads; never NULL. The watch may be NULL.
 struct document *document_open(const char *path, struct document_window window,
-                               void (*opened)(void *context, int fd), void *context);
+                               const struct document_watch *watch);
 void document_free(struct document *document);
 
 // The metric of this name, the first for NULL; -1: there is none.

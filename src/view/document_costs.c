@@ -92,12 +92,14 @@ static void add_facts(struct document *document, struct json *json) {
     for (unsigned i = 0; i < profile->event_count; i++)
         document_fact(json, profile->events[i], profile->totals[i], "");
     document_fact(json, "functions", profile->function_count, "");
-    document_fact(json, "calls between functions", profile->call_count, "");
+    if (profile->has_calls)
+        document_fact(json, "calls between functions", profile->call_count, "");
     if (profile->creator)
         document_fact_text(json, "written by", profile->creator);
+    static const char *const caches[] = {"I1 cache", "D1 cache", "LL cache"};
     for (size_t i = 0; i < 3; i++)
         if (profile->caches[i])
-            document_fact_text(json, "cache", profile->caches[i]);
+            document_fact_text(json, caches[i], profile->caches[i]);
 }
 
 static const char *const call_views[] = {"calls", "source", NULL};

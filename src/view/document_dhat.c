@@ -102,7 +102,7 @@ static void add_facts(struct document *document, struct json *json) {
     document_fact(json, "global peak at", file->tg, file->tu);
 }
 
-static const char *const views[] = {"points", NULL};
+static const char *const views[] = {"points", "diagnosis", NULL};
 
 const struct document_format document_dhat = {
     .name = "dhat",

@@ -1,6 +1,7 @@
 // Recordings of --tool=heap as documents.
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "report/heap_export.h"
 #include "report/heap_filter.h"
@@ -9,6 +10,8 @@
 #include "view/heap_details.h"
 #include "profile/timeline.h"
 
+#define TOLD_EVERY 100000000 // nanoseconds
+
 static struct heap_filter filter_of(const struct document *document) {
     struct heap_filter filter = HEAP_FILTER_ALL;
     filter.from = document->window.from;
@@ -16,13 +19,38 @@ static struct heap_filter filter_of(const struct document *document) {
     return filter;
 }
 
+// ---- while it is read ----
+
+struct progress {
+    const struct document *document;
+    uint64_t told; // nanoseconds, when it was told last
+};
+
+// Samples come often enough, and far more seldom than events.
+static void on_sample(void *context, const struct heap_sample *sample) {
+    struct progress *progress = context;
+    const struct document *document = progress->document;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    uint64_t time = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    if (time - progress->told < TOLD_EVERY)
+        return;
+    progress->told = time;
+    struct document_so_far so_far = {document->heap.summary.total.allocated, document->timeline};
+    document->watch->so_far(document->watch->context, &so_far);
+}
+
 static char *read_recording(struct document *document, int fd) {
     struct heap_filter filter = filter_of(document);
     bool is_part = filter.from || filter.to != UINT64_MAX;
     document->timeline = base_allocate(sizeof *document->timeline);
     *document->timeline = (struct timeline){0};
+    struct progress progress = {.document = document};
+    struct heap_sink watch = {.context = &progress, .sample = on_sample};
+    bool is_watched = document->watch && document->watch->so_far;
     char *problem = is_part ? heap_filter_read(fd, &document->heap, &filter, NULL, 0)
-                            : heap_file_read_sums(fd, &document->heap, document->timeline);
+                            : heap_file_read_sums(fd, &document->heap, document->timeline,
+                                                  is_watched ? &watch : NULL);
     if (problem)
         return problem;
     const struct recording_info *info = &document->heap.info;
@@ -62,7 +90,7 @@ static void add_facts(struct document *document, struct json *json) {
     const struct summary *summary = &document->heap.summary;
     const struct summary_site *total = &summary->total;
     document_fact(json, "peak of the heap", total->peak_bytes, "bytes");
-    document_fact(json, "at", summary->peak_time, "nanoseconds");
+    document_fact(json, "time of the peak", summary->peak_time, "nanoseconds");
     document_fact(json, "blocks at the peak", total->peak, "blocks");
     document_fact(json, "allocated", total->allocated_bytes, "bytes");
     document_fact(json, "allocations", total->allocated, "blocks");

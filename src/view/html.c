@@ -154,7 +154,7 @@ static void add_window(const struct document *whole, uint64_t from, uint64_t to,
                        struct json *json) {
     static const char *const plain[] = {"overview", "histograms", "threads", NULL};
     struct document_window window = {from, to};
-    struct document *part = document_open(whole->path, window, NULL, NULL);
+    struct document *part = document_open(whole->path, window, NULL);
     json_open(json, '{');
     json_number_at(json, "from", from);
     json_number_at(json, "to", to);

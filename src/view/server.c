@@ -12,21 +12,36 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "profile/timeline.h"
 #include "view/answers.h"
 #include "view/html.h"
 #include "view/page.h"
 
-#define TOKEN_BYTES  16
-#define CONNECTIONS  32
-#define WINDOWS      3 // parts of recordings kept at once
-#define IDLE_SECONDS 120
-#define HEADERS_SIZE (1 << 16)
+#define TOKEN_BYTES 16
+#define CONNECTIONS 400
+#define WINDOWS     3 // parts of recordings kept at once
+// Who does not know the token must not keep those out who do, by opening connections and saying
+// nothing.
+#define STRANGER_SECONDS 5
+#define IDLE_SECONDS     600 // longer than any answer takes
+#define HEADERS_SIZE     (1 << 16)
+#define POINTS           256 // of the heap over time, while a recording is read
+
+// What is known of a recording while its events are read.
+struct so_far {
+    uint64_t time, held, peak, allocations; // time 0: nothing
+    size_t count;
+    struct {
+        uint64_t time, most;
+    } points[POINTS];
+};
 
 struct server_file {
     const char *path;
     struct document *document; // NULL: not read yet
     int fd;                    // while it is read, else -1
     uint64_t size;
+    struct so_far so_far;
 };
 
 struct server_window {
@@ -43,7 +58,8 @@ struct view_server {
     struct server_file *files;
     size_t file_count;
     pthread_t loader;
-    // `state` protects files[].document and files[].fd; `answers` is held while an answer is made.
+    // `state` protects files[], but for what a document holds; `answers` is held while an answer is
+    // made.
     pthread_mutex_t state, answers;
     pthread_cond_t loaded;
     struct server_window windows[WINDOWS];
@@ -67,13 +83,42 @@ static void watch_file(void *context, int fd) {
     pthread_mutex_unlock(&watch->server->state);
 }
 
+// Of neighbouring steps what is most.
+static void note_points(struct so_far *so_far, const struct timeline *timeline) {
+    size_t group = timeline->count / POINTS + 1;
+    so_far->count = 0;
+    so_far->peak = 0;
+    for (size_t i = 0; i < timeline->count; i++) {
+        size_t at = i / group;
+        if (i % group == 0)
+            so_far->points[at].most = 0;
+        so_far->points[at].time = timeline->length * (i + 1);
+        if (timeline->steps[i].most > so_far->points[at].most)
+            so_far->points[at].most = timeline->steps[i].most;
+        if (timeline->steps[i].most > so_far->peak)
+            so_far->peak = timeline->steps[i].most;
+        so_far->count = at + 1;
+    }
+}
+
+static void watch_sums(void *context, const struct document_so_far *known) {
+    struct watch *watch = context;
+    struct so_far *so_far = &watch->file->so_far;
+    pthread_mutex_lock(&watch->server->state);
+    note_points(so_far, known->timeline);
+    so_far->time = so_far->count ? so_far->points[so_far->count - 1].time : 0;
+    so_far->held = known->timeline->held;
+    so_far->allocations = known->allocations;
+    pthread_mutex_unlock(&watch->server->state);
+}
+
 static void *load(void *context) {
     struct view_server *server = context;
     for (size_t i = 0; i < server->file_count; i++) {
         struct server_file *file = &server->files[i];
-        struct watch watch = {server, file};
-        struct document *document =
-            document_open(file->path, DOCUMENT_WINDOW_ALL, watch_file, &watch);
+        struct watch own = {server, file};
+        struct document_watch watch = {watch_file, watch_sums, &own};
+        struct document *document = document_open(file->path, DOCUMENT_WINDOW_ALL, &watch);
         pthread_mutex_lock(&server->state);
         file->document = document;
         pthread_cond_broadcast(&server->loaded);
@@ -108,7 +153,7 @@ static struct document *window_of(struct view_server *server, size_t file, uint6
         document_free(oldest->document);
     struct document_window window = {from, to};
     *oldest = (struct server_window){
-        .document = document_open(server->files[file].path, window, NULL, NULL),
+        .document = document_open(server->files[file].path, window, NULL),
         .file = file,
         .used = ++server->uses,
     };
@@ -198,6 +243,25 @@ static bool may_ask(const struct view_server *server, struct MHD_Connection *con
 
 // ---- answers ----
 
+static void add_so_far(const struct so_far *so_far, struct json *json) {
+    json_name(json, "so_far");
+    json_open(json, '{');
+    json_number_at(json, "time", so_far->time);
+    json_number_at(json, "held", so_far->held);
+    json_number_at(json, "peak", so_far->peak);
+    json_number_at(json, "allocations", so_far->allocations);
+    json_name(json, "points");
+    json_open(json, '[');
+    for (size_t i = 0; i < so_far->count; i++) {
+        json_open(json, '[');
+        json_number(json, so_far->points[i].time);
+        json_number(json, so_far->points[i].most);
+        json_close(json, ']');
+    }
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
 static void add_progress(struct view_server *server, struct json *json) {
     json_open(json, '{');
     json_name(json, "files");
@@ -212,6 +276,8 @@ static void add_progress(struct view_server *server, struct json *json) {
         json_string_at(json, "problem", file->document ? file->document->problem : NULL);
         json_number_at(json, "read", at > 0 ? (uint64_t)at : 0);
         json_number_at(json, "size", file->size);
+        if (!file->document && file->so_far.time)
+            add_so_far(&file->so_far, json);
         json_close(json, '}');
     }
     pthread_mutex_unlock(&server->state);
@@ -283,6 +349,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     if (!is_token(server, url + 1, size))
         return send_text(connection, MHD_HTTP_FORBIDDEN, "text/plain; charset=utf-8",
                          "forbidden: this address lacks the token that quern view printed\n");
+    MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)IDLE_SECONDS);
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0)
         return send_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "text/plain; charset=utf-8",
                          "only GET\n");
@@ -351,7 +418,7 @@ static char *start(struct view_server *server, uint16_t port) {
     server->daemon = MHD_start_daemon(
         MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL, 0, NULL,
         NULL, on_request, server, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
+        (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)STRANGER_SECONDS,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(2 * HEADERS_SIZE), MHD_OPTION_END);
     if (!server->daemon) {
         close(fd);

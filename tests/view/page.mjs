@@ -101,6 +101,15 @@ class Tester {
     if (settings.shots) await this.page.screenshot({ path: `${settings.shots}/${name}.png` });
   }
 
+  // The overview, or null of a file that cannot be read.
+  printed(name) {
+    try {
+      return this.print(name);
+    } catch {
+      return null;
+    }
+  }
+
   print(name, ...words) {
     const out = execFileSync(settings.quern, ['print', '--json', ...words, settings.files[name]], { encoding: 'utf8' });
     return JSON.parse(out);

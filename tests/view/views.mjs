@@ -38,7 +38,21 @@ async function titles(page, selector) {
 
 const exact = (value, unit) => `${value.toLocaleString('en')}${unit ? ' ' + unit : ''}`;
 
+// With pictures only: every view of every file, ours and the peers', in each look.
+async function matrix(t) {
+  if (!t.settings.shots) return;
+  for (const name of t.settings.names) {
+    const overview = t.printed(name);
+    if (!overview) continue;
+    const after = String(t.settings.names.indexOf(name.replace(/ours$/, 'peer')));
+    const diff = name.endsWith('.ours') ? ['diff'] : [];
+    await everyView(t, name, ['overview', ...overview.views, ...diff], { diff: { after } });
+  }
+}
+
 export const tests = {
+  page_matrix: matrix,
+
   async page_heap_views(t) {
     await everyView(t, 'heap.quern',
       ['overview', 'flame', 'tree', 'functions', 'libraries', 'threads', 'timeline', 'histograms', 'diagnosis']);
@@ -266,6 +280,34 @@ export const tests = {
     }
   },
 
+  // Callers, callees, lines and instructions are those that quern print tells.
+  async page_costs_numbers(t) {
+    for (const name of ['instructions.ours', 'instructions.peer', 'callgrind.ours', 'callgrind.peer']) {
+      const wanted = t.print(name, '--view=calls', '--function=grow');
+      const page = await t.show(name, 'calls', { select: String(wanted.function) });
+      for (const side of ['callers', 'callees']) {
+        const rows = page.getByRole('region', { name: side === 'callers' ? 'Callers' : 'Callees', exact: true }).locator('tbody tr');
+        await rows.first().waitFor();
+        assert.deepEqual(await rows.evaluateAll((all) => all.map((one) => [one.cells[0].title, one.cells[1].title, one.cells[2].textContent])),
+          wanted[side].map((row) => [String(row.cost), String(row.count), row.name]), `${side} in ${name}`);
+      }
+    }
+    for (const name of ['instructions.ours', 'instructions.peer', 'callgrind.ours', 'callgrind.peer', 'cachegrind.ours', 'cachegrind.peer']) {
+      const wanted = t.print(name, '--view=source', '--function=grow');
+      const page = await t.show(name, 'source', { select: String(wanted.function) });
+      const calls = t.print(name).views.includes('calls') ? 1 : 0;
+      const lines = await page.$$eval('.source tr[data-line]', (all) => all.map((one) => [one.dataset.line, ...[...one.cells].slice(0, 2).map((cell) => cell.title), one.cells[one.cells.length - 1].textContent]));
+      assert.deepEqual(lines, wanted.lines.map(([line, own, called, text]) =>
+        [String(line), own ? exact(own, 'Ir') : '', calls && called ? exact(called, 'Ir') : '', text]), `lines of ${name}`);
+    }
+    for (const name of ['instructions.ours', 'instructions.peer']) {
+      const wanted = t.print(name, '--view=assembly', '--function=grow');
+      const page = await t.show(name, 'assembly', { select: String(wanted.function) });
+      const lines = await page.$$eval('.assembly tbody tr:not(.line-head)', (all) => all.map((one) => [one.cells[2].textContent, one.cells[0].title, one.cells[1].title]));
+      assert.deepEqual(lines, wanted.lines.map(([address, own, called]) => [address, own ? exact(own, 'Ir') : '', called ? exact(called, 'Ir') : '']), `instructions of ${name}`);
+    }
+  },
+
   // Instructions and their costs, and from one function's code to that of another.
   async page_assembly(t) {
     for (const name of ['instructions.ours', 'instructions.peer']) {
@@ -333,6 +375,75 @@ export const tests = {
     assert.deepEqual((await page.$$eval('tr[aria-level="1"]', (all) => all.map((one) => one.cells[0].title))).sort(), first.sort());
   },
 
+  // Which views follow a window is said: SQL does, the diagnosis does not.
+  async page_window_is_said(t) {
+    const end = t.print('heap.quern', '--view=timeline').end;
+    const link = { from: String(Math.floor(end / 3)), to: String(Math.floor((2 * end) / 3)) };
+    const page = await t.show('heap.quern', 'diagnosis', link);
+    assert.match(await page.textContent('[data-testid=window]'), /^The whole run, not only/);
+    assert.match(await page.getAttribute('nav.views button.elsewhere', 'title'), /whole run/);
+    await t.shot('window-diagnosis');
+    await t.show('heap.quern', 'query', { ...link, sql: 'SELECT count(*) AS blocks FROM allocations' });
+    assert.match(await page.textContent('[data-testid=window]'), /^Only /);
+    await page.waitForSelector('tbody tr');
+    const words = ['from', 'to'].map((name) => `--${name}=${(Number(link[name]) / 1e9).toFixed(9)}`);
+    const blocks = t.print('heap.quern', ...words).facts.find((fact) => fact.label === 'allocations').value;
+    assert.deepEqual(await texts(page, 'tbody td'), [String(blocks)]);
+    await t.show('heap.quern', 'timeline', link);
+    assert.match(await page.textContent('[data-testid=window]'), /^Marked: /);
+    await page.click('[data-testid=window] button');
+    await page.waitForFunction(() => !document.querySelector('[data-testid=window]'));
+  },
+
+  // A link shows the same again; each table can be copied and saved; what can be clicked can be reached
+  // by keyboard.
+  async page_links_tables_keys(t) {
+    const calls = t.print('instructions.ours', '--view=costs', '--top=5000').rows.find((row) => row.name === 'grow').function;
+    const end = t.print('heap.quern', '--view=timeline').end;
+    const window = { from: String(Math.floor(end / 4)), to: String(Math.floor(end / 2)) };
+    const after = String(t.settings.names.indexOf('instructions.peer'));
+    const shown = [
+      ['heap.quern', { metric: 'count', search: 'e', sort: 'total', stacked: '1', ...window, sql: 'SELECT stack, size FROM allocations ORDER BY size DESC LIMIT 5' }],
+      ['instructions.ours', { select: String(calls), search: 'e', after }],
+      ['massif.ours', { stacked: '1' }],
+      ['memcheck.ours', { select: '1' }],
+      ['dhat.ours', { select: '2', sort: 'tb' }],
+    ];
+    for (const [name, link] of shown) {
+      for (const view of ['overview', ...t.print(name).views, ...(name === 'instructions.ours' ? ['diff'] : [])]) {
+        const page = await t.show(name, view, link);
+        const what = `${view} of ${name}`;
+        const read = () => page.$eval('main', (one) => one.innerText);
+        const before = await read();
+        await page.reload();
+        await page.waitForSelector(`main.view-${view}`);
+        await t.settled();
+        await page.waitForFunction((text) => document.querySelector('main').innerText === text, before, { timeout: 20000 })
+          .catch(async () => assert.equal(await read(), before, `${what}, loaded again`));
+        const lacking = await page.evaluate(() => {
+          const tables = [...document.querySelectorAll('main table:not(.accesses)')];
+          const words = document.querySelector('main').innerText;
+          const dead = [...document.querySelectorAll('main *')].filter((one) => getComputedStyle(one).cursor === 'pointer' &&
+            !one.closest('button, a, input, select, option, label, summary, [tabindex]'));
+          return [tables.length && !/Download CSV/.test(words) ? 'no CSV' : '', tables.length && !/Copy as text/.test(words) ? 'no copy' : '',
+            dead.length ? 'not by keyboard: ' + dead[0].outerHTML.slice(0, 120) : ''].filter(Boolean);
+        });
+        assert.deepEqual(lacking, [], what);
+      }
+    }
+  },
+
+  // What was unfolded in the table of calls is in the link.
+  async page_tree_link(t) {
+    const page = await t.show('heap.quern', 'tree', { metric: 'count' });
+    const closed = page.locator('tr[aria-expanded=false]').first();
+    const node = await closed.getAttribute('data-node');
+    await closed.click();
+    await page.waitForSelector(`tr[data-node="${node}"][aria-expanded=true]`);
+    await page.reload();
+    await page.waitForSelector(`tr[data-node="${node}"][aria-expanded=true]`);
+  },
+
   async page_massif_by_site(t) {
     if (t.settings.shots) await everyView(t, 'massif.ours', ['timeline'], { timeline: { stacked: '1' } });
     await t.open();
@@ -362,14 +473,17 @@ export const tests = {
     await page.keyboard.press('Escape');
     await page.waitForFunction(() => !document.querySelector('dialog'));
     await page.keyboard.press(']');
-    await page.waitForSelector('main.view-flame .flame');
+    await page.waitForSelector('main.view-timeline .chart');
+    await page.keyboard.press('[');
+    await page.waitForSelector('main.view-overview');
+    await t.show('heap.quern', 'flame');
     await page.keyboard.press('/');
     assert.equal(await page.evaluate(() => document.activeElement.id), 'search');
     await page.keyboard.type(']');
     assert.ok(/view=flame/.test(page.url()), 'what is typed into a field is text');
     await page.evaluate(() => document.activeElement.blur());
     await page.keyboard.press('[');
-    await page.waitForSelector('main.view-overview');
+    await page.waitForSelector('main.view-diagnosis');
     await t.show('memcheck.ours', 'findings');
     await page.focus('.table-scroll tbody tr:nth-child(1)');
     await page.keyboard.press('ArrowDown');
@@ -408,16 +522,19 @@ export const tests = {
   // What is shown while a large file is read; the server's word is held back.
   async page_progress(t) {
     const page = await t.open();
-    let ready = false;
+    let ready = false, so;
     await page.route('**/ask/files*', async (route) => {
       const answer = await (await route.fetch()).json();
-      if (!ready) answer.files[0] = { ...answer.files[0], ready: false, read: 3 << 20, size: 12 << 20 };
+      if (!ready) answer.files[0] = { ...answer.files[0], ready: false, read: 3 << 20, size: 12 << 20, so_far: so };
       await route.fulfill({ json: answer });
     });
     await page.goto(`${t.settings.address}#view=functions`);
     await page.waitForSelector('.loading progress');
     assert.equal(await page.$eval('progress', (one) => one.value / one.max), 0.25);
     assert.match(await page.textContent('.loading'), /3.00 MiB of 12.0 MiB, 25 %/);
+    so = { time: 2e9, held: 1 << 20, peak: 3 << 20, allocations: 12345, points: [[1e9, 1 << 20], [2e9, 3 << 20]] };
+    await page.waitForSelector('.loading .spark path');
+    assert.match(await page.textContent('.loading .facts'), /3.00 MiB.*12,345/);
     await t.accessible('progress');
     await t.shot('progress');
     ready = true;
@@ -526,7 +643,7 @@ export const tests = {
 
   // One file, opened from disk, with the network switched off.
   async page_html_file(t) {
-    for (const name of ['heap.quern', 'instructions.peer', 'massif.ours', 'memcheck.ours', 'dhat.peer']) {
+    for (const name of ['heap.quern', 'callgrind.ours', 'instructions.peer', 'cachegrind.ours', 'massif.ours', 'memcheck.ours', 'dhat.peer', 'collapsed']) {
       const address = await written(t, [name]);
       const page = t.page;
       await page.goto(`${address}#view=functions`);

@@ -129,6 +129,7 @@ export interface FileState {
   problem: string | null;
   read: number;
   size: number;
+  so_far?: { time: number; held: number; peak: number; allocations: number; points: [number, number][] };
 }
 
 export interface Metric {

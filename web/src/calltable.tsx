@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { ask, offline, type Tree } from './ask';
 import { amount, exact, percent } from './format';
-import { Check, CopyButton, Problem, Waiting } from './parts';
+import { Check, CopyButton, csv, download, Problem, Waiting } from './parts';
 import type { Shown } from './shown';
 import { FUNCTION, PARENT, PLACE, SELF, TOTAL } from './tree';
 
@@ -73,9 +73,22 @@ export function CallTable({ shown }: { shown: Shown }) {
         node = node ? `${node}.${heaviest.place}` : String(heaviest.place);
         if (depth + 1 < FIRST_OPEN) open.add(node);
       }
+      // What a link leads to is in sight, too.
+      const places = state.open ? state.open.split('.') : [];
+      for (let depth = 0; depth < places.length; depth++) {
+        const above = places.slice(0, depth).join('.');
+        if (!levels.has(above)) {
+          const children = await load(above).catch(() => null);
+          if (!alive) return;
+          if (!children) break;
+          levels.set(above, children);
+        }
+        open.add(above);
+      }
       setLevels(levels);
       setOpen(open);
       setProblem(null);
+      if (state.open) setFocus(state.open.replace(/\.$/, ''));
     };
     setLevels(new Map());
     start().catch((error: Error) => alive && setProblem(error.message));
@@ -85,6 +98,7 @@ export function CallTable({ shown }: { shown: Shown }) {
   }, [key]);
 
   const toggle = async (name: string) => {
+    go({ open: open.has(name) ? name : `${name}.` }, true);
     if (!levels.has(name)) {
       try {
         const children = await load(name);
@@ -151,9 +165,11 @@ export function CallTable({ shown }: { shown: Shown }) {
     <section>
       <div class="controls">
         <Check label="Bottom-up" hint="From the innermost function outwards" value={state.invert}
-          set={(invert) => go({ invert, node: '' })} />
-        <Check label="Merge recursion" value={state.merge} set={(merge) => go({ merge, node: '' })} />
+          set={(invert) => go({ invert, node: '', open: '' })} />
+        <Check label="Merge recursion" value={state.merge} set={(merge) => go({ merge, node: '', open: '' })} />
         <CopyButton text={text}>Copy as text</CopyButton>
+        <button type="button" onClick={() => download('calls.csv', csv(['depth', 'total', 'self', 'function', 'library'],
+          lines.filter((line) => !line.more).map((line) => [line.depth, line.total, line.self, line.function, line.library])))}>Download CSV</button>
       </div>
       <div class="table-scroll tall" tabIndex={-1}>
         <table role="treegrid" aria-label={state.invert ? 'Bottom-up' : 'Top-down'} onKeyDown={onKey}>

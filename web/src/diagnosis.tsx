@@ -20,7 +20,7 @@ export function DiagnosisView({ shown }: { shown: Shown }) {
   if (!answer.value) return <Waiting what="Reading the recording once more…" />;
   return (
     <section>
-      <p class="hint">Of the whole run, as quern diagnose says it.</p>
+      <p class="hint">As quern diagnose says it, of the whole run.</p>
       {answer.value.rows.length === 0 && <p>Nothing stands out.</p>}
       {answer.value.rows.map((row, i) => (
         <article class="finding" key={i} aria-label={row.title}>

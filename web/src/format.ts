@@ -26,8 +26,8 @@ export function time(nanoseconds: number): string {
     return `${minutes} min ${((nanoseconds - minutes * 60e9) / 1e9).toFixed(0)} s`;
   }
   if (nanoseconds >= 1e9) return `${(nanoseconds / 1e9).toFixed(3)} s`;
-  if (nanoseconds >= 1e6) return `${(nanoseconds / 1e6).toFixed(1)} ms`;
-  if (nanoseconds >= 1e3) return `${(nanoseconds / 1e3).toFixed(1)} µs`;
+  if (nanoseconds >= 1e6) return `${(nanoseconds / 1e6).toFixed(1).replace(/\.0$/, '')} ms`;
+  if (nanoseconds >= 1e3) return `${(nanoseconds / 1e3).toFixed(1).replace(/\.0$/, '')} µs`;
   return `${nanoseconds} ns`;
 }
 
@@ -41,6 +41,18 @@ export function amount(value: number, unit: string): string {
 
 export function exact(value: number, unit: string): string {
   return `${number(value)}${unit ? ' ' + unit : ''}`;
+}
+
+// What Valgrind's events count; others are known by their name only.
+const events: Record<string, string> = {
+  Ir: 'instructions', Dr: 'data reads', Dw: 'data writes', I1mr: 'L1 instruction misses', D1mr: 'L1 read misses',
+  D1mw: 'L1 write misses', ILmr: 'last-level instruction misses', DLmr: 'last-level read misses', DLmw: 'last-level write misses',
+  Bc: 'conditional branches', Bcm: 'mispredicted branches', Bi: 'indirect branches', Bim: 'mispredicted indirect branches',
+  Ge: 'global bus events', sysCount: 'system calls', sysTime: 'time in system calls', sysCpuTime: 'CPU time in system calls',
+};
+
+export function described(name: string): string {
+  return events[name] ? `${events[name]} (${name})` : name;
 }
 
 export function change(value: number, unit: string): string {

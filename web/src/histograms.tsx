@@ -33,8 +33,8 @@ export function Histogram({ title, unit, bins: all }: { title: string; unit: str
   const most = Math.max(1, ...bins.map((bin) => bin.blocks));
   const columns: Column<Bin>[] = [
     {
-      key: 'range', label: unit === 'bytes' ? 'Size' : 'Lifetime', text: (bin) => `${bin.from}-${bin.to - 1}`,
-      show: (bin) => bin.from === 0 && unit === 'bytes' ? '0 B' : `${amount(bin.from, unit)} to ${amount(bin.to, unit)}`,
+      key: 'range', label: unit === 'bytes' ? 'Size' : 'Lifetime', full: true, text: (bin) => `${bin.from}-${bin.to - 1}`,
+      show: (bin) => bin.from === 0 && unit === 'bytes' ? '0 B' : `${amount(bin.from, unit)} – ${amount(bin.to, unit)}`,
       title: (bin) => `from ${exact(bin.from, unit)}, below ${exact(bin.to, unit)}`,
     },
     { key: 'blocks', label: 'Blocks', numeric: true, text: (bin) => bin.blocks, show: (bin) => number(bin.blocks) },

@@ -9,7 +9,8 @@ import { DiagnosisView } from './diagnosis';
 import { Compare } from './diff';
 import { Findings } from './findings';
 import { Flame } from './flame';
-import { amount, bytes, time } from './format';
+import { amount, described, time } from './format';
+import { Loading } from './loading';
 import { Help } from './help';
 import { Histograms } from './histograms';
 import { CallMap } from './map';
@@ -99,7 +100,7 @@ function App() {
         <h1><Mark /> Quern</h1>
         {files && files.length > 1 ? (
           <select aria-label="File" value={number} title={file?.name}
-            onChange={(event) => go({ file: Number((event.target as HTMLSelectElement).value), node: '', from: '', to: '', metric: '', select: '' })}>
+            onChange={(event) => go({ file: Number((event.target as HTMLSelectElement).value), node: '', open: '', from: '', to: '', metric: '', select: '' })}>
             {files.map((one, i) => <option key={i} value={i}>{one.name}</option>)}
           </select>
         ) : (
@@ -140,15 +141,12 @@ function Mark() {
   );
 }
 
-function Loading({ file }: { file: FileState }) {
-  return (
-    <div class="loading" role="status">
-      <h2>Reading {file.name}</h2>
-      <progress max={file.size || 1} value={file.read} aria-label="Read so far" />
-      <p class="quiet">{bytes(file.read)} of {bytes(file.size)}{file.size ? `, ${Math.floor((100 * file.read) / file.size)} %` : ''}</p>
-    </div>
-  );
-}
+// Views that a window does not change, and why.
+const whole: Record<string, string> = {
+  diagnosis: 'what leaks or grows is known at its end',
+  diff: 'files are compared as a whole',
+  findings: 'findings have no time',
+};
 
 function windowText(kind: string | null, from: string, to: string): string {
   if (kind !== 'recording') return 'a part of the run';
@@ -174,27 +172,28 @@ function File(props: Pick<Shown, 'state' | 'go' | 'dark' | 'files'>) {
   const views = ['overview', ...overview.views.filter((name) => !offline || name !== 'query'),
     ...(props.files.length > 1 && overview.views.includes('flame') ? ['diff'] : [])];
   // What the file is about comes first.
-  for (const name of ['findings', 'points'])
+  for (const name of ['diagnosis', 'timeline', 'points', 'findings'])
     if (views.includes(name)) views.splice(1, 0, ...views.splice(views.indexOf(name), 1));
   const view = views.includes(state.view) ? state.view : 'overview';
   document.title = `${overview.name} · ${viewNames[view]} · Quern`;
   return (
     <>
-      <Tabs views={views} view={view} choose={(name) => go({ view: name, sort: '' })} />
+      <Tabs views={views} view={view} part={!!(state.from || state.to)} choose={(name) => go({ view: name, sort: '' })} />
       <div class="bar-line">
         {overview.metrics.length > 0 && !['findings', 'points', 'query', 'timeline', 'histograms', 'diagnosis'].includes(view) && (
           <label class="field">
             Metric
             <select value={metric.name} onChange={(event) => go({ metric: (event.target as HTMLSelectElement).value, node: '' })}>
               {overview.metrics.map((one) => (
-                <option key={one.name} value={one.name}>{one.help}: {amount(one.total, one.unit)}</option>
+                <option key={one.name} value={one.name}>{described(one.help)}: {amount(one.total, one.unit)}</option>
               ))}
             </select>
           </label>
         )}
         {(state.from || state.to) && (
-          <span class="window-chip">
-            {windowText(overview.kind, state.from, state.to)}{' '}
+          <span class="window-chip" data-testid="window">
+            {view === 'timeline' ? 'Marked: ' : whole[view] ? 'The whole run, not only ' : 'Only '}
+            {windowText(overview.kind, state.from, state.to)}{whole[view] && `: ${whole[view]}`}{' '}
             <button type="button" onClick={() => go({ from: '', to: '', node: '' })}>show all</button>
           </span>
         )}
@@ -208,7 +207,7 @@ function File(props: Pick<Shown, 'state' | 'go' | 'dark' | 'files'>) {
   );
 }
 
-function Tabs({ views, view, choose }: { views: string[]; view: string; choose: (name: string) => void }) {
+function Tabs({ views, view, part, choose }: { views: string[]; view: string; part: boolean; choose: (name: string) => void }) {
   const outer = useRef<HTMLElement>(null);
   useEffect(() => {
     const box = outer.current, tab = box?.querySelector<HTMLElement>('[aria-current]');
@@ -217,7 +216,8 @@ function Tabs({ views, view, choose }: { views: string[]; view: string; choose: 
   return (
     <nav class="views" aria-label="Views" ref={outer}>
       {views.map((name) => (
-        <button type="button" key={name} aria-current={name === view ? 'page' : undefined} onClick={() => choose(name)}>
+        <button type="button" key={name} aria-current={name === view ? 'page' : undefined} onClick={() => choose(name)}
+          class={part && whole[name] ? 'elsewhere' : ''} title={part && whole[name] ? `Shows the whole run: ${whole[name]}` : undefined}>
           {viewNames[name] || name}
         </button>
       ))}

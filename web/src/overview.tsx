@@ -2,7 +2,8 @@
 import { offline, useAnswer, type Rows } from './ask';
 import { Spark } from './spark';
 import { Limits } from './help';
-import { amount, exact, percent } from './format';
+import { amount, described, exact, percent } from './format';
+import { Waiting } from './parts';
 import type { Shown } from './shown';
 
 const kinds: Record<string, string> = {
@@ -24,8 +25,8 @@ export function Overview({ shown }: { shown: Shown }) {
       <dl class="facts">
         {overview.facts.map((fact, i) => (
           <div key={i}>
-            <dt>{fact.label}</dt>
-            <dd title={typeof fact.value === 'number' ? exact(fact.value, fact.unit) : fact.value}
+            <dt>{described(fact.label)}</dt>
+            <dd class={typeof fact.value === 'string' && fact.value.length > 12 ? 'words' : ''} title={typeof fact.value === 'number' ? exact(fact.value, fact.unit) : fact.value}
               data-fact={fact.label} data-value={String(fact.value)}>
               {typeof fact.value === 'number' ? amount(fact.value, fact.unit) : fact.value}
             </dd>
@@ -43,11 +44,12 @@ export function Overview({ shown }: { shown: Shown }) {
 function Top({ shown }: { shown: Shown }) {
   const { metric, state, go } = shown;
   const answer = useAnswer<Rows>('functions', { file: state.file, metric: metric.name, count: 8, sort: 'self', ...shown.window });
+  if (answer.waiting) return <Waiting what="Adding up by function…" />;
   if (!answer.value || !answer.value.rows.length) return null;
   const total = answer.value.total;
   return (
     <>
-      <h3>Functions with most: {metric.help}</h3>
+      <h3>Functions with most: {described(metric.help)}</h3>
       <ol class="top">
         {answer.value.rows.slice(0, 8).filter((row) => row.self > 0).map((row, i) => (
           <li key={i}>

@@ -45,7 +45,7 @@ export function useWidth<T extends HTMLElement>(): [preact.RefObject<T>, number]
   return [ref, width];
 }
 
-export async function copy(text: string): Promise<boolean> {
+async function copy(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     return true;
@@ -60,7 +60,7 @@ export async function copy(text: string): Promise<boolean> {
   }
 }
 
-export function CopyButton({ text, children }: { text: () => string; children: ComponentChildren }) {
+export function CopyButton({ text, children }: { text: () => string | Promise<string>; children: ComponentChildren }) {
   const [said, say] = useState('');
   useEffect(() => {
     if (!said) return;
@@ -68,7 +68,7 @@ export function CopyButton({ text, children }: { text: () => string; children: C
     return () => clearTimeout(timer);
   }, [said]);
   return (
-    <button type="button" onClick={async () => say((await copy(text())) ? 'Copied' : 'Not allowed')}>
+    <button type="button" onClick={async () => say((await copy(await text())) ? 'Copied' : 'Not allowed')}>
       {said || children}
     </button>
   );

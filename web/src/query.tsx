@@ -37,7 +37,7 @@ export function Query({ shown }: { shown: Shown }) {
     setProblem(null);
     go({ sql }, true);
     try {
-      setAnswer(await ask('query', { file: state.file, sql }));
+      setAnswer(await ask('query', { file: state.file, sql, ...shown.window }));
     } catch (error) {
       setAnswer(null);
       setProblem((error as Error).message);
@@ -47,7 +47,7 @@ export function Query({ shown }: { shown: Shown }) {
   // A link that holds a statement shows its rows.
   useEffect(() => {
     if (state.sql && !offline) run();
-  }, []);
+  }, [state.from, state.to]);
   if (offline) return <Problem text="a page in a file cannot be asked in SQL; quern view and quern query can" />;
   const names = answer?.rows.length ? Object.keys(answer.rows[0]) : [];
   const columns: Column<Cells>[] = names.map((name) => ({
@@ -74,7 +74,7 @@ export function Query({ shown }: { shown: Shown }) {
         ? <Table label="Rows" columns={columns} source={listed(answer.rows.slice(0, answer.most))} name="query" />
         : <p class="empty">No rows.</p>)}
       {answer && answer.rows.length > answer.most && <p class="notice">Only the first {answer.most} rows are shown.</p>}
-      {state.from || state.to ? <p class="hint">Statements are about the whole run, not the window: use the column time.</p> : null}
+      {state.from || state.to ? <p class="hint">The tables hold what was allocated in the window, and what had happened to it by the window's end.</p> : null}
       <details open>
         <summary>Tables</summary>
         <pre class="box" tabIndex={0}>{tables}</pre>

@@ -97,6 +97,7 @@ export function SourceView({ shown }: { shown: Shown }) {
   if (!source) return <Waiting />;
   const most = Math.max(1, ...source.lines.map((line) => line[1] + line[2]));
   const mostOwn = Math.max(1, ...source.lines.map((line) => line[1]));
+  const calls = shown.overview.views.includes('calls');
   let before = 0;
   return (
     <section>
@@ -105,7 +106,7 @@ export function SourceView({ shown }: { shown: Shown }) {
       {!source.found && <p class="notice">The source is not on this machine, or not under this name; the costs of its lines are.</p>}
       <div class="table-scroll tall" ref={box} tabIndex={0} role="region" aria-label="Source">
         <table class="source">
-          <thead><tr><th scope="col" class="numeric">Itself</th><th scope="col" class="numeric">In calls</th><th scope="col" class="numeric">Line</th><th scope="col">Source</th></tr></thead>
+          <thead><tr><th scope="col" class="numeric">Itself</th>{calls && <th scope="col" class="numeric">In calls</th>}<th scope="col" class="numeric">Line</th><th scope="col">Source</th></tr></thead>
           <tbody>
             {source.lines.map(([line, own, called, text]) => {
               const gap = before > 0 && line > before + 1;
@@ -115,7 +116,7 @@ export function SourceView({ shown }: { shown: Shown }) {
                   {gap && <tr key={`gap${line}`} aria-hidden="true"><td colSpan={4} class="gap">⋯</td></tr>}
                   <tr key={line} data-line={line} class={tone(own + called, most) + (line === source.line ? ' entry' : '')}>
                     <Cost value={own} total={source.total} most={mostOwn} unit={metric.unit} />
-                    <td class="numeric" title={called ? exact(called, metric.unit) : ''}>{called ? number(called) : ''}</td>
+                    {calls && <td class="numeric" title={called ? exact(called, metric.unit) : ''}>{called ? number(called) : ''}</td>}
                     <td class="numeric quiet">{line}</td>
                     <td class="code">{text ?? ''}</td>
                   </tr>

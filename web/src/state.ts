@@ -6,6 +6,7 @@ export interface State {
   view: string;
   metric: string; // '' is the file's first
   node: string; // what the flame graph is zoomed to
+  open: string; // what was unfolded last in the table of calls; with a dot at its end: it is open
   invert: boolean;
   merge: boolean;
   icicle: boolean;
@@ -21,7 +22,7 @@ export interface State {
 }
 
 const initial: State = {
-  file: 0, view: 'overview', metric: '', node: '', invert: false, merge: false, icicle: false,
+  file: 0, view: 'overview', metric: '', node: '', open: '', invert: false, merge: false, icicle: false,
   stacked: false, search: '', from: '', to: '', sort: '', select: '', after: '', sql: '', kind: '',
 };
 

@@ -72,6 +72,10 @@ interface Thread {
   [metric: string]: number | string | null;
 }
 
+const headings: Record<string, string> = {
+  peak: 'At the peak', total: 'Allocated', count: 'Blocks', leaked: 'Not freed', temporary: 'Temporary',
+};
+
 export function Threads({ shown }: { shown: Shown }) {
   const { state, go, overview, metric } = shown;
   const answer = useAnswer<{ rows: Thread[] }>('threads', { file: state.file, ...shown.window });
@@ -81,7 +85,7 @@ export function Threads({ shown }: { shown: Shown }) {
     { key: 'name', label: 'Name', text: (row) => row.name || '?', sortable: true, wide: true },
     { key: 'tid', label: 'Id', text: (row) => row.tid, numeric: true },
     ...overview.metrics.map((one): Column<Thread> => ({
-      key: one.name, label: one.name, hint: one.help, numeric: true, sortable: true,
+      key: one.name, label: headings[one.name] || one.name, hint: one.help, numeric: true, sortable: true,
       text: (row) => row[one.name] as number,
       title: (row) => exact(row[one.name] as number, one.unit),
       show: (row) => amount(row[one.name] as number, one.unit),

@@ -14,10 +14,12 @@ export interface Column<Row> {
   sortable?: boolean;
   wide?: boolean; // a name: comes first on a phone
   chart?: boolean; // as wide, in its place
+  full?: boolean; // short enough to be never cut
 }
 
 const ROW = 30;
-const PAGE = 200;
+const PAGE = 200, ALL = 20000; // rows that are asked for at once
+const COPIED = 5000;
 
 // Rows by number; undefined: not here yet.
 export interface Source<Row> {
@@ -73,7 +75,15 @@ export function usePages<Row, Head extends { count: number; rows: Row[] }>(
         if (!rows) fetchPage(page);
         return rows?.[index % PAGE];
       },
-      all: async () => (await load(0, 20000)).rows,
+      all: async () => {
+        const rows: Row[] = [];
+        for (let more = 1; more; ) {
+          const page = await load(rows.length, ALL);
+          rows.push(...page.rows);
+          more = page.rows.length && rows.length < page.count ? 1 : 0;
+        }
+        return rows;
+      },
     },
   };
 }
@@ -148,7 +158,7 @@ export function Table<Row>(props: {
                 class={(props.onRow ? 'clickable ' : '') + (row && props.selected?.(row) ? 'chosen' : '')}
                 onClick={row && props.onRow ? () => props.onRow!(row) : undefined}>
                 {columns.map((column) => (
-                  <td key={column.key} class={(column.numeric ? 'numeric ' : '') + (column.wide ? 'wide' : column.chart ? 'chart-cell' : '')}
+                  <td key={column.key} class={(column.numeric ? 'numeric ' : '') + (column.wide ? 'wide' : column.chart ? 'chart-cell' : column.full ? 'full' : '')}
                     title={row ? (column.title ? column.title(row) : String(column.text(row))) : ''}>
                     {row ? (column.show ? column.show(row) : column.text(row)) : '…'}
                   </td>
@@ -168,14 +178,8 @@ export function Table<Row>(props: {
           const all = await source.all();
           download(`${props.name}.csv`, csv(props.columns.map((column) => column.key), cells(all)));
         }}>Download CSV</button>
-        <CopyButton text={() => {
-          const here: Row[] = [];
-          for (let i = 0; i < source.count && i < 500; i++) {
-            const row = source.row(i);
-            if (row) here.push(row);
-          }
-          return [props.columns.map((column) => column.label), ...cells(here)].map((row) => row.join('\t')).join('\n');
-        }}>Copy as text</CopyButton>
+        <CopyButton text={async () => [props.columns.map((column) => column.label), ...cells((await source.all()).slice(0, COPIED))]
+          .map((row) => row.join('\t')).join('\n')}>Copy as text</CopyButton>
       </div>
     </div>
   );

@@ -2,7 +2,7 @@
 import { useMemo, useRef, useState } from 'preact/hooks';
 import { offline, useAnswer, windowsOf } from './ask';
 import { amount, exact, number, time as showTime } from './format';
-import { Check, csv, download, Problem, useWidth, Waiting } from './parts';
+import { Check, CopyButton, csv, download, Problem, useWidth, Waiting } from './parts';
 import type { Shown } from './shown';
 import { listed, Table, type Column } from './table';
 
@@ -67,6 +67,8 @@ export function TimelineView({ shown }: { shown: Shown }) {
   if (answer.problem) return <Problem text={answer.problem} />;
   if (!answer.value) return <Waiting />;
   const recording = overview.kind === 'recording';
+  const names = [...new Set(answer.value.points.flatMap((point) => Object.keys(point)))];
+  const cells = answer.value.points.map((point) => names.map((name) => (point as unknown as Record<string, number | string>)[name] ?? ''));
   return (
     <section aria-label="Timeline">
       <div class="controls">
@@ -82,13 +84,13 @@ export function TimelineView({ shown }: { shown: Shown }) {
         <Plain timeline={answer.value} shown={shown} />
       )}
       <p class="hint">
-        {!offline ? 'Drag over the chart to mark a window: all other views then show that part.' :
+        {!offline ? 'Drag over the chart to mark a window: all other views then show that part only, but for those that say otherwise.' :
           windowsOf(state.file).length ? 'Drag over the chart, or choose above: all other views then show the nearest part that this file holds. quern view shows any.' :
           'This file holds the whole run only; quern view shows any part of it.'}
         {overview.kind === 'massif' && ' Snapshots with a large dot have stacks; a click chooses one.'}</p>
       <div class="table-tools">
-        <button type="button" onClick={() => download('timeline.csv', csv(Object.keys(answer.value!.points[0] || {}),
-          answer.value!.points.map((point) => Object.keys(answer.value!.points[0]).map((name) => (point as unknown as Record<string, number | string>)[name] ?? ''))))}>Download CSV</button>
+        <button type="button" onClick={() => download('timeline.csv', csv(names, cells))}>Download CSV</button>
+        <CopyButton text={() => [names, ...cells].map((row) => row.join('\t')).join('\n')}>Copy as text</CopyButton>
       </div>
       <Marks timeline={answer.value} shown={shown} />
     </section>
@@ -177,7 +179,7 @@ function Marks({ timeline, shown }: { timeline: Timeline; shown: Shown }) {
 
 function WindowFields({ shown, unit }: { shown: Shown; unit: string }) {
   const { state, go } = shown;
-  const by = factor(unit), word = by === 1 ? unit : 's';
+  const by = factor(unit), word = by === 1 ? (unit === 'i' ? 'instr.' : unit) : 's';
   const field = (name: 'from' | 'to') => (
     <label class="field">
       {name} ({word})
@@ -190,8 +192,7 @@ function WindowFields({ shown, unit }: { shown: Shown; unit: string }) {
   );
   return (
     <>
-      {field('from')}
-      {field('to')}
+      <span class="range">{field('from')}{field('to')}</span>
       {(state.from || state.to) && (
         <button type="button" onClick={() => go({ from: '', to: '', node: '' })}>The whole run</button>
       )}
@@ -311,15 +312,17 @@ function Chart(props: {
     start.current = null;
     setDrag(null);
   };
+  const chooseSnapshot = (point: Point) => go({ from: String(point.time), to: String(point.time + 1), node: '' });
   const marked: [number, number] | null = drag
     ? [Math.min(...drag), Math.max(...drag)]
     : state.from || state.to ? [Number(state.from || 0), Math.min(end, Number(state.to || end))] : null;
-  const xTicks = Array.from({ length: width < 500 ? 4 : 7 }, (_, i) => (end / (width < 500 ? 3 : 6)) * i);
+  const parts = width < 500 ? 2 : 6;
+  const xTicks = Array.from({ length: parts + 1 }, (_, i) => (end / parts) * i);
   return (
     <>
       <div class="chart" ref={outer}>
         {width > 0 && (
-          <svg width={width} height={HEIGHT} role="img" aria-label={`Memory over time, at most ${amount(most / 1.05, 'bytes')}`}
+          <svg width={width} height={HEIGHT} role={snapshots.length ? 'group' : 'img'} aria-label={`Memory over time, at most ${amount(most / 1.05, 'bytes')}`}
             onPointerDown={(event) => {
               start.current = timeAt(place(event));
               (event.currentTarget as Element).setPointerCapture(event.pointerId);
@@ -351,8 +354,12 @@ function Chart(props: {
             )}
             {layered(snapshots).map(({ point, i }) => (
               <circle key={i} class={`snapshot ${point.kind}`} cx={x(point.time)} cy={y(sums[sums.length - 1][i])} r={point.kind === 'empty' ? 2 : 5}
-                onPointerDown={(event) => point.kind !== 'empty' && event.stopPropagation()}
-                onClick={() => point.kind !== 'empty' && go({ from: String(point.time), to: String(point.time + 1), node: '' })}>
+                {...(point.kind !== 'empty' && {
+                  role: 'button', tabIndex: 0, 'aria-label': `snapshot ${point.number}, ${point.kind}`,
+                  onPointerDown: (event: Event) => event.stopPropagation(),
+                  onClick: () => chooseSnapshot(point),
+                  onKeyDown: (event: KeyboardEvent) => event.key === 'Enter' && chooseSnapshot(point),
+                })}>
                 <title>{`snapshot ${point.number}${point.kind === 'empty' ? '' : ', ' + point.kind}`}</title>
               </circle>
             ))}
