@@ -357,7 +357,8 @@ const struct option option_table[] = {
 #undef IN
 #define IN .topic = TOPIC_CALLGRIND
     {IN, NAMED("callgrind-out-file", "callgrind.out.%p"), .help = "output file"},
-    {IN, BOOL("dump-line", "yes"), .help = "costs per source line"},
+    {IN, BOOL("dump-line", "yes"),
+     .help = "costs per source line; always so without --dump-instr=yes"},
     {IN, BOOL("dump-instr", "no"), .help = "costs per instruction"},
     {IN, BOOL("compress-strings", "yes"), .help = "shorten names"},
     {IN, BOOL("compress-pos", "yes"), .help = "shorten positions"},

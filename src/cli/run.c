@@ -279,7 +279,8 @@ static void choose_counts(const struct tool *tool, const struct option_values *v
         .combine = option_yes(values, "combine-dumps"),
         .file = option_text(values, tool->topic == TOPIC_CACHEGRIND ? "cachegrind-out-file"
                                                                     : "callgrind-out-file"),
-        .lines = option_yes(values, "dump-line"),
+        // A cost has to be somewhere.
+        .lines = option_yes(values, "dump-line") || !option_yes(values, "dump-instr"),
         .instructions = option_yes(values, "dump-instr"),
         .compress_strings = option_yes(values, "compress-strings"),
         .compress_positions = option_yes(values, "compress-pos"),
