@@ -1,9 +1,12 @@
 // quern annotate FILE...: costs of functions and lines from callgrind.out and cachegrind.out files.
 #include <errno.h>
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "cli/cost_words.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
@@ -20,8 +23,10 @@ struct request {
 
 static int usage(FILE *out, int status) {
     fputs(
-        "usage: quern annotate [options] FILE...\n\n"
-        "FILE is a callgrind.out or cachegrind.out, Quern's or Valgrind's. Several add up.\n\n"
+        "usage: quern annotate [options] [FILE...]\n\n"
+        "FILE is a callgrind.out or cachegrind.out, Quern's or Valgrind's. Several add up. "
+        "Without\n"
+        "one, the newest callgrind.out.* or cachegrind.out.* here is taken.\n\n"
         "  --inclusive=no|yes   costs of functions with what they call [no]\n"
         "  --tree=none|caller|calling|both\n"
         "                       who calls them, and whom they call [none]\n"
@@ -39,11 +44,18 @@ static int usage(FILE *out, int status) {
     return status;
 }
 
-static int take_bool(const char *name, const char *value, bool *to) {
-    if (!value || (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0))
-        return words_fail("%s is yes or no", name);
+static bool is_bool(const char *text) {
+    return text && (strcmp(text, "yes") == 0 || strcmp(text, "no") == 0);
+}
+
+// --NAME, --NAME=yes or --NAME yes; false: the word is something else.
+static bool take_bool(char ***word, const char *name, bool *to, int *status) {
+    const char *value = "yes";
+    if ((strcmp(**word, name) != 0 || is_bool((*word)[1])) && !words_value(word, name, &value))
+        return false;
+    *status = is_bool(value) ? WORDS_DONE : words_fail("%s is yes or no", name);
     *to = *value == 'y';
-    return WORDS_DONE;
+    return true;
 }
 
 static int take_tree(struct request *request, const char *value) {
@@ -75,14 +87,11 @@ static int take_word(struct request *request, char ***word) {
     const char *value;
     double number = 0;
     int status;
-    if (words_value(word, "--inclusive", &value))
-        return take_bool("--inclusive", value, &options->inclusive);
-    if (words_value(word, "--show-percs", &value))
-        return take_bool("--show-percs", value, &options->percents);
-    if (words_value(word, "--auto", &value))
-        return take_bool("--auto", value, &options->sources);
-    if (words_value(word, "--asm", &value))
-        return take_bool("--asm", value, &options->assembly);
+    if (take_bool(word, "--inclusive", &options->inclusive, &status) ||
+        take_bool(word, "--show-percs", &options->percents, &status) ||
+        take_bool(word, "--auto", &options->sources, &status) ||
+        take_bool(word, "--asm", &options->assembly, &status))
+        return status;
     if (words_value(word, "--tree", &value))
         return take_tree(request, value);
     if (words_value(word, "--threshold", &value))
@@ -105,6 +114,27 @@ static int take_word(struct request *request, char ***word) {
         return words_fail("unknown option '%s'; quern annotate --help lists them", **word);
     add_text(&request->paths, &request->path_count, **word);
     return WORDS_DONE;
+}
+
+// The one written last in this folder, as callgrind_annotate takes it; NULL: there is none.
+static char *newest(void) {
+    glob_t found = {0};
+    char *path = NULL;
+    struct timespec last = {0};
+    glob("callgrind.out.*", 0, NULL, &found);
+    glob("cachegrind.out.*", GLOB_APPEND, NULL, &found);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        struct stat st;
+        if (stat(found.gl_pathv[i], &st) != 0 ||
+            (path && (st.st_mtim.tv_sec < last.tv_sec ||
+                      (st.st_mtim.tv_sec == last.tv_sec && st.st_mtim.tv_nsec < last.tv_nsec))))
+            continue;
+        free(path);
+        path = base_copy(found.gl_pathv[i]);
+        last = st.st_mtim;
+    }
+    globfree(&found);
+    return path;
 }
 
 static int annotate_all(struct request *request) {
@@ -135,14 +165,20 @@ int verb_annotate(char **words) {
     struct request request = {
         .options = {.threshold = 99, .percents = true, .context = 8, .tree = TREE_NONE}};
     int status = WORDS_DONE;
+    char *chosen = NULL;
     if (words_ask_help(words))
         return usage(stdout, WORDS_DONE);
     for (char **word = words; *word && !status; word++)
         status = take_word(&request, &word);
+    if (!status && !request.path_count && (chosen = newest())) {
+        fprintf(stderr, "quern: the newest file here is '%s'\n", chosen);
+        add_text(&request.paths, &request.path_count, chosen);
+    }
     if (!status && !request.path_count)
         status = usage(stderr, WORDS_FAILED);
     else if (!status)
         status = annotate_all(&request);
+    free(chosen);
     free(request.paths);
     free(request.directories);
     return status;

@@ -20,10 +20,7 @@ static bool stack_moved; // in the current block, rsp was loaded from somewhere 
 // Code without symbols belongs to what is called there, else to who runs it first.
 static uint32_t function_without_symbol(uint64_t pc) {
     const struct thread *thread = tool_thread_state();
-    if (thread_was_called(thread) || !thread->function ||
-        functions_at(counts_function_pc(thread->function)).function)
-        return counts_function(pc);
-    return thread->function;
+    return thread_was_called(thread) || !thread->function ? counts_function(pc) : thread->function;
 }
 
 static uint32_t current_function(uint64_t pc) {

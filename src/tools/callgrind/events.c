@@ -361,14 +361,18 @@ void event_leave(uint32_t popped, uint64_t rsp, void *state) {
     struct thread *thread = state;
     uint64_t after = rsp + popped;
     struct counts_frame *top = top_frame(thread);
-    if (top && top->marker) {
-        // The handler itself returns: what follows is the way back to what it interrupted.
+    bool ends = top && top->marker;
+    if (!ends) {
+        unwind(thread, after);
+        top = top_frame(thread);
+        ends = top && top->marker && top->sp == after; // by a function that it has jumped to
+    }
+    if (ends) {
+        // The handler returns: what follows is the way back to what it interrupted.
         if (thread->function)
             thread->depth[thread->function]--;
         set_context(thread, 0, 0);
-        return;
     }
-    unwind(thread, after);
 }
 
 void event_cross(uint32_t function, uint64_t rsp, void *state) {

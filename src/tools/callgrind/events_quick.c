@@ -101,7 +101,7 @@ static inline bool leave_quickly(struct thread *thread, uint64_t rsp, bool many_
     } while (frame->sp < rsp && !frame->marker);
     thread->top = frame + 1;
     set_context_quickly(thread, *pair_at(&frame[1].function));
-    return true;
+    return !frame->marker || frame->sp != rsp; // that a handler returns is seen to in full
 }
 
 bool event_leave_quick(uint32_t popped, uint64_t rsp, void *state) {
