@@ -10,7 +10,7 @@
 #define PATH_LENGTH     16384
 #define FIRST_SLOTS     4096
 #define JUMPS_MAX       4 // from one function to the next, followed
-#define CALL_SIZE       5
+#define DISTANCE_SIZE   4
 #define CALL_CODE       0xe8
 #define JUMP_CODE       0xe9
 #define SHORT_JUMP_CODE 0xeb
@@ -102,22 +102,25 @@ static void resolve(struct flame_names *names, struct place *place) {
     place->is_main = place->is_named && stack_text_is_main(&frames[count - 1]);
 }
 
-// Where the direct call that ends before an address leads to; 0: there is none.
+// Where the call that ends before an address leads to, if it says so itself, or by a pointer that
+// the linker has made for it; 0: it does not.
 static uint64_t called_by(struct flame_names *names, pid_t pid, uint64_t end) {
-    uint8_t bytes[CALL_SIZE];
+    static const uint8_t by_pointer[] = {0xff, 0x15}; // call *distance(%rip)
+    uint8_t bytes[sizeof by_pointer + DISTANCE_SIZE];
     int32_t distance;
-    if (!names->options.read_code ||
-        !names->options.read_code(pid, end - CALL_SIZE, bytes, sizeof bytes) ||
-        bytes[0] != CALL_CODE)
+    if (!names->options.read_code(pid, end - sizeof bytes, bytes, sizeof bytes))
         return 0;
-    memcpy(&distance, &bytes[1], sizeof distance);
-    return end + (uint64_t)(int64_t)distance;
+    memcpy(&distance, &bytes[sizeof by_pointer], sizeof distance);
+    uint64_t place = end + (uint64_t)(int64_t)distance;
+    if (memcmp(bytes, by_pointer, sizeof by_pointer) == 0)
+        return names->options.read_pointer(pid, end - sizeof bytes, place);
+    return bytes[1] == CALL_CODE ? place : 0;
 }
 
 // Where a function leads to that does nothing but jump there; 0: it is none.
 static uint64_t jumped_to(struct flame_names *names, pid_t pid, uint64_t start) {
     static const uint8_t mark[] = {0xf3, 0x0f, 0x1e, 0xfa}; // endbr64
-    uint8_t bytes[sizeof mark + CALL_SIZE];
+    uint8_t bytes[sizeof mark + 1 + DISTANCE_SIZE];
     int32_t distance;
     if (!names->options.read_code(pid, start, bytes, sizeof bytes))
         return 0;
@@ -127,7 +130,7 @@ static uint64_t jumped_to(struct flame_names *names, pid_t pid, uint64_t start) 
     if (bytes[at] != JUMP_CODE)
         return 0;
     memcpy(&distance, &bytes[at + 1], sizeof distance);
-    return start + at + CALL_SIZE + (uint64_t)(int64_t)distance;
+    return start + at + 1 + DISTANCE_SIZE + (uint64_t)(int64_t)distance;
 }
 
 // An address within a call is its last byte. Only what begins where the call leads to is a function

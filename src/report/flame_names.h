@@ -6,7 +6,7 @@
 // unless it is wanted.
 //
 // A function that ends by jumping to another (a tail call) has left the stack. If its caller called
-// it by address, the instruction at the caller still says so: it becomes a node again, as it is one
+// it by name, the instruction at the caller still says so: it becomes a node again, as it is one
 // of callgrind's. Supervisor only.
 #ifndef QUERN_REPORT_FLAME_NAMES_H
 #define QUERN_REPORT_FLAME_NAMES_H
@@ -20,8 +20,11 @@ struct flame_names;
 
 struct flame_names_options {
     bool show_below_main;
-    // Copies code that a process had at an address; false: it cannot. NULL: none can be read.
+    // Copies code that a process had at an address; false: it cannot.
     bool (*read_code)(pid_t pid, uint64_t address, uint8_t *bytes, size_t size);
+    // The function in the same file that a pointer, which the code at `from` uses, leads to; 0:
+    // none.
+    uint64_t (*read_pointer)(pid_t pid, uint64_t from, uint64_t pointer);
 };
 
 struct flame_names *flame_names_new(struct symbols *symbols, struct calltree *tree,

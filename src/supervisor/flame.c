@@ -1,13 +1,11 @@
 #include "supervisor/flame.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/template.h"
 #include "base/text.h"
@@ -18,6 +16,7 @@
 #include "report/folded.h"
 #include "report/stack_file.h"
 #include "report/tree_text.h"
+#include "supervisor/flame_code.h"
 #include "supervisor/flame_space.h"
 #include "supervisor/flame_waits.h"
 #include "supervisor/log.h"
@@ -28,7 +27,6 @@
 #define NODES_MAX    ((size_t)1 << 20)
 #define IMAGES_MAX   4096
 #define TOP_MAX      10
-#define CODE_FILES   16
 
 struct image {
     int pid;      // 0: it has ended, and is kept for its names
@@ -92,45 +90,28 @@ static const char *name_of(uint32_t key) {
 
 // ---- from addresses to the tree ----
 
-// Files that code was read from last.
-static struct code_file {
-    char *path; // NULL: none
-    int fd;     // -1: it cannot be read
-} code_files[CODE_FILES];
-static size_t last_code_file;
-
-static int open_code(const char *path) {
-    for (size_t i = 0; i < CODE_FILES; i++)
-        if (code_files[i].path && strcmp(code_files[i].path, path) == 0)
-            return code_files[i].fd;
-    struct code_file *file = &code_files[last_code_file++ % CODE_FILES];
-    if (file->path && file->fd >= 0)
-        close(file->fd);
-    free(file->path);
-    *file = (struct code_file){base_copy(path), open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-    return file->fd;
+static const char *code_at(pid_t key, uint64_t address, uint64_t *offset) {
+    const struct image *image = image_of((uint32_t)key);
+    return image ? flame_space_file(image->space, address, offset) : NULL;
 }
 
 static bool read_code(pid_t key, uint64_t address, uint8_t *bytes, size_t size) {
     uint64_t offset;
-    const struct image *image = image_of((uint32_t)key);
-    const char *path = image ? flame_space_file(image->space, address, &offset) : NULL;
-    int fd = path ? open_code(path) : -1;
-    return fd >= 0 && pread(fd, bytes, size, (off_t)offset) == (ssize_t)size;
+    const char *path = code_at(key, address, &offset);
+    return path && flame_code_read(path, offset, bytes, size);
 }
 
-static void close_code(void) {
-    for (size_t i = 0; i < CODE_FILES; i++) {
-        if (code_files[i].path && code_files[i].fd >= 0)
-            close(code_files[i].fd);
-        free(code_files[i].path);
-        code_files[i] = (struct code_file){0};
-    }
+static uint64_t read_pointer(pid_t key, uint64_t from, uint64_t pointer) {
+    uint64_t offset;
+    int64_t distance = (int64_t)(pointer - from);
+    const char *path = code_at(key, from, &offset);
+    return path && flame_code_pointer(path, offset, &distance) ? from + (uint64_t)distance : 0;
 }
 
 static void name_stacks(struct stack_counts *counts, struct calltree *to) {
     struct flame_names_options options = {.show_below_main = request->stacks.show_below_main,
-                                          .read_code = read_code};
+                                          .read_code = read_code,
+                                          .read_pointer = read_pointer};
     struct flame_names *names = flame_names_new(symbols, to, &options);
     for (size_t i = 0; i < counts->count; i++) {
         const struct stack_count *stack = &counts->entries[i];
@@ -139,7 +120,7 @@ static void name_stacks(struct stack_counts *counts, struct calltree *to) {
                         &counts->addresses[stack->first], stack->size, stack->broken, stack->value);
     }
     flame_names_free(names);
-    close_code();
+    flame_code_close();
     stack_counts_clear(counts);
 }
 
