@@ -1,5 +1,11 @@
+// What the clock of threads costs: the kernel sets a timer whenever a thread gets a CPU and takes
+// it back when the thread leaves. In a virtual machine the host does both, at some microseconds
+// each. A server that waits for each request pays more for that than for its samples. Where threads
+// are seen to come and go so often, and the kernel permits it, a clock of each CPU takes over: it
+// runs on whoever has the CPU, and samples of other programs are dropped.
 #include "supervisor/sampler_parts.h"
 
+#include <cpuid.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -25,6 +31,11 @@
 #define RECORD_MAX     65536
 #define SAMPLE_TIME_AT 24
 #define SAMPLE_REST_AT 40
+// Threads come to CPUs more often than this in a second: the clocks of CPUs take over, of so many
+// at most, since each of them ticks all the time.
+#define SWITCHES_MANY 2000
+#define WIDE_CPUS     16
+#define WATCH_NS      100000000
 
 // Bits of the kernel's PERF_REG_X86_*: ax to ip, and r8 to r15; in that order they come.
 #define REGISTER_MASK 0xff01ffull
@@ -35,9 +46,18 @@ static const uint8_t register_order[] = {
 };
 #define REGISTER_COUNT (sizeof register_order / sizeof *register_order)
 
+enum event {
+    EVENT_NEWS,     // programs executed, files mapped, processes forked
+    EVENT_CLOCK,    // of a thread
+    EVENT_WIDE,     // the clock of a CPU
+    EVENT_SWITCHES, // threads leave a CPU, and come back
+    EVENT_COUNT,    // of these, without samples
+};
+
 struct ring {
-    int fd;
-    int switches; // the event of these; -1: none
+    int fd; // EVENT_NEWS, to which the ring belongs
+    int cpu;
+    int clock, wide, switches; // -1: none
     struct perf_event_mmap_page *page;
     uint64_t head; // as read at the start of a round
     uint64_t tail;
@@ -51,6 +71,8 @@ struct sampler_perf {
     size_t stack_bytes;
     unsigned frequency;
     bool off_cpu;
+    int counter;          // EVENT_COUNT; -1: nobody watches
+    uint64_t watched, at; // its value, and when it was read
     struct sampler_counts counts;
     _Alignas(8) uint8_t record[RECORD_MAX];
 };
@@ -101,49 +123,58 @@ static char *describe_problem(const struct sampler_perf *sampler, int error) {
 }
 
 static int open_event(const struct sampler_perf *sampler, pid_t pid, int cpu, bool kernel,
-                      bool switches) {
+                      enum event event) {
+    static const uint64_t configurations[] = {
+        [EVENT_NEWS] = PERF_COUNT_SW_DUMMY,
+        [EVENT_CLOCK] = PERF_COUNT_SW_TASK_CLOCK,
+        [EVENT_WIDE] = PERF_COUNT_SW_CPU_CLOCK,
+        [EVENT_SWITCHES] = PERF_COUNT_SW_CONTEXT_SWITCHES,
+        [EVENT_COUNT] = PERF_COUNT_SW_CONTEXT_SWITCHES,
+    };
     struct perf_event_attr attributes = {
         .type = PERF_TYPE_SOFTWARE,
         .size = sizeof attributes,
-        .config = PERF_COUNT_SW_TASK_CLOCK,
-        .freq = 1,
-        .sample_freq = sampler->frequency,
+        .config = configurations[event],
         .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD |
                        PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
         .sample_regs_user = REGISTER_MASK,
         .sample_stack_user = (uint32_t)sampler->stack_bytes,
         .disabled = 1,
-        .enable_on_exec = 1,
-        .inherit = 1,
+        .enable_on_exec = event != EVENT_WIDE,
+        .inherit = event != EVENT_WIDE,
         .exclude_kernel = !kernel,
         .exclude_hv = 1,
-        .mmap = 1,
-        .mmap2 = 1,
-        .comm = 1,
-        .comm_exec = 1,
-        .task = 1,
+        .exclude_idle = event == EVENT_WIDE,
         .sample_id_all = 1,
         .use_clockid = 1,
         .clockid = CLOCK_MONOTONIC,
     };
-    if (switches) {
-        attributes.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
-        attributes.freq = 0;
+    if (event == EVENT_CLOCK || event == EVENT_WIDE) {
+        attributes.freq = 1;
+        attributes.sample_freq = sampler->frequency;
+    }
+    if (event == EVENT_SWITCHES) {
         attributes.sample_period = 1;
         attributes.context_switch = 1;
-        attributes.mmap = attributes.mmap2 = attributes.comm = attributes.comm_exec = 0;
-        attributes.task = 0;
     }
+    if (event == EVENT_NEWS)
+        attributes.mmap = attributes.mmap2 = attributes.comm = attributes.comm_exec =
+            attributes.task = 1;
     long fd = syscall(SYS_perf_event_open, &attributes, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
     return fd_move_high((int)fd);
 }
 
-// Switches go into the ring of the clock. 0, or the error number.
-static int open_switches(struct sampler_perf *sampler, pid_t pid, int cpu, struct ring *ring) {
-    ring->switches = open_event(sampler, pid, cpu, true, true);
-    return ring->switches < 0 || ioctl(ring->switches, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) < 0
-               ? errno
-               : 0;
+// A further event that writes into a ring. -1 after an error, with errno.
+static int open_further(const struct sampler_perf *sampler, pid_t pid, bool kernel,
+                        enum event event, const struct ring *ring) {
+    int fd = open_event(sampler, pid, ring->cpu, kernel, event);
+    if (fd >= 0 && ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) < 0) {
+        int error = errno;
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    return fd;
 }
 
 static bool map_ring(const struct sampler_perf *sampler, struct ring *ring) {
@@ -158,24 +189,30 @@ static bool map_ring(const struct sampler_perf *sampler, struct ring *ring) {
 static void close_rings(struct sampler_perf *sampler) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     for (size_t i = 0; i < sampler->ring_count; i++) {
-        munmap(sampler->rings[i].page, page + sampler->ring_bytes);
-        close(sampler->rings[i].fd);
-        if (sampler->rings[i].switches >= 0)
-            close(sampler->rings[i].switches);
+        const struct ring *ring = &sampler->rings[i];
+        int fds[] = {ring->fd, ring->clock, ring->wide, ring->switches};
+        munmap(ring->page, page + sampler->ring_bytes);
+        for (size_t j = 0; j < sizeof fds / sizeof *fds; j++)
+            if (fds[j] >= 0)
+                close(fds[j]);
     }
     free(sampler->rings);
     sampler->rings = NULL;
     sampler->ring_count = 0;
 }
 
-// One event and ring for each CPU. 0, or the error number; *too_large says that the rings were.
+// One ring for each CPU. 0, or the error number; *too_large says that the rings were.
 static int try_rings(struct sampler_perf *sampler, pid_t pid, bool kernel, bool *too_large) {
     long cpus = sysconf(_SC_NPROCESSORS_CONF);
     sampler->rings = base_allocate((size_t)cpus * sizeof *sampler->rings);
     *too_large = false;
     for (int cpu = 0; cpu < cpus; cpu++) {
         struct ring *ring = &sampler->rings[sampler->ring_count];
-        *ring = (struct ring){.fd = open_event(sampler, pid, cpu, kernel, false), .switches = -1};
+        *ring = (struct ring){.fd = open_event(sampler, pid, cpu, false, EVENT_NEWS),
+                              .cpu = cpu,
+                              .clock = -1,
+                              .wide = -1,
+                              .switches = -1};
         if (ring->fd < 0 && errno == ENODEV)
             continue; // switched off
         if (ring->fd < 0)
@@ -187,9 +224,13 @@ static int try_rings(struct sampler_perf *sampler, pid_t pid, bool kernel, bool 
             return error;
         }
         sampler->ring_count++;
-        int error = sampler->off_cpu ? open_switches(sampler, pid, cpu, ring) : 0;
-        if (error)
-            return error;
+        ring->clock = open_further(sampler, pid, kernel, EVENT_CLOCK, ring);
+        if (ring->clock < 0)
+            return errno;
+        if (sampler->off_cpu)
+            ring->switches = open_further(sampler, pid, true, EVENT_SWITCHES, ring);
+        if (sampler->off_cpu && ring->switches < 0)
+            return errno;
     }
     return sampler->ring_count ? 0 : ENODEV;
 }
@@ -217,6 +258,7 @@ static struct sampler_perf *new_sampler(const struct sampler_settings *settings)
     sampler->frequency = settings->frequency;
     sampler->stack_bytes = settings->stack_bytes & ~(size_t)7;
     sampler->off_cpu = settings->off_cpu;
+    sampler->counter = -1;
     sampler->counts.kernel_is_in = !settings->without_kernel;
     return sampler;
 }
@@ -232,11 +274,19 @@ static int open_permitted(struct sampler_perf *sampler, pid_t pid) {
     return error;
 }
 
+// A hypervisor says that it is there.
+static bool is_virtual(void) {
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && c >> 31 & 1;
+}
+
 struct sampler_perf *sampler_perf_open(pid_t pid, const struct sampler_settings *settings,
                                        const struct sampler_sink *sink, char **problem) {
     struct sampler_perf *sampler = new_sampler(settings);
     sampler->sink = *sink;
     int error = open_permitted(sampler, pid);
+    if (!error && is_virtual() && sampler->ring_count <= WIDE_CPUS)
+        sampler->counter = open_event(sampler, pid, -1, true, EVENT_COUNT);
     if (!error)
         return sampler;
     *problem = describe_problem(sampler, error);
@@ -247,7 +297,8 @@ struct sampler_perf *sampler_perf_open(pid_t pid, const struct sampler_settings 
 // Only one event is opened: rings take time to make.
 char *sampler_perf_refusal(const struct sampler_settings *settings) {
     struct sampler_perf *sampler = new_sampler(settings);
-    int fd = open_event(sampler, 0, 0, settings->off_cpu, settings->off_cpu);
+    int fd = open_event(sampler, 0, 0, settings->off_cpu,
+                        settings->off_cpu ? EVENT_SWITCHES : EVENT_CLOCK);
     char *refusal = fd < 0 && errno != ENODEV ? describe_problem(sampler, errno) : NULL;
     if (fd >= 0)
         close(fd);
@@ -255,9 +306,60 @@ char *sampler_perf_refusal(const struct sampler_settings *settings) {
     return refusal;
 }
 
+static void stop_watching(struct sampler_perf *sampler) {
+    if (sampler->counter >= 0)
+        close(sampler->counter);
+    sampler->counter = -1;
+}
+
 void sampler_perf_close(struct sampler_perf *sampler) {
+    stop_watching(sampler);
     close_rings(sampler);
     free(sampler);
+}
+
+// ---- clocks ----
+
+static void use_wide_clocks(struct sampler_perf *sampler) {
+    bool permitted = true;
+    for (size_t i = 0; permitted && i < sampler->ring_count; i++) {
+        struct ring *ring = &sampler->rings[i];
+        ring->wide = open_further(sampler, -1, sampler->counts.kernel_is_in, EVENT_WIDE, ring);
+        permitted = ring->wide >= 0;
+    }
+    for (size_t i = 0; i < sampler->ring_count; i++) {
+        struct ring *ring = &sampler->rings[i];
+        if (permitted) {
+            ioctl(ring->clock, PERF_EVENT_IOC_DISABLE, 0);
+            ioctl(ring->wide, PERF_EVENT_IOC_ENABLE, 0);
+        } else if (ring->wide >= 0) {
+            close(ring->wide);
+            ring->wide = -1;
+        }
+    }
+}
+
+static void watch_switches(struct sampler_perf *sampler, uint64_t now) {
+    uint64_t count;
+    if (sampler->counter < 0 || now - sampler->at < WATCH_NS)
+        return;
+    if (read(sampler->counter, &count, sizeof count) != sizeof count) {
+        stop_watching(sampler);
+        return;
+    }
+    uint64_t many = SWITCHES_MANY * (now - sampler->at) / 1000000000;
+    if (sampler->at && count - sampler->watched > many) {
+        use_wide_clocks(sampler);
+        stop_watching(sampler);
+    }
+    sampler->watched = count;
+    sampler->at = now;
+}
+
+static void stop_wide_clocks(const struct sampler_perf *sampler) {
+    for (size_t i = 0; i < sampler->ring_count; i++)
+        if (sampler->rings[i].wide >= 0)
+            ioctl(sampler->rings[i].wide, PERF_EVENT_IOC_DISABLE, 0);
 }
 
 // ---- records ----
@@ -394,7 +496,12 @@ static void take_record(struct sampler_perf *sampler, struct ring *ring) {
 void sampler_perf_drain(struct sampler_perf *sampler, bool last) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    uint64_t limit = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec - SETTLING_NS;
+    uint64_t time_now = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    uint64_t limit = time_now - SETTLING_NS;
+    if (last)
+        stop_wide_clocks(sampler);
+    else
+        watch_switches(sampler, time_now);
     for (size_t i = 0; i < sampler->ring_count; i++) {
         struct ring *ring = &sampler->rings[i];
         ring->head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
