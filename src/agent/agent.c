@@ -52,8 +52,13 @@ static bool has_end_key;
 static __thread __attribute__((tls_model("initial-exec"))) struct {
     bool has_timer;
     timer_t timer;
+    uint64_t sampled;    // periods
     uintptr_t stack_end; // 0: not known
 } self;
+
+// CPU time that ended threads had since their last samples, in nanoseconds. The next sample of any
+// thread stands for it: threads may be shorter than the time between two ticks.
+static _Atomic uint64_t left_over;
 
 // ---- slots -------------------------------------------------------------------------------------
 
@@ -216,6 +221,14 @@ static size_t copy_stack(uint8_t *to, uintptr_t from, size_t size) {
     return size;
 }
 
+// Whole periods; the rest stays.
+static uint64_t take_left_over(void) {
+    uint64_t period = 1000000000 / head->frequency;
+    uint64_t time = atomic_exchange(&left_over, 0);
+    atomic_fetch_add(&left_over, time % period);
+    return time / period;
+}
+
 static void on_timer(int number, siginfo_t *info, void *context) {
     int error = errno;
     if (atomic_load(&head->ended)) {
@@ -226,6 +239,8 @@ static void on_timer(int number, siginfo_t *info, void *context) {
     }
     const greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
     uint32_t periods = info->si_overrun > 0 ? (uint32_t)info->si_overrun + 1 : 1;
+    self.sampled += periods;
+    periods += (uint32_t)take_left_over();
     if (!is_known((uintptr_t)registers[REG_RIP]) && now() - atomic_load(&maps_read) > MAPS_APART)
         tell_maps();
     struct samples_slot *slot = take_slot(SAMPLES_SAMPLE);
@@ -261,8 +276,13 @@ static void start_timer(void) {
 }
 
 static void end_of_thread(void *value) {
-    if (self.has_timer)
-        timer_delete(self.timer);
+    struct timespec time;
+    if (self.has_timer && timer_delete(self.timer) == 0 &&
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0) {
+        uint64_t taken = (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+        uint64_t sampled = self.sampled * (1000000000 / head->frequency);
+        atomic_fetch_add(&left_over, taken > sampled ? taken - sampled : 0);
+    }
     self.has_timer = false;
 }
 
@@ -340,6 +360,8 @@ static void after_fork(void) {
         give_slot(slot);
     }
     self.has_timer = false;
+    self.sampled = 0;
+    atomic_store(&left_over, 0);
     start_timer();
 }
 

@@ -41,6 +41,7 @@ static const struct supervisor_request *request;
 static struct sampler *sampler;
 static int main_pid;
 static bool main_executed;
+static char *left_out; // what the main process has executed, and is not sampled; NULL: nothing
 static struct image **images;
 static size_t image_count;
 static uint32_t last_key;
@@ -203,6 +204,10 @@ static void on_executed(void *context, int pid, const char *name) {
         end_image(before);
     struct image *image = add_image(pid, name, flame_space_new());
     image->followed = request->flame.children || (pid == main_pid && !main_executed);
+    if (pid == main_pid && !image->followed) {
+        free(left_out);
+        left_out = base_copy(name);
+    }
     main_executed |= pid == main_pid;
 }
 
@@ -316,8 +321,16 @@ static void show_counts(void) {
     text_format(&text, "%llu samples at %u Hz, %.2f s of CPU time; %llu lost\n",
                 (unsigned long long)sample_count, request->flame.frequency,
                 (double)sample_count / request->flame.frequency, (unsigned long long)counts.lost);
-    text_format(&text, "%.1f %% of the stacks are complete, %.1f %% cut short",
-                100 - percent(broken), percent(broken));
+    if (sample_count)
+        text_format(&text, "%.1f %% of the stacks are complete, %.1f %% cut short",
+                    100 - percent(broken), percent(broken));
+    else
+        text_string(&text, "The program took less CPU time than there is between two samples");
+    if (left_out)
+        text_format(&text,
+                    "\nThe program has executed another, %s, which is sampled with "
+                    "--trace-children=yes",
+                    left_out);
     for (unsigned end = 0; end < FLAME_END_COUNT; end++)
         if (flame_end_is_broken(end) && ends[end])
             text_format(&text, "\n  %.1f %%: %s", percent(ends[end]), flame_end_text(end));
@@ -497,6 +510,8 @@ void flame_finish(void) {
                    before, own_seconds() - before);
     free(images);
     images = NULL;
+    free(left_out);
+    left_out = NULL;
     calltree_free(tree);
     symbols_free(symbols);
     sampler_close(sampler);
