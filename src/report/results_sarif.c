@@ -29,23 +29,26 @@ static void uri_at(struct json *json, const char *path) {
     text_free(&uri);
 }
 
-static void location(struct json *json, const struct result_frame *frame) {
+static void physical(struct json *json, const char *path, uint32_t line) {
+    json_name(json, "physicalLocation");
     json_open(json, '{');
-    if (frame->path) {
-        json_name(json, "physicalLocation");
+    json_name(json, "artifactLocation");
+    json_open(json, '{');
+    uri_at(json, path);
+    json_close(json, '}');
+    if (line) {
+        json_name(json, "region");
         json_open(json, '{');
-        json_name(json, "artifactLocation");
-        json_open(json, '{');
-        uri_at(json, frame->path);
-        json_close(json, '}');
-        if (frame->line) {
-            json_name(json, "region");
-            json_open(json, '{');
-            json_number_at(json, "startLine", frame->line);
-            json_close(json, '}');
-        }
+        json_number_at(json, "startLine", line);
         json_close(json, '}');
     }
+    json_close(json, '}');
+}
+
+static void location(struct json *json, const struct result_frame *frame) {
+    json_open(json, '{');
+    if (frame->path)
+        physical(json, frame->path, frame->line);
     if (frame->function) {
         json_name(json, "logicalLocations");
         json_open(json, '[');
@@ -149,10 +152,27 @@ static void rules(struct json *json, const struct results *results) {
 
 // ---- the document ------------------------------------------------------------------------------
 
-static void write_result(struct json *json, const struct results *results, size_t index) {
+// What has no place in a source is shown with the program: code hosts refuse a file with a result
+// that is nowhere.
+static void place_of(struct json *json, const struct result *result,
+                     const struct results_head *head) {
+    const struct result_frame *place = result_place(result);
+    json_name(json, "locations");
+    json_open(json, '[');
+    if (place) {
+        location(json, place);
+    } else if (head->words[0]) {
+        json_open(json, '{');
+        physical(json, head->words[0], 1);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static void write_result(struct json *json, const struct results *results, size_t index,
+                         const struct results_head *head) {
     static const char *const levels[] = {"error", "warning", "note"};
     const struct result *result = results->items[index];
-    const struct result_frame *place = result_place(result);
     char number[17];
     struct text message = {0};
     text_string(&message, result->message);
@@ -163,11 +183,7 @@ static void write_result(struct json *json, const struct results *results, size_
     json_number_at(json, "ruleIndex", rule_index(results, index));
     json_string_at(json, "level", levels[result->level]);
     text_at(json, "message", message.bytes);
-    json_name(json, "locations");
-    json_open(json, '[');
-    if (place)
-        location(json, place);
-    json_close(json, ']');
+    place_of(json, result, head);
     if (result->stack_count) {
         stacks(json, result);
         flows(json, result);
@@ -216,7 +232,7 @@ void results_sarif(FILE *out, const struct results *results, const struct result
     json_name(&json, "results");
     json_open(&json, '[');
     for (size_t i = 0; i < results->count; i++)
-        write_result(&json, results, i);
+        write_result(&json, results, i, head);
     json_close(&json, ']');
     json_close(&json, '}');
     json_close(&json, ']');
