@@ -124,9 +124,7 @@ static void add_case(struct text *xml, const struct result *result, const char *
     attribute(xml, "name", name.bytes);
     text_string(xml, " time=\"0\">\n");
     if (result->known) {
-        text_string(xml, "      <skipped");
-        attribute(xml, "message", "in the baseline");
-        text_string(xml, "/>\n");
+        text_string(xml, "      <skipped>in the baseline</skipped>\n");
     } else if (result->fails) {
         text_string(xml, "      <failure");
         attribute(xml, "message", result->message);

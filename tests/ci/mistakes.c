@@ -1,5 +1,6 @@
-// Three mistakes, one more with MORE, one twice with TWICE. They are volatile: a compiler that
-// optimises must neither leave them out nor make the last call of a function a jump.
+// Three mistakes, one more with MORE, one twice with TWICE, with DEPTH so many calls deeper. They
+// are volatile: a compiler that optimises must neither leave them out nor make the last call of a function
+// a jump.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -44,9 +45,23 @@ static void use_after_free(void) {
 }
 #endif
 
+#ifdef DEPTH
+static void deep(int more) {
+    if (more)
+        deep(more - 1);
+    else
+        lose();
+    last = NULL;
+}
+#endif
+
 int main(void) {
     overrun();
+#ifdef DEPTH
+    deep(DEPTH);
+#else
     lose();
+#endif
     decide();
 #ifdef MORE
     use_after_free();
