@@ -339,6 +339,11 @@ void simulate_thread_start(struct thread *thread) {
     }
 }
 
+static void finish_uses(const struct thread *thread) {
+    if (!thread->paused)
+        cache_use_finish(thread->simulation->uses);
+}
+
 void simulate_thread_end(struct thread *thread) {
     struct simulation *simulation = thread->simulation;
     if (!simulation)
@@ -349,7 +354,7 @@ void simulate_thread_end(struct thread *thread) {
         free_cache(&simulation->last, &shapes[2]);
     }
     if (simulation->uses) {
-        cache_use_finish(simulation->uses);
+        finish_uses(thread);
         cache_use_free(simulation->uses);
     }
     munmap(simulation, sizeof *simulation);
@@ -359,5 +364,5 @@ void simulate_thread_end(struct thread *thread) {
 void simulate_end(void) {
     const struct thread *thread = tool_thread_state();
     if (simulate_uses && thread->simulation)
-        cache_use_finish(thread->simulation->uses);
+        finish_uses(thread);
 }
