@@ -120,6 +120,8 @@ void diagnose_sites(const struct examination *it, struct diagnoses *to) {
 #define SETTLED       0.25 // what the rest may change by
 #define BUSY_EVENTS   2000 // with the heap, after the warm-up: the program does work
 #define BUSY_FREES    0.15 // of all events are releases
+// One buffer that is enlarged is something being put together: a text, a file.
+#define GROWTH_BLOCKS 16 // at the peak
 // Growth goes on for most of the run, and long enough to tell it from building something up.
 #define AT_WORK    0.75 // of the run: what comes after the last moment is its end
 #define LONG_SHARE 0.5  // of the run, from the end of the warm-up
@@ -139,7 +141,8 @@ static bool was_given_back(const struct examination *it, const struct site *site
 
 static bool grows(const struct examination *it, const struct site *site, enum axis axis) {
     const uint64_t *series = site->series[axis];
-    if (!series || was_given_back(it, site, series))
+    if (!series || it->file->summary.sites[site - it->sites].peak < GROWTH_BLOCKS ||
+        was_given_back(it, site, series))
         return false;
     struct trend line = trend_after_warm_up(series);
     return line.slope > 0 && line.fit >= GROWTH_FIT &&
