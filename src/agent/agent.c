@@ -29,10 +29,10 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "wire/preloaded.h"
 #include "wire/wire_samples.h"
 
 #define SIGNAL     SIGSTKFLT
-#define PRELOAD    "LD_PRELOAD="
 #define EXPORTED   __attribute__((visibility("default")))
 #define PAGE       4096ul
 #define PIECES_MAX 20
@@ -365,35 +365,6 @@ static void after_fork(void) {
     start_timer();
 }
 
-static char **find_variable(const char *name) {
-    for (char **entry = environ; entry && *entry; entry++)
-        if (strncmp(*entry, name, strlen(name)) == 0)
-            return entry;
-    return NULL;
-}
-
-static void remove_variable(char **entry) {
-    for (; entry && *entry; entry++)
-        entry[0] = entry[1];
-}
-
-// Takes this library's word, which is the first, out of LD_PRELOAD.
-static void restore_preload(void) {
-    char **entry = find_variable(PRELOAD);
-    if (!entry)
-        return;
-    char *rest = *entry + strlen(PRELOAD);
-    rest += strcspn(rest, ": ");
-    if (!*rest) {
-        remove_variable(entry);
-        return;
-    }
-    // "LD_PRELOAD=ours:theirs" becomes "LD_PRELOAD=theirs" in the same bytes.
-    char *start = rest + 1 - strlen(PRELOAD);
-    memmove(start, PRELOAD, strlen(PRELOAD));
-    *entry = start;
-}
-
 static bool map_memory(int fd) {
     struct stat status;
     if (fstat(fd, &status) < 0 || status.st_size <= SAMPLES_FIRST)
@@ -421,14 +392,14 @@ static void tell_program(void) {
 }
 
 __attribute__((constructor)) static void start(void) {
-    char **variable = find_variable(SAMPLES_VARIABLE "=");
+    char **variable = preloaded_variable(SAMPLES_VARIABLE "=");
     int fd = variable ? atoi(*variable + strlen(SAMPLES_VARIABLE "=")) : -1;
     if (fd < 0 || !map_memory(fd))
         return;
     if (!head->children) {
         close(fd);
-        restore_preload();
-        remove_variable(find_variable(SAMPLES_VARIABLE "="));
+        preloaded_restore_list();
+        preloaded_remove(preloaded_variable(SAMPLES_VARIABLE "="));
     }
     // The name of the program is the last thing on the first thread's stack.
     const char *last = (const char *)getauxval(AT_EXECFN);

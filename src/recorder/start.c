@@ -24,15 +24,13 @@
 #include <x86intrin.h>
 
 #include "base/glob.h"
+#include "wire/preloaded.h"
 #include "wire/wire_target.h"
 
 #define VARIABLE   "QUERN_RECORDER="
-#define PRELOAD    "LD_PRELOAD="
 #define EARLY_ROOM 65536
 // Rounds of thread-specific destructors that other libraries get before ours takes effect.
 #define END_ROUNDS 3
-
-extern char **environ;
 
 struct recorder_next recorder_next;
 static const volatile uint32_t never;
@@ -158,35 +156,6 @@ bool recorder_is_heard(void) {
 }
 
 // ---- the environment ----
-
-static char **find_variable(const char *name) {
-    for (char **entry = environ; entry && *entry; entry++)
-        if (strncmp(*entry, name, strlen(name)) == 0)
-            return entry;
-    return NULL;
-}
-
-static void remove_variable(char **entry) {
-    for (; *entry; entry++)
-        entry[0] = entry[1];
-}
-
-// Takes this library's word, which is the first, out of LD_PRELOAD.
-static void restore_preload(void) {
-    char **entry = find_variable(PRELOAD);
-    if (!entry)
-        return;
-    char *rest = *entry + strlen(PRELOAD);
-    rest += strcspn(rest, ": ");
-    if (!*rest) {
-        remove_variable(entry);
-        return;
-    }
-    // "LD_PRELOAD=ours:theirs" becomes "LD_PRELOAD=theirs" in the same bytes.
-    char *start = rest + 1 - strlen(PRELOAD);
-    memmove(start, PRELOAD, strlen(PRELOAD));
-    *entry = start;
-}
 
 static int parse_number(const char **text) {
     int value = 0;
@@ -355,8 +324,8 @@ static void start(const char *value) {
     if (!follow_children || skipped) {
         close(config);
         fcntl(wire, F_SETFD, FD_CLOEXEC);
-        restore_preload();
-        remove_variable(find_variable(VARIABLE));
+        preloaded_restore_list();
+        preloaded_remove(preloaded_variable(VARIABLE));
     }
     if (skipped) {
         close(wire);
@@ -405,7 +374,7 @@ static __attribute__((noinline)) bool become_ready(void) {
     // The environment is there once libc has been initialised.
     expected = PHASE_WAITING;
     if (environ && atomic_compare_exchange_strong(&phase, &expected, PHASE_STARTING)) {
-        char **entry = find_variable(VARIABLE);
+        char **entry = preloaded_variable(VARIABLE);
         if (entry)
             start(*entry + strlen(VARIABLE));
         atomic_store(&phase, PHASE_DONE);

@@ -1,0 +1,44 @@
+// What libraries that the supervisor preloads do with the target's environment: they find what was
+// left for them there, and take it out again, so that programs the target starts run as if nothing
+// had happened.
+//
+// Target context, before the program's first line: nothing is allocated, and nothing is locked.
+#ifndef QUERN_WIRE_PRELOADED_H
+#define QUERN_WIRE_PRELOADED_H
+
+#include <string.h>
+#include <unistd.h>
+
+#define PRELOADED_LIST "LD_PRELOAD="
+
+// The entry that begins with "NAME="; NULL: none.
+static inline char **preloaded_variable(const char *name) {
+    for (char **entry = environ; entry && *entry; entry++)
+        if (strncmp(*entry, name, strlen(name)) == 0)
+            return entry;
+    return NULL;
+}
+
+static inline void preloaded_remove(char **entry) {
+    for (; entry && *entry; entry++)
+        entry[0] = entry[1];
+}
+
+// Takes the library's word, which is the first, out of LD_PRELOAD.
+static inline void preloaded_restore_list(void) {
+    char **entry = preloaded_variable(PRELOADED_LIST);
+    if (!entry)
+        return;
+    char *rest = *entry + strlen(PRELOADED_LIST);
+    rest += strcspn(rest, ": ");
+    if (!*rest) {
+        preloaded_remove(entry);
+        return;
+    }
+    // "LD_PRELOAD=ours:theirs" becomes "LD_PRELOAD=theirs" in the same bytes.
+    char *start = rest + 1 - strlen(PRELOADED_LIST);
+    memmove(start, PRELOADED_LIST, strlen(PRELOADED_LIST));
+    *entry = start;
+}
+
+#endif
