@@ -1,191 +1,23 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-#include <zstd.h>
 
-#include "base/fd.h"
 #include "base/text.h"
+#include "profile/recording_chunks.h"
 #include "profile/recording_index.h"
-#include "profile/recording_writer.h"
 
-// Records collected before a chunk is written.
-#define CHUNK_SIZE (1u << 20)
-// Whether it is full is looked at after so many events, which take up so much at most.
-#define LOOK_EVERY  1024
-#define EVENT_MAX   64
-#define RECORD_MAX  (RECORDING_STRING_MAX + 256) // the largest record: a stack, or a string
-#define COLUMN_ROOM (CHUNK_SIZE + LOOK_EVERY * EVENT_MAX + 2 * RECORD_MAX)
-// How hard to pack: the first chunks, which are all there is of a short run, well; later ones fast.
-#define FIRST_LEVEL 6
-#define FIRST_SIZE  (2u << 20)
-#define LEVEL       1
-// So little at the beginning is packed harder: that takes a millisecond or two.
-#define HARD_LEVEL 16
-#define HARD_SIZE  (128u << 10)
-#define TIME_STEP  20 // time units: events closer together share a time
+#define TIME_STEP 20 // time units: events closer together share a time
 // How long what is there may wait for more, in nanoseconds: events, and samples alone.
 #define WAIT       1000000000ull
 #define IDLE_WAIT  (10 * WAIT)
 #define INDEX_FROM (4u << 20) // bytes of columns: fewer events are read fast enough
 
-// ---- numbers ----
-
-// Seven bits a byte, lowest first; the top bit says that more follow.
-static inline size_t write_number(uint8_t *to, uint64_t number) {
-    size_t size = 0;
-    for (; number >= 128; number >>= 7)
-        to[size++] = (uint8_t)(number | 128);
-    to[size++] = (uint8_t)number;
-    return size;
-}
-
-static inline void put_number(struct recording_writer *writer, int column, uint64_t number) {
-    struct column *to = &writer->columns[column];
-    to->used += write_number(to->bytes + to->used, number);
-}
-
-static inline void put_in_lane(struct recording_writer *writer, enum recording_sort sort,
-                               uint64_t number) {
-    put_number(writer, writer->lane + (int)sort, number);
-}
-
-static inline void put_kind(struct recording_writer *writer, unsigned kind) {
-    struct column *to = &writer->columns[writer->lane + SORT_KINDS];
-    to->bytes[to->used++] = (uint8_t)kind;
-    writer->turn++;
-}
-
-// A stack, as the way from the one before in this column.
-static void put_near(struct recording_writer *writer, int column, uint32_t *last, uint32_t stack) {
-    int64_t step = (int64_t)stack - *last;
-    put_number(writer, column, (uint64_t)step << 1 ^ (uint64_t)(step >> 63));
-    *last = stack;
-}
-
-static void put_rest(struct recording_writer *writer, uint64_t number) {
-    put_number(writer, COLUMN_REST, number);
-}
-
-static void put_string(struct recording_writer *writer, const char *string) {
-    struct column *to = &writer->columns[COLUMN_REST];
-    size_t size = strlen(string);
-    size = size < RECORDING_STRING_MAX ? size : RECORDING_STRING_MAX;
-    put_rest(writer, size);
-    memcpy(to->bytes + to->used, string, size);
-    to->used += size;
-}
-
-// ---- chunks ----
-
-static void write_bytes(struct recording_writer *writer, const void *bytes, size_t size) {
-    if (writer->error)
-        return;
-    writer->error = fd_write_all(writer->fd, bytes, size);
-    writer->size += size;
-}
-
-static void end_turn(struct recording_writer *writer) {
-    if (!writer->turn)
-        return;
-    put_number(writer, COLUMN_TURNS, writer->thread);
-    put_number(writer, COLUMN_TURNS, writer->turn);
-    writer->turn = 0;
-}
-
-// Puts the columns one behind the other and, unless they are to be written again, empties them; how
-// many bytes that are.
-static size_t join_columns(struct recording_writer *writer, bool again) {
-    size_t size = 0;
-    for (int i = 0; i < COLUMN_COUNT; i++) {
-        struct column *column = &writer->columns[i];
-        size += write_number(writer->plain + size, column->used);
-        memcpy(writer->plain + size, column->bytes, column->used);
-        size += column->used;
-        if (!again)
-            column->used = 0;
-    }
-    return size;
-}
-
-static size_t used(const struct recording_writer *writer) {
-    size_t size = 0;
-    for (int i = 0; i < COLUMN_COUNT; i++)
-        size += writer->columns[i].used;
-    return size;
-}
-
-static bool is_empty(const struct recording_writer *writer) {
-    return !writer->turn && (writer->is_first_kept || !writer->columns[COLUMN_TURNS].used);
-}
-
-// The first chunk tells of the process, so that the file makes sense from the beginning. The next
-// one takes its place and tells that too: it costs as much as a short recording. Only where the
-// file can be written anew.
-static void go_back(struct recording_writer *writer) {
-    writer->is_first_kept = false;
-    off_t start = sizeof(struct recording_header);
-    if (lseek(writer->fd, start, SEEK_SET) == start && ftruncate(writer->fd, start) == 0)
-        writer->size = (uint64_t)start;
-    else
-        writer->error = errno;
-}
-
-// Before time goes on, or is told anew: what was alive up to now.
-static void note_time(struct recording_writer *writer) {
-    if (writer->ordinal == writer->noted)
-        return;
-    timeline_note(&writer->timeline, writer->time * RECORDING_TIME_UNIT, writer->highest,
-                  writer->live);
-    writer->highest = 0;
-    writer->noted = writer->ordinal;
-}
-
-// Packs `plain` bytes; an error of zstd's, or how many bytes that makes.
-static size_t pack(struct recording_writer *writer, size_t plain) {
-    size_t header = sizeof(struct recording_chunk);
-    bool is_early = writer->told < FIRST_SIZE;
-    int level = is_early && plain <= HARD_SIZE ? HARD_LEVEL : is_early ? FIRST_LEVEL : LEVEL;
-    ZSTD_CCtx_setParameter(writer->packer, ZSTD_c_compressionLevel, level);
-    return ZSTD_compress2(writer->packer, writer->packed + header, writer->packed_room - header,
-                          writer->plain, plain);
-}
-
-static void flush(struct recording_writer *writer) {
-    if (is_empty(writer))
-        return;
-    bool is_first = writer->size == sizeof(struct recording_header) && !writer->told;
-    struct stat file;
-    bool again = is_first && fstat(writer->fd, &file) == 0 && S_ISREG(file.st_mode);
-    if (writer->is_first_kept)
-        go_back(writer);
-    end_turn(writer);
-    size_t plain = join_columns(writer, again);
-    writer->is_first_kept = again;
-    struct recording_chunk chunk = {.magic = RECORDING_CHUNK_MAGIC, .plain = (uint32_t)plain};
-    size_t packed = pack(writer, plain);
-    writer->told += plain;
-    if (ZSTD_isError(packed)) {
-        writer->error = writer->error ? writer->error : ENOMEM;
-        return;
-    }
-    chunk.packed = (uint32_t)packed;
-    memcpy(writer->packed, &chunk, sizeof chunk);
-    // In one piece: a chunk is there or it is not, unless the machine dies in between.
-    write_bytes(writer, writer->packed, sizeof chunk + packed);
-    writer->waiting_since = 0;
-    writer->flushed = writer->ordinal;
-    // Time is told anew in each chunk.
-    note_time(writer);
-    writer->time = 0;
-}
-
 // ---- records ----
 
 static void begin(struct recording_writer *writer, enum recording_kind kind) {
-    if (used(writer) > writer->chunk_size)
-        flush(writer);
+    if (writer_used(writer) > writer->chunk_size)
+        writer_flush(writer);
     put_kind(writer, kind);
 }
 
@@ -194,17 +26,17 @@ static inline void tell_time(struct recording_writer *writer, uint64_t time) {
     if (units >= writer->time + TIME_STEP || (!writer->time && units)) {
         put_kind(writer, RECORDING_TIME);
         put_rest(writer, units - writer->time);
-        note_time(writer);
+        writer_note_time(writer);
         writer->time = units;
     }
 }
 
 // Goes to the time and thread of an event.
 static inline void place(struct recording_writer *writer, uint64_t time, uint32_t thread) {
-    if (++writer->events % LOOK_EVERY == 0 && used(writer) > writer->chunk_size)
-        flush(writer);
+    if (++writer->events % LOOK_EVERY == 0 && writer_used(writer) > writer->chunk_size)
+        writer_flush(writer);
     if (thread != writer->thread) {
-        end_turn(writer);
+        writer_end_turn(writer);
         writer->thread = thread;
         writer->lane = COLUMN_LANES + (int)(thread % RECORDING_LANES) * SORT_COUNT;
     }
@@ -514,8 +346,8 @@ static void on_region(void *context, const struct heap_region *region) {
 
 static void on_sample(void *context, const struct heap_sample *sample) {
     struct recording_writer *writer = context;
-    if (used(writer) > writer->chunk_size)
-        flush(writer);
+    if (writer_used(writer) > writer->chunk_size)
+        writer_flush(writer);
     tell_time(writer, sample->time);
     put_kind(writer, RECORDING_SAMPLE);
     put_rest(writer, sample->resident / RECORDING_PAGE);
@@ -534,22 +366,6 @@ static void on_mark(void *context, const struct heap_mark *mark) {
 
 // ---- the whole ----
 
-static void open_buffers(struct recording_writer *writer) {
-    size_t plain_room = COLUMN_ROOM + COLUMN_COUNT * 10;
-    // A column may take up the whole chunk; memory that is never touched costs nothing.
-    for (int i = 0; i < COLUMN_COUNT; i++)
-        writer->columns[i].bytes = base_allocate(COLUMN_ROOM);
-    writer->plain = base_allocate(plain_room);
-    writer->packed_room = sizeof(struct recording_chunk) + ZSTD_compressBound(plain_room);
-    writer->packed = base_allocate(writer->packed_room);
-    writer->packer = ZSTD_createCCtx();
-    if (!writer->packer) {
-        writer->error = ENOMEM;
-        return;
-    }
-    ZSTD_CCtx_setParameter(writer->packer, ZSTD_c_checksumFlag, 1);
-}
-
 struct recording_writer *recording_create(int fd, const struct recording_process *process) {
     return writer_again(fd, process, CHUNK_SIZE);
 }
@@ -558,17 +374,17 @@ struct recording_writer *writer_again(int fd, const struct recording_process *pr
                                       size_t chunk_size) {
     struct recording_writer *writer = base_allocate(sizeof *writer);
     *writer = (struct recording_writer){.fd = fd, .lane = COLUMN_LANES, .chunk_size = chunk_size};
-    open_buffers(writer);
+    writer_open_buffers(writer);
     writer->process = *process;
     writer->process.command = base_copy(process->command);
     struct recording_header header = {.magic = RECORDING_MAGIC, .version = RECORDING_VERSION};
-    write_bytes(writer, &header, sizeof header);
+    writer_write(writer, &header, sizeof header);
     begin(writer, RECORDING_PROCESS);
     put_rest(writer, (uint32_t)process->pid);
     put_rest(writer, process->started);
     put_string(writer, process->command);
     if (!writer->error)
-        flush(writer);
+        writer_flush(writer);
     return writer;
 }
 
@@ -587,17 +403,17 @@ void recording_sink(struct recording_writer *writer, struct heap_sink *sink) {
 }
 
 void recording_tick(struct recording_writer *writer, uint64_t now) {
-    if (is_empty(writer) || writer->error)
+    if (writer_is_empty(writer) || writer->error)
         return;
     if (!writer->waiting_since)
         writer->waiting_since = now;
     else if (now - writer->waiting_since > (writer->ordinal == writer->flushed ? IDLE_WAIT : WAIT))
-        flush(writer);
+        writer_flush(writer);
 }
 
 void recording_flush(struct recording_writer *writer) {
     if (!writer->error)
-        flush(writer);
+        writer_flush(writer);
 }
 
 void recording_set_sums(struct recording_writer *writer, const struct summary *sums) {
@@ -631,7 +447,7 @@ int recording_close(struct recording_writer *writer, const struct recording_end 
     put_rest(writer, end->missed);
     put_rest(writer, end->unknown);
     if (!writer->error)
-        flush(writer);
+        writer_flush(writer);
     write_index(writer, end->time);
     int error = writer->error;
     if (close(writer->fd) < 0 && !error)

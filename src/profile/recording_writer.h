@@ -1,5 +1,5 @@
-// The inside of the writer of recordings, shared by recording_write.c and recording_merge.c. Nobody
-// else includes this.
+// The inside of the writer of recordings, shared by recording_write.c, recording_chunks.c and
+// recording_merge.c. Nobody else includes this.
 #ifndef QUERN_PROFILE_RECORDING_WRITER_H
 #define QUERN_PROFILE_RECORDING_WRITER_H
 
