@@ -230,6 +230,9 @@ static void choose_heap(const struct tool *tool, const struct option_values *val
     heap->names.text = request->stacks;
     // Names are asked for at the end, when libraries may have been unloaded.
     request->symbols.keep_unmapped = true;
+    // As when the recording is read; losses are shown as memcheck shows them.
+    request->symbols.plain_libc =
+        heap->tool == HEAP_TOOL_RECORD && heap->leaks.check == LEAK_CHECK_NO;
 }
 
 static enum flame_sampler sampler_of(const char *text) {
