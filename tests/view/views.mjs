@@ -627,6 +627,12 @@ export const tests = {
     }
     const page = await t.show('cut.quern', 'overview');
     assert.match(await page.textContent('.notice'), /cut off/);
+    // One that was cut off before anything was counted has views all the same.
+    for (const view of ['flame', 'map', 'tree']) {
+      await t.show('memcheck.cut', view);
+      assert.match(await page.textContent('[data-testid=empty]'), /bytes leaked is 0/);
+    }
+    await t.accessible('nothing');
   },
 
   async page_csv(t) {

@@ -171,7 +171,7 @@ export function CallTable({ shown }: { shown: Shown }) {
         <button type="button" onClick={() => download('calls.csv', csv(['depth', 'total', 'self', 'function', 'library'],
           lines.filter((line) => !line.more).map((line) => [line.depth, line.total, line.self, line.function, line.library])))}>Download CSV</button>
       </div>
-      <div class="table-scroll tall" tabIndex={-1}>
+      <div class="table-scroll tall" tabIndex={lines.length ? -1 : 0}>
         <table role="treegrid" aria-label={state.invert ? 'Bottom-up' : 'Top-down'} onKeyDown={onKey}>
           <thead>
             <tr>
@@ -216,6 +216,7 @@ export function CallTable({ shown }: { shown: Shown }) {
             })}
           </tbody>
         </table>
+        {lines.length === 0 && <p class="empty">Nothing to show.</p>}
       </div>
     </section>
   );

@@ -243,6 +243,8 @@ function Damaged({ overview }: { overview: Facts }) {
 }
 
 function View({ view, shown }: { view: string; shown: Shown }) {
+  if (['flame', 'map', 'tree'].includes(view) && !shown.metric.total)
+    return <section><p class="empty" data-testid="empty">There is nothing to show: {described(shown.metric.help)} is 0{shown.state.from || shown.state.to ? ' in the window' : ''}.</p></section>;
   switch (view) {
     case 'flame': return <Flame shown={shown} />;
     case 'map': return <CallMap shown={shown} />;
