@@ -7,13 +7,8 @@
 
 #define FIRST_ROOM 1024
 
-static size_t home_of(const struct blocks *blocks, uint64_t key) {
-    uint64_t hash = key * 0x9e3779b97f4a7c15;
-    return (size_t)(hash ^ hash >> 32) & (blocks->room - 1);
-}
-
 static struct blocks_slot *slot_of(const struct blocks *blocks, uint64_t key) {
-    size_t at = home_of(blocks, key);
+    size_t at = blocks_home(blocks, key);
     while (blocks->slots[at].key && blocks->slots[at].key != key)
         at = (at + 1) & (blocks->room - 1);
     return &blocks->slots[at];
@@ -68,7 +63,7 @@ bool blocks_remove(struct blocks *blocks, uint64_t key, struct heap_block *block
     size_t mask = blocks->room - 1;
     size_t hole = (size_t)(slot - blocks->slots);
     for (size_t at = (hole + 1) & mask; blocks->slots[at].key; at = (at + 1) & mask) {
-        size_t home = home_of(blocks, blocks->slots[at].key);
+        size_t home = blocks_home(blocks, blocks->slots[at].key);
         if (((at - home) & mask) >= ((at - hole) & mask)) {
             blocks->slots[hole] = blocks->slots[at];
             hole = at;

@@ -18,6 +18,17 @@ struct blocks {
     size_t count;
 };
 
+static inline size_t blocks_home(const struct blocks *blocks, uint64_t key) {
+    uint64_t hash = key * 0x9e3779b97f4a7c15;
+    return (size_t)(hash ^ hash >> 32) & (blocks->room - 1);
+}
+
+// A key is about to be asked for: large tables are not in the processor's cache.
+static inline void blocks_fetch(const struct blocks *blocks, uint64_t key) {
+    if (blocks->room)
+        __builtin_prefetch(&blocks->slots[blocks_home(blocks, key)], 1);
+}
+
 // The block of a key, NULL when there is none. Keys are not 0.
 struct heap_block *blocks_find(struct blocks *blocks, uint64_t key);
 // A place for a key that is not in the table; all zero.

@@ -165,8 +165,24 @@ static __attribute__((noinline)) void take_other(struct heap_source *source, str
     records_take(source, ring, kind, words, count);
 }
 
-// What another processor has written is fetched in time: this many words before it is read.
-#define FETCH_WORDS 64
+// What another processor has written, and where its blocks stand, is fetched in time: so many words
+// before it is taken.
+#define FETCH_WORDS  64
+#define FETCH_BLOCKS 24
+
+static inline void fetch_ahead(const struct heap_source *source, struct heap_ring *ring) {
+    uint64_t at = ring->fetched > ring->head ? ring->fetched : ring->head;
+    uint64_t end = ring->head + FETCH_BLOCKS < ring->tail ? ring->head + FETCH_BLOCKS : ring->tail;
+    __builtin_prefetch(&ring->shared->words[(ring->head + FETCH_WORDS) % WIRE_HEAP_RING_WORDS]);
+    while (at + 2 <= end) {
+        unsigned kind = word_at(ring, at) & ((1u << WIRE_HEAP_KIND_BITS) - 1);
+        if (kind != WIRE_HEAP_ALLOCATED && kind != WIRE_HEAP_FREED)
+            break;
+        blocks_fetch(&source->blocks, word_at(ring, at + 1));
+        at += kind == WIRE_HEAP_ALLOCATED ? 4 : 2;
+    }
+    ring->fetched = at;
+}
 
 // Takes the record at the head. Nearly all are of the two kinds that are read here.
 static inline void take_record(struct heap_source *source, struct heap_ring *ring) {
@@ -174,7 +190,7 @@ static inline void take_record(struct heap_source *source, struct heap_ring *rin
     uint64_t at = ring->head;
     uint64_t there = ring->tail - at;
     source->time = time_of(source, ring->next);
-    __builtin_prefetch(&ring->shared->words[(at + FETCH_WORDS) % WIRE_HEAP_RING_WORDS]);
+    fetch_ahead(source, ring);
     if (kind == WIRE_HEAP_ALLOCATED && there >= 4) {
         ring->head += 4;
         records_allocated(source, ring, word_at(ring, at + 1), word_at(ring, at + 2),

@@ -34,8 +34,8 @@ size_t heap_source_drain(struct heap_source *source, bool last);
 // What the kernel said of the process after the last drain.
 void heap_source_sample(struct heap_source *source, uint64_t resident, uint64_t minor_faults,
                         uint64_t major_faults);
-// Tells the target what it need not tell (wire_heap.h): stacks that make no more than `total` bytes,
-// before this many instructions and this time (nanoseconds; UINT64_MAX: whenever).
+// Tells the target what it need not tell (wire_heap.h): stacks that make no more than `total`
+// bytes, before this many instructions and this time (nanoseconds; UINT64_MAX: whenever).
 void heap_source_gate(struct heap_source *source, uint64_t total, uint64_t instructions,
                       uint64_t time);
 // Tells the sinks that it is over.

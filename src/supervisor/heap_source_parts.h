@@ -11,10 +11,11 @@
 // What is known of a ring.
 struct heap_ring {
     struct wire_heap_ring *shared;
-    uint64_t head;  // words taken
-    uint64_t given; // of these, words that the writer has been told of
-    uint64_t tail; // words that are there, as of this round
-    uint64_t next; // clock of the record at head; NO_CLOCK: none
+    uint64_t head;    // words taken
+    uint64_t given;   // of these, words that the writer has been told of
+    uint64_t tail;    // words that are there, as of this round
+    uint64_t next;    // clock of the record at head; NO_CLOCK: none
+    uint64_t fetched; // words up to which blocks have been fetched
     uint32_t thread;
     bool resizing; // the block in `moving` is between its two records
     uint64_t moving_address;
