@@ -271,7 +271,7 @@ bool flame_open(const struct supervisor_request *run, pid_t pid) {
         return complain(problem);
     struct symbols_options options = run->symbols;
     options.keep_unmapped = true;
-    options.own_debug_only = !run->flame.all_inlined;
+    options.own_debug_only = !run->flame.all_inlined || options.no_inlined;
     options.no_lines = true;
     symbols = symbols_new(&options);
     tree = calltree_new(NODES_MAX);

@@ -1,7 +1,6 @@
 // Functions that end by jumping to the next: thunk and outer_thunk jump at once, entered has work of
-// its own before that. What is called by a pointer cannot be told from the call.
-#include <stddef.h>
-
+// its own before that; outside is called by way of the table that the linker makes. What is called by
+// a pointer cannot be told from the call.
 #include "work.h"
 
 #define APART __attribute__((noipa))
@@ -24,6 +23,13 @@ APART void entered(unsigned long times) {
     thunk(times + 1);
 }
 
+__attribute__((noplt)) void outside(unsigned long times);
+__asm__(".text\n"
+        ".globl outside\n"
+        ".type outside, @function\n"
+        "outside: jmp last\n"
+        ".size outside, . - outside\n");
+
 int main(int count, char **words) {
     void (*volatile pointer)(unsigned long) = entered;
     for (int i = 0; i < 100; i++) {
@@ -31,8 +37,10 @@ int main(int count, char **words) {
         sink++;
         outer_thunk(2000000);
         sink++;
+        outside(2000000);
+        sink++;
         if (count > 1)
-            pointer(4000000);
+            pointer(6000000);
         sink++;
     }
     return 0;
