@@ -87,6 +87,7 @@ struct task {
     bool unreplaced;                   // it is run although the tool stands in for it
     bool temporary_mask;               // the system call under way has a signal mask of its own
     bool spurious;                     // a system call was interrupted by the engine itself
+    bool wild;                   // the fault is a branch to jump_target, which is not canonical
     bool trap_flag;              // the target single-steps itself; never in flags (run/dispatch.c)
     struct queued_signal queued; // an asynchronous signal under way
     struct queued_signal fault;  // a synchronous one
@@ -126,8 +127,8 @@ void task_register(struct task *); // list of all tasks; takes the task lock
 void task_unregister(struct task *);
 // For who has stopped the others.
 const struct task *task_first(void);
-// The number of the thread whose stack contains the address; 0: none. Its registers are those of one
-// moment, but it may go on meanwhile. False in *known: it could not be asked.
+// The number of the thread whose stack contains the address; 0: none. Its registers are those of
+// one moment, but it may go on meanwhile. False in *known: it could not be asked.
 int task_with_stack(uint64_t address, struct task_registers *, bool *known);
 bool task_is_last(void); // nobody but the caller is left
 // Around fork: the list must be whole in the child, whose only thread is the caller.

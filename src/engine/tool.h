@@ -426,7 +426,8 @@ struct tool {
     // The instruction at tool_pc has touched memory that is not there; the processor does not tell
     // the address if it cannot exist.
     void (*faulted)(const void *prepared, uint64_t address, bool is_known);
-    void (*jumped_nowhere)(uint64_t address); // it has jumped there
+    // It has jumped there; is_mapped: to memory that is not executable.
+    void (*jumped_nowhere)(uint64_t address, bool is_mapped);
     // A client request (valgrind.h's numbering); true if *result is the answer.
     bool (*request)(const uint64_t words[6], uint64_t *result);
 };

@@ -115,8 +115,18 @@ def narrow(where, theirs, ours):
     return Difference(f'{where}, {title}' if title else where, logs.show(other), logs.show(mine))
 
 
-def differences(theirs, ours):
-    """theirs, ours: Outcome. A list of Difference."""
+def without_consequences(parts):
+    """parts, without what follows from the reports: the list of -s, and how many there were."""
+    follows = ('ERROR SUMMARY', 'Use --track-origins=yes', 'For counts of detected')
+    plain = {name: [tuple(item for item in paragraph
+                          if not (isinstance(item, str) and item.startswith(follows)))
+                    for paragraph in part]
+             for name, part in parts.items() if not name.endswith('list')}
+    return {name: [paragraph for paragraph in part if paragraph] for name, part in plain.items()}
+
+
+def differences(theirs, ours, reports_only=False):
+    """theirs, ours: Outcome. A list of Difference. reports_only: without_consequences."""
     found = []
     if theirs.status != ours.status:
         found.append(Difference('exit status', str(theirs.status), str(ours.status)))
@@ -125,6 +135,8 @@ def differences(theirs, ours):
     left, right = theirs.parts(), ours.parts()
     places = nameless_places(left)
     left, right = without_names(left, places), without_names(right, places)
+    if reports_only:
+        left, right = without_consequences(left), without_consequences(right)
     for name in list(left) + [name for name in right if name not in left]:
         one, two = left.get(name, []), right.get(name, [])
         match = difflib.SequenceMatcher(None, one, two, autojunk=False)
@@ -135,6 +147,62 @@ def differences(theirs, ours):
                 found += [Difference(name, logs.show(item), '') for item in one[from1:to1]]
                 found += [Difference(name, '', logs.show(item)) for item in two[from2:to2]]
     return found
+
+
+def is_counted(paragraph):
+    return not re.search(r'(are|still) (still )?(reachable|indirectly lost)', logs.show(paragraph))
+
+
+def contradictions(outcome):
+    """Where the list of -s and the sums do not fit the reports of the same log."""
+    reasons, parts = [], outcome.parts()
+    for name, entries in parts.items():
+        if not name.endswith(' list'):
+            continue
+        log = parts[name.removesuffix(' list')]
+        plain = [tuple(item for item in paragraph if not str(item).startswith('Thread '))
+                 for paragraph in log if logs.is_report(paragraph) and is_counted(paragraph)]
+        counts = []
+        for number, entry in enumerate(entries[:-1], 1):
+            match = re.fullmatch(r'(\d+) errors in context (\d+) of (\d+):', str(entry[0]))
+            rest = tuple(item for item in entry[1:] if not str(item).startswith('Thread '))
+            if not match or int(match[2]) != number or int(match[3]) != len(entries) - 1:
+                reasons.append(f'{name}: entry {number} is {logs.show(entry)!r}')
+            elif rest not in plain:
+                reasons.append(f'{name}: not in the log: {logs.show(rest)!r}')
+            else:
+                counts.append(int(match[1]))
+        summary = f'ERROR SUMMARY: {sum(counts)} errors from {len(plain)} contexts'
+        if len(counts) != len(plain) or not str(entries[-1][0]).startswith(summary):
+            reasons.append(f'{name}: {len(plain)} reports, but {logs.show(entries[-1])!r}')
+    return reasons
+
+
+class Rule:
+    """One reason for differences of many cases. Patterns are matched against what the tools say; those
+    for Quern may refer to groups of those for Valgrind."""
+
+    def __init__(self, entry):
+        self.reason, self.cases = entry['reason'], entry['cases']
+        self.pairs = [re.compile(f'(?s:{theirs}\0{ours})') for theirs, ours in entry['pairs']]
+        self.used = set()
+
+    def explains(self, difference):
+        text = f'{difference.theirs}\0{difference.ours}'
+        for number, pair in enumerate(self.pairs):
+            if pair.fullmatch(text):
+                self.used.add(number)
+                return True
+        return False
+
+
+RULES = [Rule(entry) for entry in LISTED.get('rule', [])]
+
+
+def unused_rules():
+    """After all cases: patterns that never matched."""
+    return [f'{rule.reason} ({rule.pairs[number].pattern!r})' for rule in RULES
+            for number in range(len(rule.pairs)) if number not in rule.used]
 
 
 def listed():
@@ -171,14 +239,20 @@ def open_cases():
     return found
 
 
-def unexplained(found, explained):
+def unexplained(case, found, explained):
     """Reasons to fail: what differs and is not listed, what is listed and does not differ."""
     left = list(explained)
+    rules = [rule for rule in RULES if case in rule.cases]
+    needed = list(rules)
     reasons = []
     for difference in found:
         same = [entry for entry in left if entry.key() == difference.key()]
+        rule = next((rule for rule in rules if rule.explains(difference)), None)
         if same:
             left.remove(same[0])
+        elif rule:
+            needed = [other for other in needed if other is not rule]
         else:
             reasons.append(str(difference))
+    reasons += [f'a rule that lists it does not apply: {rule.reason}' for rule in needed]
     return reasons + [f'listed, but it does not happen: {entry}' for entry in left]

@@ -81,11 +81,11 @@ void hooks_unmapped(uint64_t start, uint64_t end) {
 void hooks_faulted(int number, int code, uint64_t address, bool is_fetch) {
     struct insn insn;
     uint8_t bytes[INSN_BYTES];
-    bool is_missing = number == SIGSEGV && (code == SEGV_MAPERR || code == SI_KERNEL);
+    bool is_missing = number == SIGSEGV && (code == SEGV_MAPERR || code == SI_KERNEL || is_fetch);
     if (!tool->faulted || !is_missing)
         return;
     if (is_fetch) {
-        tool->jumped_nowhere(address);
+        tool->jumped_nowhere(address, code == SEGV_ACCERR);
         return;
     }
     if (target_read(bytes, self->pc, sizeof bytes) ||

@@ -68,7 +68,8 @@ static void return_to_caller(void) {
         signal_raise(SIGSEGV, SEGV_MAPERR, self->gpr[RSP], TRAP_PAGE_FAULT, 4);
 }
 
-// Old static programs ask for the time at fixed addresses, where the kernel answers in code's stead.
+// Old static programs ask for the time at fixed addresses, where the kernel answers in code's
+// stead.
 static bool perform_vsyscall(uint64_t pc) {
     static const int numbers[] = {SYS_gettimeofday, SYS_time, SYS_getcpu};
     uint64_t index = (pc - VSYSCALL_PAGE) / VSYSCALL_STEP;
@@ -80,7 +81,8 @@ static bool perform_vsyscall(uint64_t pc) {
     return true;
 }
 
-// That version of the block at pc, translated if need be. NULL: a signal has been raised, or try again.
+// That version of the block at pc, translated if need be. NULL: a signal has been raised, or try
+// again.
 static struct block *get_block(uint64_t pc, unsigned version) {
     struct block *block = block_find(pc, version);
     if (block)
@@ -131,7 +133,8 @@ static void modified(uint64_t pc, unsigned version) {
 static void replacement_raised(uint64_t pc) {
     const struct hooked_function *hooked = function_find(pc);
     self->pc = pc;
-    if (hooked && !self->unreplaced && self->sighand->actions[self->fault.number].handler <= (uint64_t)SIG_IGN)
+    if (hooked && !self->unreplaced &&
+        self->sighand->actions[self->fault.number].handler <= (uint64_t)SIG_IGN)
         self->pc = hooked->shown;
 }
 
@@ -184,8 +187,11 @@ static void look_at_fault(void) {
     if (fault->number == SIGSEGV && fault->info.si_code == SEGV_ACCERR &&
         !memory_is_targets(fault->fault_address))
         fault->info.si_code = SEGV_MAPERR; // the engine keeps others out of there
-    hooks_faulted(fault->number, fault->info.si_code, fault->fault_address,
-                  fault->trap == TRAP_PAGE_FAULT && (fault->error & ERROR_FETCH) == ERROR_FETCH);
+    bool is_fetch = self->wild ||
+                    (fault->trap == TRAP_PAGE_FAULT && (fault->error & ERROR_FETCH) == ERROR_FETCH);
+    hooks_faulted(fault->number, fault->info.si_code,
+                  self->wild ? self->jump_target : fault->fault_address, is_fetch);
+    self->wild = false;
 }
 
 static void handle_pending(void) {
@@ -295,8 +301,8 @@ static void run_single(void) {
         signal_raise(SIGTRAP, TRAP_TRACE, self->pc, TRAP_DEBUG, 0);
 }
 
-// A wrapper calls what it wraps, or a tool leaves it to the function itself: its first instruction is
-// run alone, past the redirection.
+// A wrapper calls what it wraps, or a tool leaves it to the function itself: its first instruction
+// is run alone, past the redirection.
 static void run_unredirected(void) {
     bool unused;
     if (run_one(version_of_thread(self->forced, version_hidden_units()), &unused))
@@ -325,7 +331,7 @@ void run_until(uint64_t end) {
             indirect = false;
             continue;
         }
-        unsigned version = link ? link->version
+        unsigned version = link       ? link->version
                            : indirect ? self->exit_version
                                       : version_of_thread(self->forced, self->wanted_units);
         struct block *block = get_block(self->pc, version);

@@ -448,5 +448,6 @@ void emulate_wild_branch(bool pushed) {
         self->gpr[RSP] += 8;
     else if (insn.z.mnemonic == ZYDIS_MNEMONIC_CALL && !is_writable(self->gpr[RSP] - 8, 8))
         return; // the push is tried first
+    self->wild = true;
     protection_fault();
 }

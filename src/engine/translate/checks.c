@@ -376,7 +376,7 @@ static void check_stack_slot(struct builder *b, struct insn *insn,
     if (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) {
         a.displacement = -(int)size;
         emit_zero(b, &a, size);
-    } else if (insn->z.mnemonic != ZYDIS_MNEMONIC_RET) {
+    } else {
         if (insn->z.mnemonic == ZYDIS_MNEMONIC_LEAVE)
             a.base = RBP;
         emit_check(b, &a, size, units, 0);

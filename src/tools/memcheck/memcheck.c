@@ -106,6 +106,13 @@ static const struct tool_exit_function exit_functions[] = {
     {NULL, NULL},
 };
 
+// Memory that is in use but holds no code is a matter of the program's own.
+static void jumped_nowhere(uint64_t address, bool is_mapped) {
+    uint64_t bad;
+    if (!is_mapped || shadow_check_addressable(address, 1, &bad) != SHADOW_FINE)
+        error_jump(address);
+}
+
 const struct tool tool_memcheck = {
     .name = "memcheck",
     .thread_size = sizeof(struct memcheck_thread),
@@ -133,6 +140,6 @@ const struct tool tool_memcheck = {
     .faulted = faulted,
     .before_system_call = syscalls_before,
     .after_system_call = syscalls_after,
-    .jumped_nowhere = error_jump,
+    .jumped_nowhere = jumped_nowhere,
     .request = requests_answer,
 };
