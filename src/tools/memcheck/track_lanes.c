@@ -158,6 +158,38 @@ void vector_run_compare(struct context *c, const struct track *t) {
         vector_set_result(c, t, result);
 }
 
+// Both are monotone: the outcome lies between those of the smallest and of the largest inputs, and
+// what is above the highest bit in which these differ is known. One input that is always the
+// smaller is the minimum, with all that is known of it.
+static uint64_t extreme_bits(struct item a, struct item b, bool is_maximum, uint64_t flip) {
+    uint64_t a_low = (a.value ^ flip) & ~a.bits, a_high = (a.value ^ flip) | a.bits;
+    uint64_t b_low = (b.value ^ flip) & ~b.bits, b_high = (b.value ^ flip) | b.bits;
+    if (a_high <= b_low)
+        return is_maximum ? b.bits : a.bits;
+    if (b_high <= a_low)
+        return is_maximum ? a.bits : b.bits;
+    bool low_is_a = (a_low < b_low) != is_maximum, high_is_a = (a_high < b_high) != is_maximum;
+    uint64_t differ = (low_is_a ? a_low : b_low) ^ (high_is_a ? a_high : b_high);
+    return differ ? width_mask(64 - (unsigned)__builtin_clzl(differ)) : 0;
+}
+
+void vector_run_extreme(struct context *c, const struct track *t) {
+    struct pair p;
+    wide result;
+    bool is_signed = t->class == CLASS_MINIMUM_SIGNED || t->class == CLASS_MAXIMUM_SIGNED;
+    bool is_maximum = t->class == CLASS_MAXIMUM_SIGNED || t->class == CLASS_MAXIMUM_UNSIGNED;
+    uint64_t flip =
+        is_signed ? 1ul << (t->in_lane - 1) : 0; // makes the order that of unsigned numbers
+    take_pair(c, t, &p);
+    wide_clear(result);
+    for (unsigned i = 0; p.any && i < lane_count(t); i++) {
+        struct item a = lane_item(p.a_value, p.a, t->in_lane, i);
+        struct item b = lane_item(p.b_value, p.b, t->in_lane, i);
+        lane_set(result, t->in_lane, i, extreme_bits(a, b, is_maximum, flip));
+    }
+    vector_set_result(c, t, result);
+}
+
 // ---- lanes as a whole ----
 
 // Every lane of `bits` with an undefined bit becomes undefined.

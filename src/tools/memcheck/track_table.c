@@ -88,13 +88,27 @@ static const struct row rows[] = {
     {RULE(COMPARE, 16, 16), "pcmpw pcmpuw"},
     {RULE(COMPARE, 32, 32), "pcmpd pcmpud"},
     {RULE(COMPARE, 64, 64), "pcmpq pcmpuq"},
-    {LANES(8),
-     "pabsb paddsb paddusb psubsb psubusb pavgb pavgusb pmaxsb pmaxub pminsb pminub psignb "
-     "gf2p8mulb popcntb"},
-    {LANES(16), "pabsw paddsw paddusw psubsw psubusw pavgw pmaxsw pmaxuw pminsw pminuw psignw "
-                "pmaddubsw pmulhrsw pmulhrw pmulhuw pmulhw pmullw popcntw"},
-    {LANES(32), "pabsd pmaxsd pmaxud pminsd pminud psignd pmaddwd pmulld plzcntd popcntd"},
-    {LANES(64), "pabsq pmaxsq pmaxuq pminsq pminuq psadbw pmullq plzcntq popcntq gf2p8affineqb "
+    {RULE(MINIMUM_SIGNED, 8, 8), "pminsb"},
+    {RULE(MINIMUM_SIGNED, 16, 16), "pminsw"},
+    {RULE(MINIMUM_SIGNED, 32, 32), "pminsd"},
+    {RULE(MINIMUM_SIGNED, 64, 64), "pminsq"},
+    {RULE(MINIMUM_UNSIGNED, 8, 8), "pminub"},
+    {RULE(MINIMUM_UNSIGNED, 16, 16), "pminuw"},
+    {RULE(MINIMUM_UNSIGNED, 32, 32), "pminud"},
+    {RULE(MINIMUM_UNSIGNED, 64, 64), "pminuq"},
+    {RULE(MAXIMUM_SIGNED, 8, 8), "pmaxsb"},
+    {RULE(MAXIMUM_SIGNED, 16, 16), "pmaxsw"},
+    {RULE(MAXIMUM_SIGNED, 32, 32), "pmaxsd"},
+    {RULE(MAXIMUM_SIGNED, 64, 64), "pmaxsq"},
+    {RULE(MAXIMUM_UNSIGNED, 8, 8), "pmaxub"},
+    {RULE(MAXIMUM_UNSIGNED, 16, 16), "pmaxuw"},
+    {RULE(MAXIMUM_UNSIGNED, 32, 32), "pmaxud"},
+    {RULE(MAXIMUM_UNSIGNED, 64, 64), "pmaxuq"},
+    {LANES(8), "pabsb paddsb paddusb psubsb psubusb pavgb pavgusb psignb gf2p8mulb popcntb"},
+    {LANES(16), "pabsw paddsw paddusw psubsw psubusw pavgw psignw pmaddubsw pmulhrsw pmulhrw "
+                "pmulhuw pmulhw pmullw popcntw"},
+    {LANES(32), "pabsd psignd pmaddwd pmulld plzcntd popcntd"},
+    {LANES(64), "pabsq psadbw pmullq plzcntq popcntq gf2p8affineqb "
                 "gf2p8affineinvqb"},
     {LANES(128), "aesdec aesdeclast aesenc aesenclast aesimc aeskeygenassist pclmulqdq dpps dppd "
                  "mpsadbw dbpsadbw sha1msg1 sha1msg2 sha1nexte sha1rnds4 sha256msg1 sha256msg2 "

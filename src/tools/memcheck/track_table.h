@@ -19,6 +19,10 @@ enum vector_class {
     CLASS_EQUAL, // lanes that become ones or zeros, or bits of a mask
     CLASS_GREATER,
     CLASS_COMPARE,  // by a predicate
+    CLASS_MINIMUM_SIGNED,
+    CLASS_MINIMUM_UNSIGNED,
+    CLASS_MAXIMUM_SIGNED,
+    CLASS_MAXIMUM_UNSIGNED,
     CLASS_LANES,    // a lane of the result depends on the same lanes of the sources
     CLASS_LOW_HALF, // the same, on the lower half of each lane
     CLASS_SCALAR,   // only the lowest lane is computed
