@@ -162,7 +162,8 @@ const struct option option_table[] = {
 #undef IN
 #define IN .topic = TOPIC_HEAP
     {IN, NUMBER("alignment", "16", 16, 4096), .help = "alignment of heap blocks (memcheck)"},
-    {IN, NUMBER("redzone-size", "16", 0, 4096), .help = "bytes around heap blocks (memcheck)"},
+    {IN, NUMBER("redzone-size", "16", 0, 4096),
+     .help = "bytes around heap blocks (memcheck); without it 8 to 23 in heaps above 32 MB"},
     {IN, CHOICE("xtree-memory", "none|allocs|full", "none"), NOT_YET, .fine = "none",
      .help = "write a heap profile"},
     {IN, NAMED("xtree-memory-file", "xtmemory.kcg.%p"), NOT_YET,
