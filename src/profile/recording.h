@@ -2,7 +2,8 @@
 //
 // Words:
 //   chunk    a compressed run of records that can be read by itself; what is written reaches the
-//            file a chunk at a time, at least once a second
+//            file a chunk at a time, events at least once a second, samples
+//            alone every ten
 //   record   an event, or something that events refer to (a stack, a mapping, a thread)
 //   column   the numbers of one sort from all records of a chunk, one behind the other: what is
 //   alike
@@ -132,7 +133,7 @@ struct timeline;
 // Takes the descriptor over. The first chunk is written at once.
 struct recording_writer *recording_create(int fd, const struct recording_process *process);
 void recording_sink(struct recording_writer *writer, struct heap_sink *sink);
-// Writes what has been waiting for more than a second (`now` in nanoseconds, any clock).
+// Writes what has been waiting for so long (`now` in nanoseconds, any clock).
 void recording_tick(struct recording_writer *writer, uint64_t now);
 // Writes what is there: a reader then finds all that was told.
 void recording_flush(struct recording_writer *writer);
