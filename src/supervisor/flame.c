@@ -141,6 +141,11 @@ static void work_off(void) {
 
 // ---- records ----
 
+static bool wants_samples(void *context, int pid) {
+    const struct image *image = find_image(pid);
+    return image && image->followed;
+}
+
 static void on_sample(void *context, const struct sampler_sample *sample) {
     static uint64_t addresses[FLAME_FRAMES_MAX];
     struct image *image = find_image(sample->pid);
@@ -260,7 +265,8 @@ bool flame_open(const struct supervisor_request *run, pid_t pid) {
         return true;
     request = run;
     main_pid = pid;
-    struct sampler_sink sink = {.sample = on_sample,
+    struct sampler_sink sink = {.wants = wants_samples,
+                                .sample = on_sample,
                                 .map = on_map,
                                 .forked = on_forked,
                                 .executed = on_executed,

@@ -43,6 +43,8 @@ struct sampler_mapping {
 
 struct sampler_sink {
     void *context;
+    // Whether samples of a process are of use. Those of others need not be told.
+    bool (*wants)(void *context, int pid);
     void (*sample)(void *context, const struct sampler_sample *sample);
     void (*map)(void *context, const struct sampler_mapping *mapping); // of code only
     // A new process, or a thread: then both are the same.

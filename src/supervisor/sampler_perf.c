@@ -29,6 +29,7 @@
 #define LONGEST_WAIT   100000000
 #define SHORTEST_WAIT  1000000
 #define RECORD_MAX     65536
+#define SAMPLE_PID_AT  16
 #define SAMPLE_TIME_AT 24
 #define SAMPLE_REST_AT 40
 // Threads come to CPUs more often than this in a second: the clocks of CPUs take over, of so many
@@ -377,8 +378,9 @@ static int half_at(const struct sampler_perf *sampler, size_t at) {
 }
 
 static void tell_sample(struct sampler_perf *sampler, size_t size) {
-    struct sampler_sample sample = {
-        .pid = half_at(sampler, 16), .tid = half_at(sampler, 20), .periods = 1};
+    struct sampler_sample sample = {.pid = half_at(sampler, SAMPLE_PID_AT),
+                                    .tid = half_at(sampler, SAMPLE_PID_AT + 4),
+                                    .periods = 1};
     // The clock's period is a share of a second in nanoseconds, that of the switches is one of
     // them.
     sample.time = word_at(sampler, SAMPLE_TIME_AT);
@@ -486,10 +488,17 @@ static void copy_record(struct sampler_perf *sampler, const struct ring *ring, s
 
 static void take_record(struct sampler_perf *sampler, struct ring *ring) {
     struct perf_event_header header;
+    int pid = 0;
     copy_from(sampler, ring, ring->tail, &header, sizeof header);
-    copy_record(sampler, ring, header.size);
+    if (header.type == PERF_RECORD_SAMPLE)
+        copy_from(sampler, ring, ring->tail + SAMPLE_PID_AT, &pid, sizeof pid);
+    bool is_foreign =
+        header.type == PERF_RECORD_SAMPLE && !sampler->sink.wants(sampler->sink.context, pid);
+    if (!is_foreign)
+        copy_record(sampler, ring, header.size);
     ring->tail += header.size;
-    tell(sampler, &header);
+    if (!is_foreign)
+        tell(sampler, &header);
     __atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE);
 }
 
