@@ -43,7 +43,11 @@ class Tester {
       this.problems.push(`a dialog: ${dialog.message()}`);
       dialog.dismiss();
     });
+    this.asked = 0;
+    this.page.on('requestfinished', () => this.asked--);
+    this.page.on('requestfailed', () => this.asked--);
     this.page.on('request', (request) => {
+      this.asked++;
       if (!this.attacks && !request.url().startsWith(this.origin) && !/^(data|blob|file):/.test(request.url()))
         this.problems.push(`request to ${request.url()}`);
     });
@@ -74,6 +78,15 @@ class Tester {
 
   async settled() {
     await this.page.waitForFunction(() => !document.querySelector('.waiting, .loading'), null, { timeout: 120000 });
+  }
+
+  // All that was asked for is there and shown, and led to no further question.
+  async quiet() {
+    for (let times = 0; times < 3; times++) {
+      await this.settled();
+      await this.page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)))));
+      if (this.asked > 0) times = -1;
+    }
   }
 
   async accessible(what, rules = null) {

@@ -415,12 +415,12 @@ export const tests = {
         const page = await t.show(name, view, link);
         const what = `${view} of ${name}`;
         const read = () => page.$eval('main', (one) => one.innerText);
+        await t.quiet();
         const before = await read();
         await page.reload();
         await page.waitForSelector(`main.view-${view}`);
-        await t.settled();
-        await page.waitForFunction((text) => document.querySelector('main').innerText === text, before, { timeout: 20000 })
-          .catch(async () => assert.equal(await read(), before, `${what}, loaded again`));
+        await t.quiet();
+        assert.equal(await read(), before, `${what}, loaded again`);
         const lacking = await page.evaluate(() => {
           const tables = [...document.querySelectorAll('main table:not(.accesses)')];
           const words = document.querySelector('main').innerText;
