@@ -23,10 +23,13 @@ static inline size_t blocks_home(const struct blocks *blocks, uint64_t key) {
     return (size_t)(hash ^ hash >> 32) & (blocks->room - 1);
 }
 
-// A key is about to be asked for: large tables are not in the processor's cache.
+// Large tables are not in the processor's cache: a key that is about to be asked for is fetched.
+enum { BLOCKS_IN_CACHE = 4096 };
+static inline bool blocks_need_fetching(const struct blocks *blocks) {
+    return blocks->room > BLOCKS_IN_CACHE;
+}
 static inline void blocks_fetch(const struct blocks *blocks, uint64_t key) {
-    if (blocks->room)
-        __builtin_prefetch(&blocks->slots[blocks_home(blocks, key)], 1);
+    __builtin_prefetch(&blocks->slots[blocks_home(blocks, key)], 1);
 }
 
 // The block of a key, NULL when there is none. Keys are not 0.

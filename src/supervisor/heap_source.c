@@ -171,9 +171,11 @@ static __attribute__((noinline)) void take_other(struct heap_source *source, str
 #define FETCH_BLOCKS 24
 
 static inline void fetch_ahead(const struct heap_source *source, struct heap_ring *ring) {
+    __builtin_prefetch(&ring->shared->words[(ring->head + FETCH_WORDS) % WIRE_HEAP_RING_WORDS]);
+    if (!blocks_need_fetching(&source->blocks))
+        return;
     uint64_t at = ring->fetched > ring->head ? ring->fetched : ring->head;
     uint64_t end = ring->head + FETCH_BLOCKS < ring->tail ? ring->head + FETCH_BLOCKS : ring->tail;
-    __builtin_prefetch(&ring->shared->words[(ring->head + FETCH_WORDS) % WIRE_HEAP_RING_WORDS]);
     while (at + 2 <= end) {
         unsigned kind = word_at(ring, at) & ((1u << WIRE_HEAP_KIND_BITS) - 1);
         if (kind != WIRE_HEAP_ALLOCATED && kind != WIRE_HEAP_FREED)
