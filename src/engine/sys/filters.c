@@ -3,8 +3,8 @@
 // A filter of the target's holds for the whole thread, also for the calls that the engine makes in
 // it for itself: to map memory, to speak to the supervisor. So the kernel gets the target's filter
 // with a few instructions in front that look where the call comes from: what the engine's own code
-// and libraries call passes, except new threads, processes and programs. Memory and signal handlers, which the engine manages in the
-// target's name, pass as well. The rest (answers,
+// and libraries call passes, except new threads, processes and programs. Memory and signal
+// handlers, which the engine manages in the target's name, pass as well. The rest (answers,
 // signals, listeners, what children inherit) is the kernel's. A program that is executed and
 // followed has the engine elsewhere, where the filters of its past hold for it.
 #include <errno.h>
