@@ -27,6 +27,16 @@ char *base_copy(const char *string) {
     return must(strdup(string));
 }
 
+void *base_grow(void *array, size_t *count, size_t number, size_t size) {
+    size_t room = *count ? *count : 64;
+    while (room <= number)
+        room *= 2;
+    array = base_reallocate(array, room * size);
+    memset((char *)array + *count * size, 0, (room - *count) * size);
+    *count = room;
+    return array;
+}
+
 static void make_room(struct text *text, size_t more) {
     size_t need = text->size + more + 1;
     if (need <= text->room)

@@ -31,4 +31,11 @@ void *base_allocate(size_t size);
 void *base_reallocate(void *block, size_t size);
 char *base_copy(const char *string);
 
+void *base_grow(void *array, size_t *count, size_t number, size_t size); // for base_reach
+// An array of *count elements by number, grown so that it has one of this number; new elements are
+// zero. Takes the array, or NULL, and returns it.
+static inline void *base_reach(void *array, size_t *count, size_t number, size_t size) {
+    return number < *count ? array : base_grow(array, count, number, size);
+}
+
 #endif

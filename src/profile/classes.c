@@ -50,13 +50,8 @@ uint32_t classes_find(const struct classes *classes, uint32_t stack, uint64_t si
 }
 
 static struct classes_stack *stack_of(struct classes *classes, uint32_t stack) {
-    if (stack >= classes->stack_count) {
-        uint32_t room = stack < FIRST_ROOM ? FIRST_ROOM : stack * 2;
-        classes->stacks = base_reallocate(classes->stacks, room * sizeof *classes->stacks);
-        memset(classes->stacks + classes->stack_count, 0,
-               (room - classes->stack_count) * sizeof *classes->stacks);
-        classes->stack_count = room;
-    }
+    classes->stacks =
+        base_reach(classes->stacks, &classes->stack_count, stack, sizeof *classes->stacks);
     return &classes->stacks[stack];
 }
 

@@ -68,7 +68,7 @@ struct classes {
         uint32_t count; // of its classes that are not loose
         uint32_t loose; // 0: none yet
     } * stacks;
-    uint32_t stack_count;
+    size_t stack_count;
     struct classes_group *groups; // [0] is not used
     struct classes_link *links;   // by group
     uint32_t group_count, group_room;

@@ -45,12 +45,7 @@ static const char *read_name(struct reader *reader, enum name_space space, const
         return "";
     }
     size_t *room = &reader->name_room[space];
-    if (number >= *room) {
-        size_t more = number + 1 > 2 * *room ? number + 1 : 2 * *room;
-        reader->names[space] = base_reallocate(reader->names[space], more * sizeof(char *));
-        memset(reader->names[space] + *room, 0, (more - *room) * sizeof(char *));
-        *room = more;
-    }
+    reader->names[space] = base_reach(reader->names[space], room, number, sizeof(char *));
     for (end++; *end == ' '; end++)
         ;
     // Some writers say a name each time.

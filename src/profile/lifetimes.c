@@ -1,7 +1,6 @@
 #include "profile/lifetimes.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/text.h"
 
@@ -15,15 +14,8 @@ static void note_peak(const struct lifetimes *lifetimes, struct lifetimes_site *
 }
 
 static struct lifetimes_site *site_of(struct lifetimes *lifetimes, uint32_t stack) {
-    if (stack >= lifetimes->site_count) {
-        size_t room = lifetimes->site_count ? lifetimes->site_count : 64;
-        while (room <= stack)
-            room *= 2;
-        lifetimes->sites = base_reallocate(lifetimes->sites, room * sizeof *lifetimes->sites);
-        memset(lifetimes->sites + lifetimes->site_count, 0,
-               (room - lifetimes->site_count) * sizeof *lifetimes->sites);
-        lifetimes->site_count = room;
-    }
+    lifetimes->sites =
+        base_reach(lifetimes->sites, &lifetimes->site_count, stack, sizeof *lifetimes->sites);
     note_peak(lifetimes, &lifetimes->sites[stack]);
     return &lifetimes->sites[stack];
 }

@@ -52,15 +52,8 @@ static size_t scope_named(struct marks *marks, const char *name) {
 }
 
 static struct marks_thread *thread_of(struct marks *marks, uint32_t number) {
-    if (number >= marks->thread_count) {
-        size_t count = marks->thread_count ? marks->thread_count : 16;
-        while (count <= number)
-            count *= 2;
-        marks->threads = base_reallocate(marks->threads, count * sizeof *marks->threads);
-        memset(marks->threads + marks->thread_count, 0,
-               (count - marks->thread_count) * sizeof *marks->threads);
-        marks->thread_count = count;
-    }
+    marks->threads =
+        base_reach(marks->threads, &marks->thread_count, number, sizeof *marks->threads);
     if (!marks->threads[number]) {
         marks->threads[number] = base_allocate(sizeof *marks->threads[number]);
         memset(marks->threads[number], 0, sizeof *marks->threads[number]);

@@ -49,15 +49,7 @@ static uint64_t current_total(const struct massif *massif) {
 }
 
 static struct site *site_of(struct massif *massif, uint32_t stack) {
-    if (stack >= massif->site_count) {
-        size_t room = massif->site_count ? massif->site_count : 256;
-        while (room <= stack)
-            room *= 2;
-        massif->sites = base_reallocate(massif->sites, room * sizeof *massif->sites);
-        memset(massif->sites + massif->site_count, 0,
-               (room - massif->site_count) * sizeof *massif->sites);
-        massif->site_count = room;
-    }
+    massif->sites = base_reach(massif->sites, &massif->site_count, stack, sizeof *massif->sites);
     return &massif->sites[stack];
 }
 
@@ -317,7 +309,8 @@ void massif_sink(struct massif *massif, struct heap_sink *sink) {
     *sink = (struct heap_sink){.context = massif,
                                .event = on_event,
                                .region = on_region,
-                               .moment = on_moment, .mark = on_mark,
+                               .moment = on_moment,
+                               .mark = on_mark,
                                .end = on_end};
 }
 

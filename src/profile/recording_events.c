@@ -74,13 +74,8 @@ static void leave_group(struct reader *reader, uint32_t at) {
 }
 
 static struct reader_recent *recent_of(struct reader *reader, uint32_t thread) {
-    if (thread >= reader->recent_count) {
-        uint32_t room = thread < 32 ? 64 : thread * 2;
-        reader->recent = base_reallocate(reader->recent, room * sizeof *reader->recent);
-        memset(reader->recent + reader->recent_count, 0,
-               (room - reader->recent_count) * sizeof *reader->recent);
-        reader->recent_count = room;
-    }
+    reader->recent =
+        base_reach(reader->recent, &reader->recent_count, thread, sizeof *reader->recent);
     return &reader->recent[thread];
 }
 

@@ -253,13 +253,9 @@ bool recording_index_is_one(uint32_t magic) {
 // ---- using it ----
 
 static void apply_sites(const struct recording_index *index, struct summary *summary) {
-    if (summary->site_count < index->site_count) {
-        summary->sites =
-            base_reallocate(summary->sites, index->site_count * sizeof *summary->sites);
-        memset(summary->sites + summary->site_count, 0,
-               (index->site_count - summary->site_count) * sizeof *summary->sites);
-        summary->site_count = index->site_count;
-    }
+    if (index->site_count)
+        summary->sites = base_reach(summary->sites, &summary->site_count, index->site_count - 1,
+                                    sizeof *summary->sites);
     for (int which = 0; which < SITE_NUMBERS; which++) {
         for (size_t i = 0; i < index->site_count; i++)
             *number_of(&summary->sites[i], which) = *number_of(&index->sites[i], which);

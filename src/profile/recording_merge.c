@@ -53,7 +53,7 @@ struct merger {
     struct changed *changed;
     size_t changed_room, changed_count;
     uint64_t *latest; // by thread: as in a summary
-    uint32_t latest_count;
+    size_t latest_count;
     struct heap_sample largest, last_sample; // of the step
     bool has_sample;
 };
@@ -134,13 +134,8 @@ static struct heap_block original(struct merger *merger, const struct heap_block
 }
 
 static uint64_t *latest_of(struct merger *merger, uint32_t thread) {
-    if (thread >= merger->latest_count) {
-        uint32_t room = thread < 32 ? 64 : thread * 2;
-        merger->latest = base_reallocate(merger->latest, room * sizeof *merger->latest);
-        memset(merger->latest + merger->latest_count, 0,
-               (room - merger->latest_count) * sizeof *merger->latest);
-        merger->latest_count = room;
-    }
+    merger->latest =
+        base_reach(merger->latest, &merger->latest_count, thread, sizeof *merger->latest);
     return &merger->latest[thread];
 }
 

@@ -44,7 +44,7 @@ struct reader {
     struct reader_held *held; // [0] is not used
     uint32_t held_count, held_room, unused;
     struct reader_recent *recent; // by thread
-    uint32_t recent_count;
+    size_t recent_count;
     struct reader_column {
         const uint8_t *at, *end; // what is left of the chunk in hand
     } columns[COLUMN_COUNT];

@@ -90,13 +90,8 @@ static inline uint32_t put_class(struct recording_writer *writer, enum recording
 }
 
 static inline struct recent *recent_of(struct recording_writer *writer, uint32_t thread) {
-    if (thread >= writer->recent_count) {
-        uint32_t room = thread < 32 ? 64 : thread * 2;
-        writer->recent = base_reallocate(writer->recent, room * sizeof *writer->recent);
-        memset(writer->recent + writer->recent_count, 0,
-               (room - writer->recent_count) * sizeof *writer->recent);
-        writer->recent_count = room;
-    }
+    writer->recent =
+        base_reach(writer->recent, &writer->recent_count, thread, sizeof *writer->recent);
     return &writer->recent[thread];
 }
 

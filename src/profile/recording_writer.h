@@ -35,7 +35,7 @@ struct recording_writer {
         uint64_t count;                     // allocations of the thread
         uint64_t numbers[RECORDING_RECENT]; // of the blocks, by count
     } * recent;                             // by thread
-    uint32_t recent_count;
+    size_t recent_count;
     uint64_t *pcs; // known ones; numbers are from 1 on
     uint32_t pc_count;
     uint32_t *pc_slots; // a hash table of their numbers
@@ -66,7 +66,7 @@ struct recording_writer {
     // By thread: a block that was allocated before detail was merged, and that nothing has
     // happened to the thread's heap since; 0: none.
     uint64_t *carried;
-    uint32_t carried_count;
+    size_t carried_count;
 };
 
 // Everything up to writer_step_ends is merged. Outside of a step only.

@@ -7,13 +7,7 @@
 
 void stacks_set(struct stacks *stacks, uint32_t id, const uint64_t *pcs, size_t count,
                 bool truncated) {
-    if (id >= stacks->count) {
-        uint32_t room = id < 64 ? 64 : 1u << (32 - __builtin_clz(id));
-        stacks->entries = base_reallocate(stacks->entries, room * sizeof *stacks->entries);
-        memset(stacks->entries + stacks->count, 0,
-               (room - stacks->count) * sizeof *stacks->entries);
-        stacks->count = room;
-    }
+    stacks->entries = base_reach(stacks->entries, &stacks->count, id, sizeof *stacks->entries);
     struct stacks_entry *entry = &stacks->entries[id];
     if (entry->pcs && entry->count)
         return;

@@ -10,7 +10,7 @@ struct stacks {
         uint32_t count;
         bool truncated; // the walk did not reach the bottom
     } * entries;
-    uint32_t count; // of entries; those never told have no pcs
+    size_t count; // of entries; those never told have no pcs
 };
 
 // A second stack of the same number is passed over.

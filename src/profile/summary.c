@@ -1,21 +1,8 @@
 #include "profile/summary.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/text.h"
-
-static void *grown(void *array, size_t *count, size_t index, size_t size) {
-    if (index < *count)
-        return array;
-    size_t room = *count ? *count : 64;
-    while (room <= index)
-        room *= 2;
-    array = base_reallocate(array, room * size);
-    memset((char *)array + *count * size, 0, (room - *count) * size);
-    *count = room;
-    return array;
-}
 
 // What a stack held at the peak is noted when it changes for the first time afterwards.
 static void note_peak(const struct summary *summary, struct summary_site *site) {
@@ -27,7 +14,8 @@ static void note_peak(const struct summary *summary, struct summary_site *site) 
 }
 
 static struct summary_site *site_of(struct summary *summary, uint32_t stack) {
-    summary->sites = grown(summary->sites, &summary->site_count, stack, sizeof *summary->sites);
+    summary->sites =
+        base_reach(summary->sites, &summary->site_count, stack, sizeof *summary->sites);
     struct summary_site *site = &summary->sites[stack];
     note_peak(summary, site);
     return site;
@@ -88,7 +76,7 @@ static void on_resized(struct summary *summary, const struct heap_block *before,
 static void on_event(void *context, const struct heap_event *event) {
     struct summary *summary = context;
     summary->latest =
-        grown(summary->latest, &summary->latest_count, event->thread, sizeof *summary->latest);
+        base_reach(summary->latest, &summary->latest_count, event->thread, sizeof *summary->latest);
     uint64_t unused, *latest = event->is_merged ? &unused : &summary->latest[event->thread];
     switch (event->kind) {
     case HEAP_ALLOCATED:

@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/text.h"
 
@@ -32,12 +31,7 @@ void dhat_file_add(struct dhat_file *file, const struct dhat_point *point) {
 }
 
 void dhat_file_path(struct dhat_file *file, uint32_t frame, const char *path) {
-    if (frame >= file->path_count) {
-        size_t count = (size_t)frame + 1;
-        file->paths = base_reallocate(file->paths, count * sizeof *file->paths);
-        memset(file->paths + file->path_count, 0, (count - file->path_count) * sizeof *file->paths);
-        file->path_count = count;
-    }
+    file->paths = base_reach(file->paths, &file->path_count, frame, sizeof *file->paths);
     if (!file->paths[frame])
         file->paths[frame] = base_copy(path);
 }

@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "report/diagnose_parts.h"
@@ -29,12 +28,7 @@ static void note_moments(struct examination *it, enum axis axis, uint64_t positi
 }
 
 static struct thread_use *thread_at(struct examination *it, uint32_t thread) {
-    if (thread >= it->thread_count) {
-        size_t count = (size_t)thread + 1;
-        it->threads = base_reallocate(it->threads, count * sizeof *it->threads);
-        memset(it->threads + it->thread_count, 0, (count - it->thread_count) * sizeof *it->threads);
-        it->thread_count = count;
-    }
+    it->threads = base_reach(it->threads, &it->thread_count, thread, sizeof *it->threads);
     return &it->threads[thread];
 }
 

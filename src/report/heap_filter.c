@@ -1,7 +1,6 @@
 #include "report/heap_filter.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/glob.h"
@@ -26,12 +25,7 @@ struct pass {
 static void note_life(struct pass *pass, const struct heap_block *block, uint64_t end) {
     uint64_t life = end > block->time ? end - block->time : 0;
     size_t at = block->number / 8;
-    if (at >= pass->lives_room) {
-        size_t room = at < 4096 ? 8192 : at * 2;
-        pass->lives = base_reallocate(pass->lives, room);
-        memset(pass->lives + pass->lives_room, 0, room - pass->lives_room);
-        pass->lives_room = room;
-    }
+    pass->lives = base_reach(pass->lives, &pass->lives_room, at, sizeof *pass->lives);
     if (life >= pass->filter->life_from && life < pass->filter->life_to)
         pass->lives[at] |= (uint8_t)(1u << block->number % 8);
 }

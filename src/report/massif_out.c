@@ -68,15 +68,7 @@ static struct node *child_of(struct writer *writer, struct node *parent, uint64_
 
 // The innermost node of a stack's path is the outermost caller that is shown.
 static struct node *leaf_of(struct writer *writer, uint32_t stack) {
-    if (stack >= writer->leaf_count) {
-        size_t room = writer->leaf_count ? writer->leaf_count : 256;
-        while (room <= stack)
-            room *= 2;
-        writer->leaves = base_reallocate(writer->leaves, room * sizeof *writer->leaves);
-        memset(writer->leaves + writer->leaf_count, 0,
-               (room - writer->leaf_count) * sizeof *writer->leaves);
-        writer->leaf_count = room;
-    }
+    writer->leaves = base_reach(writer->leaves, &writer->leaf_count, stack, sizeof *writer->leaves);
     if (writer->leaves[stack])
         return writer->leaves[stack];
     const struct stacks_entry *entry = stacks_get(writer->stacks, stack);
