@@ -3,6 +3,7 @@
 // peace.
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,19 @@ static const char *number(char digits[32], uint64_t value) {
 
 static double seconds(uint64_t time) {
     return (double)time / 1e9;
+}
+
+// Tells what a stack is found guilty of, in one or two sentences.
+__attribute__((format(printf, 6, 7))) static void say(struct diagnoses *to, uint32_t stack,
+                                                      enum diagnosis_kind kind,
+                                                      enum certainty certainty, uint64_t bytes,
+                                                      const char *format, ...) {
+    struct text text = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    text_vformat(&text, format, arguments);
+    va_end(arguments);
+    diagnoses_add(to, kind, certainty, bytes, text_take(&text))->stack = stack;
 }
 
 // ---- one stack ---------------------------------------------------------------------------------
@@ -36,16 +50,11 @@ static void find_temporary(const struct examination *it, uint32_t stack, struct 
         (double)site->temporary < TEMPORARY_SHARE * (double)all)
         return;
     char count[32], size[32];
-    struct text text = {0};
-    text_format(&text,
-                "%s blocks of %s bytes on average, %.0f %% of all that the program allocates, are "
-                "freed before their thread does anything else with the heap.",
-                number(count, site->temporary),
-                number(size, site->allocated_bytes / site->allocated),
-                100 * (double)site->temporary / (double)all);
-    diagnoses_add(to, DIAGNOSIS_TEMPORARY, CERTAINTY_CERTAIN, site->allocated_bytes,
-                  text_take(&text))
-        ->stack = stack;
+    say(to, stack, DIAGNOSIS_TEMPORARY, CERTAINTY_CERTAIN, site->allocated_bytes,
+        "%s blocks of %s bytes on average, %.0f %% of all that the program allocates, are "
+        "freed before their thread does anything else with the heap.",
+        number(count, site->temporary), number(size, site->allocated_bytes / site->allocated),
+        100 * (double)site->temporary / (double)all);
 }
 
 static void find_tiny(const struct examination *it, uint32_t stack, struct diagnoses *to) {
@@ -54,14 +63,10 @@ static void find_tiny(const struct examination *it, uint32_t stack, struct diagn
         (double)site->peak_bytes < TINY_SHARE * (double)it->file->summary.total.peak_bytes)
         return;
     char count[32];
-    struct text text = {0};
-    text_format(
-        &text,
+    say(to, stack, DIAGNOSIS_TINY, CERTAINTY_CERTAIN, 16 * site->peak,
         "%s blocks of %.0f bytes on average at the peak; what the allocator adds to them is "
         "about as much again.",
         number(count, site->peak), (double)site->peak_bytes / (double)site->peak);
-    diagnoses_add(to, DIAGNOSIS_TINY, CERTAINTY_CERTAIN, 16 * site->peak, text_take(&text))->stack =
-        stack;
 }
 
 #define CAPACITY_SHARE 0.10 // of what is alive in the end
@@ -74,14 +79,11 @@ static void find_capacity(const struct examination *it, uint32_t stack, struct d
         (double)site->kept_bytes < CAPACITY_SHARE * (double)it->live_bytes)
         return;
     char bytes[32], blocks[32];
-    struct text text = {0};
-    text_format(&text,
-                "%s bytes in %s buffers that were enlarged step by step, the last time at %.1f s, "
-                "and have kept that size for the %.1f s since then.",
-                number(bytes, site->kept_bytes), number(blocks, site->kept_blocks),
-                seconds(site->enlarged), seconds(it->end - site->enlarged));
-    diagnoses_add(to, DIAGNOSIS_CAPACITY, CERTAINTY_POSSIBLE, site->kept_bytes, text_take(&text))
-        ->stack = stack;
+    say(to, stack, DIAGNOSIS_CAPACITY, CERTAINTY_POSSIBLE, site->kept_bytes,
+        "%s bytes in %s buffers that were enlarged step by step, the last time at %.1f s, "
+        "and have kept that size for the %.1f s since then.",
+        number(bytes, site->kept_bytes), number(blocks, site->kept_blocks), seconds(site->enlarged),
+        seconds(it->end - site->enlarged));
 }
 
 static void find_idle(const struct examination *it, uint32_t stack, struct diagnoses *to) {
@@ -93,13 +95,10 @@ static void find_idle(const struct examination *it, uint32_t stack, struct diagn
     for (size_t i = 2; i < it->thread_count; i++)
         threads += it->threads[i].bytes && it->threads[i].last < it->end / 2;
     char bytes[32], blocks[32];
-    struct text text = {0};
-    text_format(&text,
-                "%s bytes in %s blocks were allocated by threads that have done nothing with the "
-                "heap in the second half of the run (%zu threads), and are still there.",
-                number(bytes, site->idle_bytes), number(blocks, site->idle_blocks), threads);
-    diagnoses_add(to, DIAGNOSIS_THREADS, CERTAINTY_LIKELY, site->idle_bytes, text_take(&text))
-        ->stack = stack;
+    say(to, stack, DIAGNOSIS_THREADS, CERTAINTY_LIKELY, site->idle_bytes,
+        "%s bytes in %s blocks were allocated by threads that have done nothing with the "
+        "heap in the second half of the run (%zu threads), and are still there.",
+        number(bytes, site->idle_bytes), number(blocks, site->idle_blocks), threads);
 }
 
 void diagnose_sites(const struct examination *it, struct diagnoses *to) {
@@ -203,17 +202,13 @@ static void report_growth(const struct examination *it, uint32_t stack, enum axi
     struct words_search search = {0};
     rows_frames(it->file, stack, look_for_words, &search);
     char first[32], last[32], slope[32];
-    struct text text = {0};
-    text_format(
-        &text,
+    say(to, stack, search.found ? DIAGNOSIS_HANDLERS : DIAGNOSIS_GROWS, CERTAINTY_LIKELY,
+        series[LAST],
         "+%s bytes a second, steadily, while the rest has settled: from %s bytes after the "
         "warm-up (%.1f s) to %s shortly before the end (%.1f s).",
         number(slope, time > 0 ? (uint64_t)((double)(series[LAST] - series[WARM_UP]) / time) : 0),
         number(first, series[WARM_UP]), seconds(times[WARM_UP]), number(last, series[LAST]),
         seconds(times[LAST]));
-    diagnoses_add(to, search.found ? DIAGNOSIS_HANDLERS : DIAGNOSIS_GROWS, CERTAINTY_LIKELY,
-                  series[LAST], text_take(&text))
-        ->stack = stack;
 }
 
 double diagnose_rise(const struct examination *it) {
@@ -284,13 +279,10 @@ static void find_spike(const struct examination *it, struct diagnoses *to) {
     if ((double)sum < SPIKE_SHARE * (double)peak)
         return;
     char digits[3][32];
-    struct text text = {0};
-    text_format(&text,
-                "At %.2f s %s bytes are alive, most of the time %s; this place holds %s of them.",
-                seconds(summary->peak_time), number(digits[0], peak), number(digits[1], usual),
-                number(digits[2], summary->sites[top[0]].peak_bytes));
-    diagnoses_add(to, DIAGNOSIS_SPIKE, CERTAINTY_CERTAIN, peak - usual, text_take(&text))->stack =
-        top[0];
+    say(to, top[0], DIAGNOSIS_SPIKE, CERTAINTY_CERTAIN, peak - usual,
+        "At %.2f s %s bytes are alive, most of the time %s; this place holds %s of them.",
+        seconds(summary->peak_time), number(digits[0], peak), number(digits[1], usual),
+        number(digits[2], summary->sites[top[0]].peak_bytes));
 }
 
 #define FRAGMENTATION_BYTES  (16ull << 20)
@@ -317,17 +309,12 @@ static void find_fragmentation(const struct examination *it, struct diagnoses *t
     if (blocks < PINNING_BLOCKS)
         return;
     char digits[4][32];
-    struct text text = {0};
-    text_format(
-        &text,
+    say(to, pinning, DIAGNOSIS_FRAGMENTATION, CERTAINTY_LIKELY, it->resident - alive,
         "%s bytes are in memory at the end, but only %s are alive; at the peak it was %s. %s "
         "blocks from before the peak, most of them of this place, stay among what was "
         "freed.",
         number(digits[0], it->resident), number(digits[1], alive),
         number(digits[2], summary->total.peak_bytes), number(digits[3], blocks));
-    diagnoses_add(to, DIAGNOSIS_FRAGMENTATION, CERTAINTY_LIKELY, it->resident - alive,
-                  text_take(&text))
-        ->stack = pinning;
 }
 
 void diagnose_whole(const struct examination *it, struct diagnoses *to) {

@@ -169,6 +169,13 @@ static void begin_error(struct text *text, uint64_t unique, int thread, const ch
     text_format(text, "  <kind>%s</kind>\n", kind);
 }
 
+static void end_error(struct text *text, struct text *suppression, bool wanted) {
+    if (wanted)
+        add_suppression(text, suppression->bytes);
+    text_free(suppression);
+    text_string(text, "</error>\n\n");
+}
+
 void xml_finding(struct text *text, const struct finding *finding, uint64_t unique,
                  const struct stack_text_options *options, bool suppression) {
     struct writing writing = {.text = text};
@@ -178,10 +185,7 @@ void xml_finding(struct text *text, const struct finding *finding, uint64_t uniq
     finding_tell(finding, options,
                  &(struct teller){tell_headline, tell_stack, tell_remark, &writing});
     finding_suppression(finding, &raw);
-    if (suppression)
-        add_suppression(text, raw.bytes);
-    text_free(&raw);
-    text_string(text, "</error>\n\n");
+    end_error(text, &raw, suppression);
 }
 
 void xml_loss(struct text *text, const struct loss *loss, uint64_t unique, size_t index,
@@ -193,10 +197,7 @@ void xml_loss(struct text *text, const struct loss *loss, uint64_t unique, size_
     loss_tell(loss, index, count, is_delta, options,
               &(struct teller){tell_headline, tell_stack, tell_remark, &writing});
     loss_suppression(loss, &raw);
-    if (suppression)
-        add_suppression(text, raw.bytes);
-    text_free(&raw);
-    text_string(text, "</error>\n\n");
+    end_error(text, &raw, suppression);
 }
 
 void xml_signal(struct text *text, const struct xml_signal *signal) {
