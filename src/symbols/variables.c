@@ -116,6 +116,19 @@ static bool describe(Dwarf_Die *die, uint64_t start, uint64_t address, struct va
     return true;
 }
 
+/* Whether the variable's place is told by just this operation; *number is its operand. */
+static bool is_at(Dwarf_Die *die, uint64_t pc, unsigned operation, uint64_t *number) {
+    Dwarf_Attribute attribute;
+    Dwarf_Op *code;
+    size_t length;
+    if (!dwarf_attr(die, DW_AT_location, &attribute) ||
+        dwarf_getlocation_addr(&attribute, pc, &code, &length, 1) != 1 || length != 1 ||
+        code[0].atom != operation)
+        return false;
+    *number = code[0].number;
+    return true;
+}
+
 /* ------------------------------------------------------------------ globals */
 
 static bool find_in(Dwarf_Die *parent, uint64_t address, int depth, struct variable *variable) {
@@ -123,15 +136,12 @@ static bool find_in(Dwarf_Die *parent, uint64_t address, int depth, struct varia
     if (depth > DEEPEST || dwarf_child(parent, &die) != 0)
         return false;
     do {
-        Dwarf_Attribute attribute;
-        Dwarf_Op *code;
-        size_t length;
+        uint64_t start;
         int tag = dwarf_tag(&die);
         if (tag == DW_TAG_namespace && find_in(&die, address, depth + 1, variable))
             return true;
-        if (tag == DW_TAG_variable && dwarf_attr(&die, DW_AT_location, &attribute) &&
-            dwarf_getlocation(&attribute, &code, &length) == 0 && length == 1 &&
-            code[0].atom == DW_OP_addr && describe(&die, code[0].number, address, variable))
+        if (tag == DW_TAG_variable && is_at(&die, 0, DW_OP_addr, &start) &&
+            describe(&die, start, address, variable))
             return true;
     } while (dwarf_siblingof(&die, &die) == 0);
     return false;
@@ -178,14 +188,11 @@ static bool find_local(Dwarf_Die *scope, uint64_t pc, uint64_t base, uint64_t ad
     if (dwarf_child(scope, &die) != 0)
         return false;
     do {
-        Dwarf_Attribute attribute;
-        Dwarf_Op *code;
-        size_t length;
+        uint64_t offset;
         int tag = dwarf_tag(&die);
         if ((tag == DW_TAG_variable || tag == DW_TAG_formal_parameter) &&
-            dwarf_attr(&die, DW_AT_location, &attribute) &&
-            dwarf_getlocation_addr(&attribute, pc, &code, &length, 1) == 1 && length == 1 &&
-            code[0].atom == DW_OP_fbreg && describe(&die, base + code[0].number, address, variable))
+            is_at(&die, pc, DW_OP_fbreg, &offset) &&
+            describe(&die, base + offset, address, variable))
             return true;
     } while (dwarf_siblingof(&die, &die) == 0);
     return false;
