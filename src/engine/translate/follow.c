@@ -251,6 +251,22 @@ static void land(uint8_t *jump, const struct emitter *e) {
     memcpy(jump - 4, &distance, 4);
 }
 
+// Calls C code through a gate and looks at a field of the thread that it has set; rcx is spilled.
+// Returns the jump that is taken when the field is 0.
+static uint8_t *call_and_look(struct builder *b, uint64_t gate, const void *argument,
+                              void (*load)(struct emitter *, unsigned, unsigned), unsigned field) {
+    struct emitter *e = &b->e;
+    emit_gate_begin(e);
+    builder_state(b, STATE_WITHIN, 1u << RDI | 1u << RSP);
+    emit_move_imm(e, RDI, (uint64_t)argument);
+    emit_gate_call(e, gate);
+    emit_spill(e, RCX);
+    builder_state(b, STATE_WITHIN, 1u << RCX);
+    load(e, RCX, field);
+    emit_bytes(e, (uint8_t[]){0xe3, 0}, 2); // jrcxz
+    return e->at;
+}
+
 void follow_end(struct builder *b) {
     const struct hidden_check *check = &b->hidden;
     struct emitter *e = &b->e;
@@ -275,15 +291,7 @@ void follow_end(struct builder *b) {
     for (unsigned i = 0; i < looks; i++)
         land(found[i], e);
     emit_unspill(e, RCX);
-    emit_gate_begin(e);
-    builder_state(b, STATE_WITHIN, 1u << RDI | 1u << RSP);
-    emit_move_imm(e, RDI, (uint64_t)site);
-    emit_gate_call(e, cache_gate_hidden);
-    emit_spill(e, RCX);
-    builder_state(b, STATE_WITHIN, 1u << RCX);
-    emit_load_field(e, RCX, TASK_ENTRY);
-    emit_bytes(e, (uint8_t[]){0xe3, 0}, 2); // jrcxz
-    uint8_t *none = e->at;
+    uint8_t *none = call_and_look(b, cache_gate_hidden, site, emit_load_field, TASK_ENTRY);
     emit_unspill(e, RCX);
     emit_bytes(e, (uint8_t[]){0x64, 0xff}, 2); // jmp fs:[entry]
     emit_task_operand(e, 4, TASK_ENTRY);
@@ -354,15 +362,7 @@ void checks_init(void) {
 void checks_replace(struct builder *b, const struct hooked_function *hooked) {
     struct emitter *e = &b->e;
     builder_state(b, STATE_CLEAN, 0);
-    emit_gate_begin(e);
-    builder_state(b, STATE_WITHIN, 1u << RDI | 1u << RSP);
-    emit_move_imm(e, RDI, (uint64_t)hooked);
-    emit_gate_call(e, cache_gate_replace);
-    emit_spill(e, RCX);
-    builder_state(b, STATE_WITHIN, 1u << RCX);
-    emit_load_field32(e, RCX, TASK_RAISED);
-    emit_bytes(e, (uint8_t[]){0xe3, 0}, 2); // jrcxz
-    uint8_t *over = e->at;
+    uint8_t *over = call_and_look(b, cache_gate_replace, hooked, emit_load_field32, TASK_RAISED);
     emit_unspill(e, RCX);
     builder_exit_inline(b, EXIT_RAISED, b->start);
     over[-1] = e->at - over;
