@@ -5,9 +5,9 @@
 #include <sys/mman.h>
 
 #include "engine/cache/block.h"
+#include "engine/cache/gates.h"
 #include "engine/fatal.h"
 #include "engine/layout.h"
-#include "engine/run/enter.h"
 #include "engine/task.h"
 #include "engine/translate/emit.h"
 
@@ -16,11 +16,10 @@ enum {
     LINK_BITS = 23, // link records are recycled in turn, long after their blocks are gone
     LINKS_MOST = (1 << LINK_BITS) * 3 / 4, // then flush
     BLOCKS_MAX = 1 << 22,
-    GATES_SIZE = 16384,
     ROOM = 64 * 1024,      // more than any block needs, hot and cold
     TABLE_CHUNK = 1 << 20, // code bytes for which a piece of the jump table is mapped
     SYSCALL_TABLE = 1 << 16,
-    HIGH_BITS = 16, // entries of the look-up for code above 4 GiB
+    FAR_SIZE = 1 << 16, // entries of a struct far_table
 };
 
 struct code_page {
@@ -37,7 +36,6 @@ static uint32_t next_link, links_used; // used: since the last flush
 static struct block **by_code;         // every block since the last flush, by rising code offset
 static uint32_t by_code_count;
 static uint8_t *hot_end, *cold_begin;
-static uint64_t gates_end;
 static uint8_t table_mapped[CACHE_START / TABLE_CHUNK];
 
 // Blocks, states and pages come from an arena that is emptied by a flush.
@@ -47,15 +45,10 @@ static struct chunk {
 } * chunks;
 static char *arena_at, *arena_end;
 
-// The look-up for high code: key and code by the low 16 bits of the destination. Keys are stored
-// negated, so that key + destination is zero exactly when they match (no flags needed). The same
-// for versions other than 0, where the destination has the version's key added.
-static uint64_t *high_keys, *high_codes, *version_keys, *version_codes;
+static struct far_table high_code, versions;
 
 uint32_t cache_epoch;
 bool cache_high_code;
-uint64_t cache_gate_link, cache_gate_high_lookup, cache_gate_version_lookup, cache_gate_follow,
-    cache_gate_replace, cache_gate_hidden;
 uint8_t *cache_syscall_table;
 static bool syscalls_forbidden;
 struct cache_stats cache_stats;
@@ -91,169 +84,7 @@ static void arena_empty(void) {
     arena_at = arena_end = NULL;
 }
 
-// ---- gates -------------------------------------------------------------------------------------
-
-static void emit_leave(struct emitter *e, unsigned reason) {
-    emit_store_field_imm(e, TASK_EXIT_REASON, reason);
-    while ((emit_address(e) + 6) % 8) // the target may check alignment
-        emit8(e, 0x90);
-    emit_bytes(e, (uint8_t[]){0xff, 0x25, 0, 0, 0, 0}, 6); // jmp [rip]
-    emit64(e, (uint64_t)cache_leave);
-}
-
-// Goes on if the key of the destination in rdx is in its place.
-static void emit_compare_key(struct emitter *e, const uint64_t *keys) {
-    emit_bytes(e, (uint8_t[]){0x0f, 0xb7, 0xca}, 3);       // movzx ecx, dx
-    emit_bytes(e, (uint8_t[]){0x48, 0x8b, 0x0c, 0xcd}, 4); // mov rcx, [rcx*8 + keys]
-    emit32(e, (uint64_t)keys);
-    emit_add_address(e, RCX, RCX, RDX);
-    emit_bytes(e, (uint8_t[]){0xe3, 14}, 2); // jrcxz over the next two
-    emit_unspill(e, RDX);
-    emit_jump(e, CACHE_START);
-}
-
-// Looks self->jump_target up in the table for high code. rcx is spilled; flags are live. For
-// versions, rcx holds what is to be added.
-static void emit_far_lookup(struct emitter *e, uint64_t *keys, uint64_t *codes) {
-    emit_spill(e, RDX);
-    emit_load_field(e, RDX, TASK_JUMP_TARGET);
-    if (keys == version_keys)
-        emit_add_address(e, RDX, RDX, RCX);
-    emit_compare_key(e, keys);
-    emit_bytes(e, (uint8_t[]){0x0f, 0xb7, 0xca}, 3);       // movzx ecx, dx
-    emit_bytes(e, (uint8_t[]){0x48, 0x8b, 0x0c, 0xcd}, 4); // mov rcx, [rcx*8 + codes]
-    emit32(e, (uint64_t)codes);
-    emit_store_field(e, RCX, TASK_ENTRY);
-    emit_compare_key(e, keys); // still: the code belongs to it
-    emit_unspill(e, RDX);
-    emit_bytes(e, (uint8_t[]){0x64, 0xff}, 2); // jmp fs:[entry]
-    emit_task_operand(e, 4, TASK_ENTRY);
-}
-
-// A signal that came while a function called from the cache ran has found no place to stop: if
-// something is pending, the thread steps on from here to the next clean point.
-void cache_emit_step_if_pending(struct emitter *e) {
-    static const uint8_t trap[] = {0x9c,                                     // pushfq
-                                   0x48, 0x81, 0x0c, 0x24, 0x00, 0x01, 0, 0, // or [rsp], TF
-                                   0x9d};                                    // popfq
-    emit8(e, 0x51);                                                          // push rcx
-    emit_load_field32(e, RCX, TASK_PENDING);
-    emit_bytes(e, (uint8_t[]){0xe3, 9 + sizeof trap}, 2); // jrcxz over the next
-    emit_bytes(e, (uint8_t[]){0x64, 0xc6}, 2);            // mov byte fs:[stepping], 1
-    emit_task_operand(e, 0, TASK_STEPPING);
-    emit8(e, 1);
-    emit_bytes(e, trap, sizeof trap);
-    emit8(e, 0x59); // pop rcx
-}
-
-// The caller has spilled rsp and rdi and is on the engine's stack. Flags are kept in ah and al.
-static void emit_gate_to(struct emitter *e, void (*function)(uint32_t, uint64_t, void *)) {
-    static const uint8_t save[] = {0x50, 0x51, 0x52, 0x56,                // push rax, rcx, rdx, rsi
-                                   0x41, 0x50, 0x41, 0x51, 0x41, 0x52,    // push r8, r9, r10
-                                   0x41, 0x53,                            // push r11
-                                   0x9f, 0x0f, 0x90, 0xc0,                // lahf; seto al
-                                   0x50, 0x48, 0x83, 0xec, 0x08};         // push rax; sub rsp, 8
-    static const uint8_t restore[] = {0x48, 0x83, 0xc4, 0x08, 0x58,       // add rsp, 8; pop rax
-                                      0x04, 0x7f, 0x9e,                   // add al, 127; sahf
-                                      0x41, 0x5b, 0x41, 0x5a, 0x41, 0x59, // pop r11, r10, r9
-                                      0x41, 0x58, 0x5e, 0x5a, 0x59, 0x58}; // r8, rsi, rdx, rcx, rax
-    emit_bytes(e, save, sizeof save);
-    emit_load_field(e, RSI, TASK_SPILL + 8 * RSP);
-    emit_load_field(e, RDX, TASK_TOOL);
-    emit_bytes(e, (uint8_t[]){0x48, 0xb8}, 2); // mov rax, function
-    emit64(e, (uint64_t)function);
-    emit_bytes(e, (uint8_t[]){0xff, 0xd0}, 2); // call rax
-    emit_bytes(e, restore, sizeof restore);
-    cache_emit_step_if_pending(e);
-    emit8(e, 0xc3); // ret
-}
-
-struct emitter cache_gate_begin(void) {
-    return (struct emitter){(uint8_t *)gates_end};
-}
-
-void cache_gate_end(const struct emitter *e) {
-    gates_end = emit_address(e);
-    if (gates_end > CACHE_START + GATES_SIZE)
-        fatal("internal error: too many gates");
-}
-
-static void emit_store_all(struct emitter *e) {
-    for (unsigned reg = 0; reg < GPR_COUNT; reg++)
-        if (reg != RDI && reg != RSP)
-            emit_store_field(e, reg, TASK_GPR + 8 * reg);
-}
-
-// As emit_gate_to, with all registers saved where C code finds them and the direction flag clear.
-static void emit_follow(struct emitter *e, void (*function)(void *)) {
-    static const uint8_t kept[] = {RAX, RCX, RDX, RSI, R8, R9, R10, R11};
-    emit_store_all(e);
-    emit_load_field(e, RAX, TASK_SPILL + 8 * RDI);
-    emit_store_field(e, RAX, TASK_GPR + 8 * RDI);
-    emit_load_field(e, RAX, TASK_SPILL + 8 * RSP);
-    emit_store_field(e, RAX, TASK_GPR + 8 * RSP);
-    // lahf; seto al; push rax, twice; pushfq; pop rax; mov [flags], rax; cld
-    emit_bytes(e, (uint8_t[]){0x9f, 0x0f, 0x90, 0xc0, 0x50, 0x50, 0x9c, 0x58}, 8);
-    emit_store_field(e, RAX, TASK_FLAGS);
-    emit8(e, 0xfc);
-    emit_bytes(e, (uint8_t[]){0x48, 0xb8}, 2); // mov rax, function
-    emit64(e, (uint64_t)function);
-    emit_bytes(e, (uint8_t[]){0xff, 0xd0}, 2); // call rax
-    emit_bytes(e, (uint8_t[]){0x64, 0xf7}, 2); // test dword fs:[flags], direction
-    emit_task_operand(e, 0, TASK_FLAGS);
-    emit32(e, 0x400);
-    emit_bytes(e, (uint8_t[]){0x74, 1, 0xfd}, 3); // je over; std
-    emit_bytes(e, (uint8_t[]){0x58, 0x58, 0x04, 0x7f, 0x9e},
-               5); // pop rax, twice; add al, 127; sahf
-    for (unsigned i = 0; i < sizeof kept; i++)
-        emit_load_field(e, kept[i], TASK_GPR + 8 * kept[i]);
-    cache_emit_step_if_pending(e);
-    emit8(e, 0xc3); // ret
-}
-
-void cache_set_followers(void (*follow)(void *), void (*replace)(void *), void (*hidden)(void *)) {
-    struct emitter e = {(uint8_t *)gates_end};
-    cache_gate_follow = emit_address(&e);
-    emit_follow(&e, follow);
-    cache_gate_replace = emit_address(&e);
-    emit_follow(&e, replace);
-    cache_gate_hidden = emit_address(&e);
-    emit_follow(&e, hidden);
-    gates_end = emit_address(&e);
-}
-
-uint64_t cache_gate_to(void (*function)(uint32_t, uint64_t, void *)) {
-    static struct {
-        void (*function)(uint32_t, uint64_t, void *);
-        uint64_t gate;
-    } known[16];
-    unsigned i = 0;
-    for (; i < 16 && known[i].function; i++)
-        if (known[i].function == function)
-            return known[i].gate;
-    if (i == 16)
-        fatal("internal error: too many fast calls");
-    struct emitter e = {(uint8_t *)gates_end};
-    known[i].function = function;
-    known[i].gate = gates_end;
-    emit_gate_to(&e, function);
-    gates_end = emit_address(&e);
-    return known[i].gate;
-}
-
-static void write_gates(void) {
-    struct emitter e = {(uint8_t *)CACHE_START};
-    // Offset 0 in the jump table is this place: the destination is not in the table.
-    emit_unspill(&e, RCX);
-    emit_leave(&e, EXIT_INDIRECT);
-    cache_gate_link = emit_address(&e);
-    emit_leave(&e, EXIT_LINK);
-    cache_gate_high_lookup = emit_address(&e);
-    emit_far_lookup(&e, high_keys, high_codes);
-    cache_gate_version_lookup = emit_address(&e);
-    emit_far_lookup(&e, version_keys, version_codes);
-    gates_end = emit_address(&e);
-}
+// ---- the whole ---------------------------------------------------------------------------------
 
 void cache_init(void) {
     void *cache =
@@ -261,22 +92,20 @@ void cache_init(void) {
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     if (cache != (void *)CACHE_START)
         fatal("cannot map the code cache at 0x%lx", CACHE_START);
-    const size_t keys_size = sizeof(uint64_t) << HIGH_BITS;
-    high_keys = (uint64_t *)(CACHE_END - 2 * keys_size);
-    high_codes = (uint64_t *)(CACHE_END - keys_size);
-    version_keys = (uint64_t *)(CACHE_END - 4 * keys_size);
-    version_codes = (uint64_t *)(CACHE_END - 3 * keys_size);
+    uint64_t *end = (uint64_t *)CACHE_END;
+    high_code = (struct far_table){end - 2 * FAR_SIZE, end - FAR_SIZE};
+    versions = (struct far_table){end - 4 * FAR_SIZE, end - 3 * FAR_SIZE};
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     links = mmap(NULL, sizeof *links << LINK_BITS, PROT_READ | PROT_WRITE, flags, -1, 0);
     by_code = mmap(NULL, sizeof *by_code * BLOCKS_MAX, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (links == MAP_FAILED || by_code == MAP_FAILED)
         fatal("cannot map the tables of the code cache");
-    cache_syscall_table = (uint8_t *)version_keys - SYSCALL_TABLE;
+    cache_syscall_table = (uint8_t *)versions.keys - SYSCALL_TABLE;
     memset(cache_syscall_table, 1, SYSCALL_TABLE);
     next_link = 1;
-    hot_end = (uint8_t *)CACHE_START + GATES_SIZE;
+    hot_end = (uint8_t *)CACHE_START + CACHE_GATES_SIZE;
     cold_begin = cache_syscall_table;
-    write_gates();
+    cache_write_gates(&high_code, &versions);
 }
 
 void cache_permit_syscall(long number) {
@@ -483,19 +312,19 @@ uint64_t cache_version_key(unsigned version) {
 
 // A reader takes the key, the code and the key again: it never pairs a key with another block's
 // code.
-static void enter_far(uint64_t *keys, uint64_t *codes, uint64_t key, const struct block *block) {
-    unsigned index = key & ((1 << HIGH_BITS) - 1);
-    __atomic_store_n(&keys[index], 0, __ATOMIC_RELEASE);
-    __atomic_store_n(&codes[index], CACHE_START + block->code, __ATOMIC_RELEASE);
-    __atomic_store_n(&keys[index], -key, __ATOMIC_RELEASE);
+static void enter_far(const struct far_table *table, uint64_t key, const struct block *block) {
+    unsigned index = key % FAR_SIZE;
+    __atomic_store_n(&table->keys[index], 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&table->codes[index], CACHE_START + block->code, __ATOMIC_RELEASE);
+    __atomic_store_n(&table->keys[index], -key, __ATOMIC_RELEASE);
 }
 
 // The key goes; the code stays, because a reader may be between the two look-ups. It runs the old
 // translation once more, as a processor may that has fetched the old code.
-static void leave_far(uint64_t *keys, uint64_t key) {
-    unsigned index = key & ((1 << HIGH_BITS) - 1);
-    if (keys[index] == -key)
-        __atomic_store_n(&keys[index], 0, __ATOMIC_RELEASE);
+static void leave_far(const struct far_table *table, uint64_t key) {
+    unsigned index = key % FAR_SIZE;
+    if (table->keys[index] == -key)
+        __atomic_store_n(&table->keys[index], 0, __ATOMIC_RELEASE);
 }
 
 void block_enter_in_table(struct block *block) {
@@ -503,22 +332,21 @@ void block_enter_in_table(struct block *block) {
     if (block->dead)
         return;
     if (block->version) {
-        enter_far(version_keys, version_codes, block->pc + cache_version_key(block->version),
-                  block);
+        enter_far(&versions, block->pc + cache_version_key(block->version), block);
         return;
     }
     uint32_t *entry = table_entry(block->pc);
     if (entry)
         __atomic_store_n(entry, block->code, __ATOMIC_RELEASE);
     else
-        enter_far(high_keys, high_codes, block->pc, block);
+        enter_far(&high_code, block->pc, block);
 }
 
 static void leave_table(struct block *block) {
     if (block->version)
-        leave_far(version_keys, block->pc + cache_version_key(block->version));
+        leave_far(&versions, block->pc + cache_version_key(block->version));
     else if (block->pc >= CACHE_START)
-        leave_far(high_keys, block->pc);
+        leave_far(&high_code, block->pc);
     else if (table_mapped[block->pc / TABLE_CHUNK])
         __atomic_store_n((uint32_t *)(JUMP_TABLE + 4 * block->pc), 0, __ATOMIC_RELEASE);
 }
@@ -595,12 +423,12 @@ void cache_flush(void) {
     for (unsigned i = 0; i < sizeof table_mapped; i++)
         if (table_mapped[i])
             madvise((void *)(JUMP_TABLE + 4ul * i * TABLE_CHUNK), 4ul * TABLE_CHUNK, MADV_DONTNEED);
-    memset(high_keys, 0, sizeof(uint64_t) << HIGH_BITS);
-    memset(version_keys, 0, sizeof(uint64_t) << HIGH_BITS);
+    memset(high_code.keys, 0, FAR_SIZE * sizeof *high_code.keys);
+    memset(versions.keys, 0, FAR_SIZE * sizeof *versions.keys);
     by_code_count = 0;
     links_used = 0;
     arena_empty();
-    hot_end = (uint8_t *)CACHE_START + GATES_SIZE;
+    hot_end = (uint8_t *)CACHE_START + CACHE_GATES_SIZE;
     cold_begin = cache_syscall_table;
     cache_epoch++;
     cache_stats.flushes++;

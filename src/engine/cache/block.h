@@ -17,7 +17,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "engine/layout.h"
-#include "engine/translate/emit.h"
 
 // What an exit is for.
 enum exit_kind {
@@ -141,30 +140,8 @@ extern uint8_t *cache_syscall_table;
 void cache_permit_syscall(long number);
 void cache_forbid_syscalls(void);
 
-// Gates at fixed places of the cache, through which exits leave it.
-extern uint64_t cache_gate_link, cache_gate_high_lookup, cache_gate_version_lookup;
-// What generated code calls before an instruction that is to be followed: rdi is the argument, rdi
-// and rsp are spilled, and the thread is on the engine's stack. General registers are at hand.
-extern uint64_t cache_gate_follow, cache_gate_replace, cache_gate_hidden;
-void cache_set_followers(void (*follow)(void *), void (*replace)(void *), void (*hidden)(void *));
-// Where generated code jumps when a store meets shadow that is not zero, with the address in rcx,
-// which is spilled, and self->store_back set. If the bytes are merely undefined, they are defined
-// now, and execution goes on at store_back; otherwise STORE_REFUSED bytes before it. By the binary
-// logarithm of the size, and whether flags are to be kept.
-extern uint64_t cache_gate_store[7][2];
-enum { STORE_REFUSED = 5 };
-void cache_write_store_gates(void); // store_gate.c
-// Around the writing of a gate.
-struct emitter cache_gate_begin(void);
-void cache_gate_end(const struct emitter *);
-// At the end of a gate through which C code was called.
-void cache_emit_step_if_pending(struct emitter *);
 // Added to a destination, its index and key in the look-up for versions other than 0.
 uint64_t cache_version_key(unsigned version);
-// The gate through which translated code calls a function that leaves vector registers alone, on
-// the engine's stack, with edi as it is, the target's stack pointer and the thread's state of the
-// tool. With the lock held.
-uint64_t cache_gate_to(void (*function)(uint32_t, uint64_t, void *));
 
 // Numbers for --stats.
 extern struct cache_stats {

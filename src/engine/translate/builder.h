@@ -4,6 +4,7 @@
 
 #include <Zydis/Zydis.h>
 #include "engine/cache/block.h"
+#include "engine/cache/gates.h"
 #include "engine/tool.h"
 #include "engine/translate/emit.h"
 

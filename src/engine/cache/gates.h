@@ -1,0 +1,49 @@
+// Gates: pieces of generated code at the beginning of the cache that no flush removes. Through them
+// blocks leave the cache, look destinations up, and call C code.
+//
+// They are written when the engine starts, and with the cache lock held when a block first needs
+// one; code that is written is never changed, so that running through it takes no lock.
+#ifndef QUERN_ENGINE_CACHE_GATES_H
+#define QUERN_ENGINE_CACHE_GATES_H
+
+#include <stdint.h>
+
+#include "engine/translate/emit.h"
+
+enum { CACHE_GATES_SIZE = 16384 };
+
+// The look-up of blocks that the jump table has no place for, by the low 16 bits of a key: for code
+// above 4 GiB the destination, for versions other than 0 (cache/version.h) the destination plus
+// cache_version_key. Keys are stored negated, so that the sum of both is zero exactly when they
+// match, and no flags are needed.
+struct far_table {
+    uint64_t *keys, *codes;
+};
+
+// The first gates. To be called once, before any other.
+void cache_write_gates(const struct far_table *high_code, const struct far_table *versions);
+
+// Gates at fixed places of the cache, through which exits leave it.
+extern uint64_t cache_gate_link, cache_gate_high_lookup, cache_gate_version_lookup;
+// What generated code calls before an instruction that is to be followed: rdi is the argument, rdi
+// and rsp are spilled, and the thread is on the engine's stack. General registers are at hand.
+extern uint64_t cache_gate_follow, cache_gate_replace, cache_gate_hidden;
+void cache_set_followers(void (*follow)(void *), void (*replace)(void *), void (*hidden)(void *));
+// Where generated code jumps when a store meets shadow that is not zero, with the address in rcx,
+// which is spilled, and self->store_back set. If the bytes are merely undefined, they are defined
+// now, and execution goes on at store_back; otherwise STORE_REFUSED bytes before it. By the binary
+// logarithm of the size, and whether flags are to be kept.
+extern uint64_t cache_gate_store[7][2];
+enum { STORE_REFUSED = 5 };
+void cache_write_store_gates(void); // store_gate.c
+// Around the writing of a gate.
+struct emitter cache_gate_begin(void);
+void cache_gate_end(const struct emitter *);
+// At the end of a gate through which C code was called.
+void cache_emit_step_if_pending(struct emitter *);
+// The gate through which translated code calls a function that leaves vector registers alone, on
+// the engine's stack, with edi as it is, the target's stack pointer and the thread's state of the
+// tool. With the lock held.
+uint64_t cache_gate_to(void (*function)(uint32_t, uint64_t, void *));
+
+#endif
