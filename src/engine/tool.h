@@ -239,6 +239,10 @@ uint64_t tool_thread_pointer(void); // fs
 size_t tool_stack(uint64_t *pcs, size_t max);
 // The same with general registers only; 0: tool_stack must be asked.
 size_t tool_stack_quickly(uint64_t *pcs, size_t max);
+// What the thread has noted (not 0) of a stack that tool_stack_quickly had just given, always with the
+// same max; 0: the stack must be walked. General registers only.
+uint32_t tool_stack_recall(void);
+void tool_stack_note(const uint64_t *pcs, size_t count, uint32_t value);
 // Target memory that may not be there: 0 or -EFAULT.
 long tool_read(void *to, uint64_t from, size_t size);
 long tool_write(uint64_t to, const void *from, size_t size);

@@ -82,7 +82,7 @@ static bool open_cache(struct unwind_space *space, struct unwind_thread *thread)
         thread->kept_count = 0;
         thread->generation = generation;
     }
-    thread->kept_all = false;
+    thread->kept_all = thread->kept_first = false;
     return true;
 }
 
@@ -285,6 +285,7 @@ size_t unwind_stack_quickly(struct unwind_space *space, struct unwind_thread *th
     bool is_complete = walk_stack(&walk, thread, &keeper, pcs, max, &walked);
     if (is_complete)
         count_walk(thread, &walk, &walked);
+    thread->kept_first = is_complete && keeper.kept;
     close_cache(thread);
     return is_complete ? walked.count : 0;
 }
@@ -329,8 +330,8 @@ walk_callers(struct unwind_space *space, struct unwind_thread *thread, const uin
     if (is_complete)
         count_walk(thread, &walk, walked);
     // One of the two arrays may have been too small for all of them.
-    thread->kept_all = keeper.kept && walked->end == UNWIND_END_BOTTOM &&
-                       walked->count < UNWIND_KEPT_MAX;
+    thread->kept_all =
+        keeper.kept && walked->end == UNWIND_END_BOTTOM && walked->count < UNWIND_KEPT_MAX;
     thread->kept_frames = walked->count;
     return is_complete;
 }
@@ -346,7 +347,7 @@ size_t unwind_callers_quickly(struct unwind_space *space, struct unwind_thread *
         walked.count = thread->kept_frames;
         count_kept(thread);
     } else {
-        thread->kept_all = false;
+        thread->kept_all = thread->kept_first = false;
         if (!walk_callers(space, thread, frame, memory, pcs, max, &walked))
             walked.count = 0;
     }
@@ -379,4 +380,59 @@ size_t unwind_stack(struct unwind_space *space, struct unwind_thread *thread,
     if (end)
         *end = walked.end;
     return walked.count;
+}
+
+// ---- walks by heart ----
+
+// The word at the stack pointer is a return address where a function begins.
+static inline size_t recall_slot(uint64_t pc, uint64_t sp) {
+    uint64_t sum = pc + 3 * sp + (*(const uint64_t *)sp << 20);
+    return sum * UINT64_C(0x9e3779b97f4a7c15) >> (64 - UNWIND_RECALL_BITS);
+}
+
+static void add_word(struct unwind_recalled *entry, uint64_t at, uint64_t word) {
+    entry->words[entry->count].at = (const uint64_t *)at;
+    entry->words[entry->count++].word = word;
+}
+
+void unwind_remember(struct unwind_recall *recall, const struct unwind_thread *thread,
+                     const struct unwind_registers *registers, const uint64_t *pcs, size_t count,
+                     uint32_t value) {
+    const struct unwind_kept *kept = &thread->kept[UNWIND_KEPT_MAX - thread->kept_count];
+    uint64_t pc = registers->value[UNWIND_PC], sp = registers->value[UNWIND_RSP];
+    if (!thread->kept_first || count < 2 || count > UNWIND_RECALL_WORDS / 2 + 1 ||
+        count - 1 > thread->kept_count || pcs[0] != pc)
+        return;
+    struct unwind_recalled *entry = &recall->entries[recall_slot(pc, sp)];
+    *entry = (struct unwind_recalled){.pc = pc,
+                                      .sp = sp,
+                                      .rbp = registers->value[UNWIND_RBP],
+                                      .high = thread->kept_high,
+                                      .generation = thread->generation};
+    for (size_t i = 0; i + 1 < count; i++) {
+        uint64_t address = pcs[i] - (i > 0);
+        const struct unwind_cache_entry *rule = find_entry(thread, address);
+        if (kept[i].pc != pcs[i + 1])
+            return;
+        entry->wants_rbp |= rule->pc != address || rule->rule.base != UNWIND_RSP;
+    }
+    for (size_t i = 0; i + 1 < count; i++) {
+        add_word(entry, kept[i].sp - 8, kept[i].pc);
+        if (entry->wants_rbp && kept[i].rbp_at)
+            add_word(entry, kept[i].rbp_at, kept[i].rbp);
+    }
+    entry->value = value;
+}
+
+uint32_t unwind_recollect(const struct unwind_recall *recall, struct unwind_space *space,
+                          uint64_t pc, uint64_t sp, uint64_t rbp, uint64_t high) {
+    const struct unwind_recalled *entry = &recall->entries[recall_slot(pc, sp)];
+    if (entry->pc != pc || entry->sp != sp || entry->high != high ||
+        (entry->wants_rbp && entry->rbp != rbp) ||
+        entry->generation != unwind_space_generation(space))
+        return 0;
+    for (size_t i = 0; i < entry->count; i++)
+        if (*entry->words[i].at != entry->words[i].word)
+            return 0;
+    return entry->value;
 }

@@ -219,6 +219,7 @@ struct unwind_thread {
     uint64_t kept_high; // end of the stack that they are on
     bool kept_bottom;   // the last of them is the stack's
     bool kept_all;      // the thread has walked these frames last, and no others
+    bool kept_first;    // the walk before was a quick one, and they begin with its callers
     size_t kept_frames; // how many pcs that walk gave
     struct unwind_kept kept[UNWIND_KEPT_MAX];
     struct unwind_kept fresh[UNWIND_KEPT_MAX]; // of the walk in progress
@@ -243,6 +244,36 @@ size_t unwind_stack_quickly(struct unwind_space *space, struct unwind_thread *th
 size_t unwind_callers_quickly(struct unwind_space *space, struct unwind_thread *thread,
                               const uint64_t *frame, const struct unwind_memory *memory,
                               uint64_t *pcs, size_t max, enum unwind_end *end, bool *is_same);
+
+// Walks by heart. A walk is determined by where it starts and by the words of the stack that lead
+// from frame to frame; where all of them are what they were, what the caller made of that walk
+// holds again, and nothing need be walked, written or looked up. All zero is a valid first state.
+#define UNWIND_RECALL_BITS  7
+#define UNWIND_RECALL_WORDS 24
+
+struct unwind_recalled {
+    uint64_t pc, sp, rbp, high, generation;
+    uint32_t value; // 0: empty
+    uint16_t count; // of words
+    bool wants_rbp; // a frame is found by it
+    struct {
+        const uint64_t *at;
+        uint64_t word;
+    } words[UNWIND_RECALL_WORDS];
+};
+
+struct unwind_recall {
+    struct unwind_recalled entries[1u << UNWIND_RECALL_BITS];
+};
+
+// Notes the value, which is not 0, of the walk that unwind_stack_quickly has just given, if it can.
+void unwind_remember(struct unwind_recall *recall, const struct unwind_thread *thread,
+                     const struct unwind_registers *registers, const uint64_t *pcs, size_t count,
+                     uint32_t value);
+// The value of a walk from here that ends at `high` at the latest; 0: not known. Reads the stack.
+// General registers only.
+uint32_t unwind_recollect(const struct unwind_recall *recall, struct unwind_space *space,
+                          uint64_t pc, uint64_t sp, uint64_t rbp, uint64_t high);
 
 // A walk of the thread has been left in the middle, by a jump out of it.
 void unwind_abandon(struct unwind_thread *thread);

@@ -167,6 +167,12 @@ size_t tool_stack_quickly(uint64_t *pcs, size_t max) {
     return 0;
 }
 
+uint32_t tool_stack_recall(void) {
+    return 0;
+}
+
+void tool_stack_note(const uint64_t *pcs, size_t count, uint32_t value) {}
+
 void tool_with_vectors(tool_function *function, void *argument) {
     function(argument);
 }

@@ -59,6 +59,36 @@ static void compare_callers(const uint64_t *frame, const struct unwind_memory *m
     keep_last(pcs, count);
 }
 
+// Walks by heart, of a fixed length: what was noted of one must hold for the other.
+enum { RECALLED = 10, NOTED = 100000 };
+static struct unwind_recall recall;
+static uint64_t noted[NOTED][RECALLED];
+static uint32_t noted_count = 1;
+static long recalled;
+
+static void compare_recalled(const struct unwind_registers *registers,
+                             const struct unwind_memory *memory, const uint64_t *expected,
+                             size_t expected_count) {
+    uint64_t pcs[RECALLED];
+    const uint64_t *value = registers->value;
+    uint32_t number = unwind_recollect(&recall, &space, value[UNWIND_PC], value[UNWIND_RSP],
+                                       value[UNWIND_RBP], memory->high);
+    size_t length = expected_count < RECALLED ? expected_count : RECALLED;
+    if (number) {
+        recalled++;
+        for (size_t i = 0; i < RECALLED; i++)
+            if (noted[number][i] != (i < length ? expected[i] : 0))
+                different++;
+        return;
+    }
+    size_t count = unwind_stack_quickly(&space, &lasting, registers, memory, pcs, RECALLED);
+    last_count = 0;
+    if (!count || noted_count == NOTED)
+        return;
+    memcpy(noted[noted_count], pcs, count * sizeof *pcs);
+    unwind_remember(&recall, &lasting, registers, pcs, count, noted_count++);
+}
+
 static __attribute__((noinline)) void compare(void) {
     uint64_t with[256], without[256];
     enum unwind_end end_with, end_without;
@@ -74,6 +104,8 @@ static __attribute__((noinline)) void compare(void) {
     for (uint64_t times = any(3); times > 0 && plain > 1; times--)
         compare_callers(__builtin_frame_address(0), &memory, without + 1, plain - 1, end_without,
                         limit - 1);
+    for (uint64_t times = limit == 256 ? any(3) : 0; times > 0; times--)
+        compare_recalled(&registers, &memory, without, plain);
     if (any(2))
         return;
     size_t count = unwind_stack(&space, &lasting, &registers, &memory, with, limit, &end_with);
@@ -153,6 +185,8 @@ TEST(kept_frames_are_those_of_a_fresh_walk) {
     CHECK(shared > checks / 2);
     CHECK(quick > checks / 4);
     CHECK(quick_same > quick / 8 && quick_same < quick);
+    NOTE("%ld by heart of %u noted", recalled, noted_count);
+    CHECK(recalled > checks / 8);
     CHECK(lasting.counts.ends[UNWIND_END_BOTTOM] > (uint64_t)checks / 4);
     unwind_space_close(&space);
 }

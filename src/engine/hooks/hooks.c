@@ -447,6 +447,15 @@ __attribute__((target("general-regs-only"))) size_t tool_stack_quickly(uint64_t 
     return stack_of_task_quickly(pcs, max);
 }
 
+__attribute__((target("general-regs-only"))) uint32_t tool_stack_recall(void) {
+    return stack_recall();
+}
+
+__attribute__((target("general-regs-only"))) void tool_stack_note(const uint64_t *pcs, size_t count,
+                                                                  uint32_t value) {
+    stack_note(pcs, count, value);
+}
+
 size_t tool_stack(uint64_t *pcs, size_t max) {
     return stack_of_task(pcs, max);
 }

@@ -15,6 +15,12 @@ enum { RED_ZONE = 128 };
 
 unsigned stack_merged_frames;
 
+// What a thread knows of its walks; self->unwinder is its first member.
+struct unwinder {
+    struct unwind_thread thread;
+    struct unwind_recall recall;
+};
+
 static struct unwind_space space;
 static bool is_open;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // taken inside the space lock
@@ -65,7 +71,7 @@ void stack_module_gone(uint64_t start, uint64_t end) {
 
 void stack_thread_end(void) {
     if (self->unwinder)
-        munmap(self->unwinder, sizeof *self->unwinder);
+        munmap(self->unwinder, sizeof(struct unwinder));
     self->unwinder = NULL;
 }
 
@@ -128,6 +134,33 @@ size_t stack_of_task_quickly(uint64_t *pcs, size_t max) {
         return walk.count;
     unwind_abandon(self->unwinder);
     return 0;
+}
+
+static struct unwind_recall *recall_of_task(void) {
+    return &((struct unwinder *)self->unwinder)->recall;
+}
+
+static void recollect(void *value) {
+    const uint64_t *gpr = self->gpr;
+    *(uint32_t *)value =
+        unwind_recollect(recall_of_task(), &space, self->pc, gpr[RSP], gpr[RBP], self->stack_end);
+}
+
+uint32_t stack_recall(void) {
+    uint64_t sp = self->gpr[RSP];
+    uint32_t value = 0;
+    if (!self->unwinder || stack_merged_frames ||
+        sp - self->stack_start >= self->stack_end - self->stack_start ||
+        !call_guarded(recollect, &value))
+        return 0;
+    return value;
+}
+
+void stack_note(const uint64_t *pcs, size_t count, uint32_t value) {
+    struct unwind_registers registers;
+    read_registers(&registers);
+    if (self->unwinder)
+        unwind_remember(recall_of_task(), self->unwinder, &registers, pcs, count, value);
 }
 
 #pragma GCC pop_options
@@ -210,7 +243,7 @@ size_t stack_of_task(uint64_t *pcs, size_t max) {
     if (stack_merged_frames)
         return walk_merging(pcs, max);
     if (!self->unwinder) {
-        void *memory = mmap(NULL, sizeof *self->unwinder, PROT_READ | PROT_WRITE,
+        void *memory = mmap(NULL, sizeof(struct unwinder), PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (memory == MAP_FAILED)
             return 0;

@@ -16,6 +16,9 @@ size_t stack_of_task(uint64_t *pcs, size_t max);
 extern unsigned stack_merged_frames; // --merge-recursive-frames
 // The same with general registers only, where all that is needed has been looked up before; else 0.
 size_t stack_of_task_quickly(uint64_t *pcs, size_t max);
+// As tool_stack_recall and tool_stack_note (tool.h).
+uint32_t stack_recall(void);
+void stack_note(const uint64_t *pcs, size_t count, uint32_t value);
 
 // The same step by step, without a memory of earlier walks: for each frame its pc and the stack
 // pointer of its caller, where the frame ends. From the given registers, which may be those of another

@@ -178,8 +178,16 @@ static void walk_stack(void *argument) {
 
 uint32_t stack_here(void) {
     struct walk walk;
+    uint32_t stack = tool_stack_recall();
+    if (stack)
+        return stack;
     walk.count = tool_stack_quickly(walk.pcs, depth);
-    if (!walk.count)
+    if (!walk.count) {
         tool_with_vectors(walk_stack, &walk);
-    return stack_intern(walk.pcs, walk.count);
+        return stack_intern(walk.pcs, walk.count);
+    }
+    stack = stack_intern(walk.pcs, walk.count);
+    if (stack)
+        tool_stack_note(walk.pcs, walk.count, stack);
+    return stack;
 }
