@@ -25,6 +25,15 @@ static enum heap_tool heap_tool_of(const struct tool *tool, const struct option_
     return strcmp(tool->name, "heap") == 0 ? HEAP_TOOL_RECORD : HEAP_TOOL_NONE;
 }
 
+static bool is_flame(const struct tool *tool) {
+    return strcmp(tool->name, "flame") == 0;
+}
+
+// Costs are counted, for one of the two that write them.
+static bool is_counting(const struct tool *tool) {
+    return tool->topic == TOPIC_CALLGRIND || tool->topic == TOPIC_CACHEGRIND;
+}
+
 static void add_line(char ***lines, size_t *count, struct text *line) {
     *lines = base_reallocate(*lines, (*count + 1) * sizeof **lines);
     (*lines)[(*count)++] = text_take(line);
@@ -342,53 +351,103 @@ static const char *near_verb(const char *name) {
     return near.found;
 }
 
+static int complain_of_program(const char *name, char *reason, int status) {
+    const char *near = strchr(name, '/') ? NULL : near_verb(name);
+    fprintf(stderr, "quern: %s%s%s%s\n", reason, near ? " (did you mean quern " : "",
+            near ? near : "", near ? "?)" : "");
+    free(reason);
+    return status;
+}
+
+// What of the command line does not go together; NULL: nothing. `translated`: why the engine is
+// needed where the recorder would do otherwise.
+static char *contradiction(enum heap_tool heap_tool, bool flame, const struct option_values *values,
+                           const char *translated) {
+    struct text text = {0};
+    const char *unserved = flame ? unserved_option(values) : NULL;
+    if (unserved)
+        text_format(&text, "--%s is not supported yet by tool 'flame'", unserved);
+    else if (heap_tool == HEAP_TOOL_MASSIF && option_yes(values, "pages-as-heap") &&
+             option_yes(values, "stacks"))
+        text_string(&text, "--pages-as-heap=yes and --stacks=yes cannot be used together");
+    else if (translated && heap_tool == HEAP_TOOL_DHAT)
+        text_string(&text, "--mode=native is for dynamically linked programs; --mode=heap serves "
+                           "all");
+    else if (translated && option_given(values, "leak-check") &&
+             strcmp(option_text(values, "leak-check"), "no") != 0)
+        text_format(&text,
+                    "--leak-check: %s.\nLeaks are searched for natively only; --tool=memcheck "
+                    "searches here",
+                    translated);
+    return text.size ? text_take(&text) : NULL;
+}
+
+// The part of Quern that the target runs in or with.
+static char *find_part(const char *name, char **problem) {
+    char *path = words_part(name, X_OK);
+    if (!path) {
+        struct text text = {0};
+        text_format(&text, "%s is missing; reinstall or rebuild Quern", name);
+        *problem = text_take(&text);
+    }
+    return path;
+}
+
+// Fills what is left of the request from the options, and runs it.
+static int run_request(const struct tool *tool, struct option_values *values, char *const *words,
+                       struct supervisor_request *request) {
+    choose_log(values, &request->log);
+    choose_names(values, request);
+    if (request->heap.tool)
+        choose_heap(tool, values, request);
+    if (is_flame(tool))
+        choose_flame(values, request->program, &request->flame);
+    if (is_counting(tool))
+        choose_counts(tool, values, request);
+    if (tool->topic == TOPIC_DHAT && !request->heap.tool) {
+        request->dhat.file = option_text(values, "dhat-out-file");
+        request->symbols.keep_unmapped = true;
+    }
+    request->own_words = own_words(words);
+    struct run_options changes = {tool, values, request};
+    request->changer = (struct option_changer){run_change_option, &changes};
+    char *supp = words_part("default.supp", R_OK);
+    char *error = choose_scenario(values, &request->scenario);
+    if (!error)
+        error = run_budgets(tool, values, request);
+    if (!error)
+        error = run_findings(tool, values, supp, request);
+    if (error)
+        fprintf(stderr, "quern: %s\n", error);
+    fflush(NULL);
+    int status = error ? 1 : supervisor_run(request);
+    free(error);
+    free(supp);
+    free((void *)request->own_words);
+    free_findings(&request->findings);
+    suppressions_free(request->heap.leaks.suppressions);
+    free((char *)request->heap.description);
+    free((char *)request->flame.agent);
+    return status;
+}
+
 int verb_run(const struct tool *tool, struct option_values *values, char *const *words,
              char **argv) {
     int status = 0;
-    char *reason = NULL;
-    char *program = program_find(argv[0], &status, &reason);
-    if (!program) {
-        const char *near = strchr(argv[0], '/') ? NULL : near_verb(argv[0]);
-        fprintf(stderr, "quern: %s%s%s%s\n", reason, near ? " (did you mean quern " : "",
-                near ? near : "", near ? "?)" : "");
-        free(reason);
-        return status;
-    }
+    char *problem = NULL;
+    char *program = program_find(argv[0], &status, &problem);
+    if (!program)
+        return complain_of_program(argv[0], problem, status);
     enum heap_tool heap_tool = heap_tool_of(tool, values);
-    bool flame = strcmp(tool->name, "flame") == 0;
-    const char *unserved = flame ? unserved_option(values) : NULL;
-    if (unserved) {
-        fprintf(stderr, "quern: --%s is not supported yet by tool 'flame'\n", unserved);
-        free(program);
-        return 1;
-    }
-    if (heap_tool == HEAP_TOOL_MASSIF && option_yes(values, "pages-as-heap") &&
-        option_yes(values, "stacks")) {
-        fprintf(stderr, "quern: --pages-as-heap=yes and --stacks=yes cannot be used together\n");
-        free(program);
-        return 1;
-    }
     const char *translated = engine_reason(heap_tool, values, program);
-    if (translated && heap_tool == HEAP_TOOL_DHAT) {
-        fprintf(stderr, "quern: --mode=native is for dynamically linked programs; --mode=heap "
-                        "serves all\n");
-        free(program);
-        return 1;
-    }
-    if (translated && option_given(values, "leak-check") &&
-        strcmp(option_text(values, "leak-check"), "no") != 0) {
-        fprintf(stderr,
-                "quern: --leak-check: %s.\nLeaks are searched for natively only; "
-                "--tool=memcheck searches here\n",
-                translated);
-        free(program);
-        return 1;
-    }
     bool preloads = heap_tool && !translated;
-    const char *part = preloads ? "quern-recorder.so" : "quern-engine";
-    char *path = flame ? NULL : words_part(part, X_OK);
-    if (!path && !flame) {
-        fprintf(stderr, "quern: %s is missing; reinstall or rebuild Quern\n", part);
+    char *path = NULL;
+    problem = contradiction(heap_tool, is_flame(tool), values, translated);
+    if (!problem && !is_flame(tool))
+        path = find_part(preloads ? "quern-recorder.so" : "quern-engine", &problem);
+    if (problem) {
+        fprintf(stderr, "quern: %s\n", problem);
+        free(problem);
         free(program);
         return 1;
     }
@@ -398,9 +457,7 @@ int verb_run(const struct tool *tool, struct option_values *values, char *const 
 
     size_t count;
     char **options = engine_options(tool, values, verbosity, &count);
-    bool counts = tool->topic == TOPIC_CALLGRIND || tool->topic == TOPIC_CACHEGRIND;
-    if (counts && !add_simulation(tool, values, verbosity, &options, &count))
-        return 1;
+    bool sound = !is_counting(tool) || add_simulation(tool, values, verbosity, &options, &count);
     struct supervisor_request request = {
         .tool = tool->name,
         .tool_help = tool->help,
@@ -416,41 +473,10 @@ int verb_run(const struct tool *tool, struct option_values *values, char *const 
         .remarks = (const char *const *)values->remarks,
         .remark_count = values->remark_count,
     };
-    choose_log(values, &request.log);
-    choose_names(values, &request);
-    if (heap_tool)
-        choose_heap(tool, values, &request);
-    if (flame)
-        choose_flame(values, program, &request.flame);
-    if (counts)
-        choose_counts(tool, values, &request);
-    if (tool->topic == TOPIC_DHAT && !heap_tool) {
-        request.dhat.file = option_text(values, "dhat-out-file");
-        request.symbols.keep_unmapped = true;
-    }
-    request.own_words = own_words(words);
-    struct run_options changes = {tool, values, &request};
-    request.changer = (struct option_changer){run_change_option, &changes};
-    char *supp = words_part("default.supp", R_OK);
-    char *error = choose_scenario(values, &request.scenario);
-    if (!error)
-        error = run_budgets(tool, values, &request);
-    if (!error)
-        error = run_findings(tool, values, supp, &request);
-    if (error)
-        fprintf(stderr, "quern: %s\n", error);
-    fflush(NULL);
-    status = error ? 1 : supervisor_run(&request);
-    free(error);
-    free(supp);
-    free((void *)request.own_words);
-    free_findings(&request.findings);
-    suppressions_free(request.heap.leaks.suppressions);
+    status = sound ? run_request(tool, values, words, &request) : 1;
     for (size_t i = 0; i < count; i++)
         free(options[i]);
     free(options);
-    free((char *)request.heap.description);
-    free((char *)request.flame.agent);
     free(path);
     free(program);
     return status;
