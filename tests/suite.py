@@ -1,7 +1,8 @@
 """What the suites written in Python share: finding tests, reporting, running quern.
 
 A suite's `run` defines functions with @test and ends with main(). A test fails by raising; it has
-failed(...) and equal(...) for that. Every process of a test gets a mark in its environment; main()
+failed(...) and equal(...) for that. One that cannot be tried here says so by skip(...) or
+need(...). Every process of a test gets a mark in its environment; main()
 fails a test that leaves a marked process behind.
 """
 import fnmatch
@@ -29,6 +30,21 @@ judged_twice = []
 
 class Failed(Exception):
     pass
+
+
+class Skipped(Exception):
+    pass
+
+
+def skip(reason):
+    raise Skipped(reason)
+
+
+def need(*programs):
+    """The test is skipped where one of them is not installed."""
+    for program in programs:
+        if not shutil.which(program):
+            skip(f'{program} is not installed')
 
 
 def failed(reason):
@@ -155,13 +171,15 @@ def main():
         os.chdir(FOLDER)
         mark = f'{os.getpid()}-{name}'
         os.environ[MARK] = mark
-        reason = None
+        reason = skipped = None
         signal.signal(signal.SIGALRM, give_up)
         signal.alarm(TEST_SECONDS)
         try:
             function()
         except Failed as error:
             reason = str(error)
+        except Skipped as error:
+            skipped = str(error)
         except Exception as error:  # a test that breaks is a test that fails
             line = traceback.extract_tb(error.__traceback__)[-1]
             reason = f'{type(error).__name__}: {error} ({line.name}, line {line.lineno})'
@@ -184,6 +202,8 @@ def main():
         if reason:
             bad += 1
             print(f'not ok {name} - {" ".join(reason.split())[:1000]}', flush=True)
+        elif skipped:
+            print(f'ok {name} # skipped: {skipped}', flush=True)
         else:
             print(f'ok {name}', flush=True)
     sys.exit(1 if bad else 0)

@@ -126,10 +126,8 @@ TEST(maps_with_huge_alignment) {
 
 TEST(maps_a_musl_program) {
     forget();
-    if (access(built("load_target_musl"), X_OK) != 0) {
-        NOTE("musl-gcc is not installed");
-        return;
-    }
+    if (access(built("load_target_musl"), X_OK) != 0)
+        SKIP("musl-gcc was not installed when this was built");
     check_built("load_target_musl", true, false);
 }
 

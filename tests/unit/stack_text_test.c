@@ -230,10 +230,8 @@ static void compare_program(const char *label, const char *command, enum extent 
          {0},
          {.fullpath_after = cut, .fullpath_after_count = 2}},
     };
-    if (!help_run("command -v valgrind && test -e /usr/include/valgrind/valgrind.h")) {
-        NOTE("skipped: no valgrind");
-        return;
-    }
+    if (!help_run("command -v valgrind && test -e /usr/include/valgrind/valgrind.h"))
+        SKIP("no valgrind");
     if (!help_run("%s -o program", command))
         unit_fail(label, 0, "does not compile: %s", command);
     static struct stacks whole;
@@ -266,10 +264,8 @@ TEST(cxx_as_in_valgrind) {
 }
 
 TEST(clang_as_in_valgrind) {
-    if (!help_has("clang")) {
-        NOTE("skipped: no clang");
-        return;
-    }
+    if (!help_has("clang"))
+        SKIP("no clang");
     compare_program("clang -O2", "clang -gdwarf-4 -O2 " C_TARGET, FEW_OPTIONS);
     /* DWARF 5, and a path that clang leaves whole in its table of files. */
     compare_program("clang -O0",

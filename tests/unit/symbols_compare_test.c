@@ -161,13 +161,10 @@ static const char *judge(void) {
     return help_has("llvm-addr2line") ? "llvm-addr2line" : NULL;
 }
 
-#define NEED(program)                                                                              \
-    do {                                                                                           \
-        if (!help_has(program)) {                                                                  \
-            NOTE("skipped: no %s", program);                                                       \
-            return;                                                                                \
-        }                                                                                          \
-    } while (0)
+static void need(const char *program) {
+    if (!help_has(program))
+        SKIP("%s is not installed", program);
+}
 
 /* Builds with the command (which writes "program"), then compares everything. */
 static void compare_build(const char *label, const char *command) {
@@ -179,7 +176,7 @@ static void compare_build(const char *label, const char *command) {
 }
 
 TEST(c_with_gcc) {
-    NEED("llvm-addr2line");
+    need("llvm-addr2line");
     compare_build("gcc -O0", "gcc -g -O0 -pthread $T/symbols_c.c -o program");
     compare_build("gcc -O2", "gcc -g -O2 -pthread $T/symbols_c.c -o program");
     compare_build("gcc -O2 not PIE", "gcc -g -O2 -no-pie -pthread $T/symbols_c.c -o program");
@@ -191,26 +188,26 @@ TEST(c_with_gcc) {
 }
 
 TEST(c_static) {
-    NEED("llvm-addr2line");
+    need("llvm-addr2line");
     CHECK(help_run("gcc -g -O2 -static -pthread $T/symbols_c.c -o program"));
     struct counts counts = compare("gcc -static", judge(), "program", "program", ALL, NULL);
     CHECK(counts.named > counts.addresses * 9 / 10);
 }
 
 TEST(c_with_clang) {
-    NEED("llvm-addr2line");
-    NEED("clang");
+    need("llvm-addr2line");
+    need("clang");
     compare_build("clang -O0", "clang -g -O0 -pthread $T/symbols_c.c -o program");
     compare_build("clang -O2", "clang -g -O2 -pthread $T/symbols_c.c -o program");
     compare_build("clang -O2 -gdwarf-4", "clang -gdwarf-4 -O2 -pthread $T/symbols_c.c -o program");
 }
 
 TEST(cxx) {
-    NEED("llvm-addr2line");
+    need("llvm-addr2line");
     compare_build("g++ -O0", "g++ -std=c++17 -g -O0 $T/symbols_cxx.cc -o program");
     compare_build("g++ -O2", "g++ -std=c++17 -g -O2 $T/symbols_cxx.cc -o program");
     compare_build("g++ -O2 compressed", "g++ -std=c++17 -g -gz -O2 $T/symbols_cxx.cc -o program");
-    NEED("clang++");
+    need("clang++");
     compare_build("clang++ -O0", "clang++ -std=c++17 -g -O0 $T/symbols_cxx.cc -o program");
     compare_build("clang++ -O2", "clang++ -std=c++17 -g -O2 $T/symbols_cxx.cc -o program");
     compare_build("clang++ -O2 -gdwarf-4",
@@ -218,8 +215,8 @@ TEST(cxx) {
 }
 
 TEST(rust) {
-    NEED("llvm-addr2line");
-    NEED("rustc");
+    need("llvm-addr2line");
+    need("rustc");
     compare_build("rustc", "rustc -g $T/symbols_rust.rs -o program");
     compare_build("rustc -O", "rustc -g -O $T/symbols_rust.rs -o program");
     compare_build("rustc -O v0",
@@ -228,8 +225,8 @@ TEST(rust) {
 
 /* Where compilers cut paths that are relative differs; the whole is the same. */
 TEST(relative_paths) {
-    NEED("llvm-addr2line");
-    NEED("clang");
+    need("llvm-addr2line");
+    need("clang");
     static const char *const compilers[] = {"gcc -gdwarf-4", "gcc -gdwarf-5", "clang -gdwarf-4",
                                             "clang -gdwarf-5"};
     for (size_t i = 0; i < 4; i++) {
@@ -241,13 +238,13 @@ TEST(relative_paths) {
 }
 
 TEST(split_dwarf) {
-    NEED("llvm-addr2line");
+    need("llvm-addr2line");
     compare_build("g++ -gsplit-dwarf", "g++ -std=c++17 -g -gsplit-dwarf -O2 -c $T/symbols_cxx.cc "
                                        "&& g++ symbols_cxx.o -o program");
     compare_build("g++ -gdwarf-4 -gsplit-dwarf",
                   "g++ -std=c++17 -gdwarf-4 -gsplit-dwarf -O2 -c $T/symbols_cxx.cc "
                   "&& g++ symbols_cxx.o -o program");
-    NEED("clang++");
+    need("clang++");
     compare_build("clang++ -gsplit-dwarf",
                   "clang++ -std=c++17 -g -gsplit-dwarf -O2 -c $T/symbols_cxx.cc "
                   "&& clang++ symbols_cxx.o -o program");
@@ -259,7 +256,7 @@ TEST(split_dwarf) {
 
 /* The judge reads the whole program, we the stripped one with its debug file elsewhere. */
 TEST(separate_debug_files) {
-    NEED("llvm-addr2line");
+    need("llvm-addr2line");
     struct counts counts;
     CHECK(help_run("g++ -std=c++17 -g -O2 -Wl,--build-id=none $T/symbols_cxx.cc -o whole && "
                    "mkdir -p bin/.debug extra && objcopy --only-keep-debug whole bin/link.debug && "
@@ -286,7 +283,7 @@ TEST(separate_debug_files) {
 }
 
 TEST(stripped) {
-    NEED("llvm-addr2line");
+    need("llvm-addr2line");
     CHECK(help_run("gcc -g -O2 -rdynamic -pthread $T/symbols_c.c -o whole && "
                    "strip whole -o program"));
     struct counts counts = compare(".dynsym only", judge(), "whole", "program", NAMES, NULL);
@@ -295,7 +292,7 @@ TEST(stripped) {
     counts = compare(".symtab only", judge(), "program", "program", ALL, NULL);
     CHECK(counts.named > counts.addresses / 2 && counts.lines == 0);
     /* MiniDebugInfo: the symbol table alone, compressed, in a section of the stripped program. */
-    NEED("xz");
+    need("xz");
     CHECK(help_run("strip -g whole -o mini && objcopy --only-keep-debug mini && xz -kf mini && "
                    "strip whole -o program && "
                    "objcopy --add-section .gnu_debugdata=mini.xz program"));
@@ -304,8 +301,8 @@ TEST(stripped) {
 }
 
 TEST(dwz) {
-    NEED("llvm-addr2line");
-    NEED("dwz");
+    need("llvm-addr2line");
+    need("dwz");
     CHECK(help_run("g++ -std=c++17 -gdwarf-4 -O2 $T/symbols_cxx.cc -o whole && "
                    "cp whole one && cp whole two && dwz one && "
                    "cp whole one2 && cp whole two2 && dwz -m common.dwz one2 two2"));

@@ -175,10 +175,8 @@ TEST(damaged_compressed) {
 }
 
 TEST(damaged_clang) {
-    if (!help_has("clang")) {
-        NOTE("skipped: no clang");
-        return;
-    }
+    if (!help_has("clang"))
+        SKIP("no clang");
     fuzz("clang", "clang -g -O2 -pthread $T/symbols_c.c");
 }
 

@@ -274,10 +274,8 @@ TEST(keeps_unmapped_objects_if_asked) {
 
 /* lld puts segments into the file without padding: one page of it is mapped twice. */
 TEST(tells_segments_in_one_page_apart) {
-    if (!help_has("ld.lld") || !help_has("clang")) {
-        NOTE("skipped: no clang or lld");
-        return;
-    }
+    if (!help_has("ld.lld") || !help_has("clang"))
+        SKIP("no clang or lld");
     CHECK(help_run("clang -g -O2 -pthread -fuse-ld=lld $T/symbols_c.c -o lld"));
     struct symbols *symbols = symbols_new(NULL);
     const char *path = help_path("lld");

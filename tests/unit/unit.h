@@ -7,7 +7,8 @@
 //     UNIT_MAIN()
 //
 // prints `ok splits_a_range` or `not ok splits_a_range - FILE:LINE: reason`; a failed check ends
-// its test. NOTE prints a remark (`# …`). Arguments of the program are glob patterns of test names.
+// its test. SKIP ends one that cannot be tried here (`ok NAME # skipped: reason`). NOTE prints a
+// remark (`# …`). Arguments of the program are glob patterns of test names.
 #ifndef QUERN_TESTS_UNIT_H
 #define QUERN_TESTS_UNIT_H
 
@@ -39,6 +40,8 @@ static char unit_reason[1024];
     }                                                                                              \
     static void test(void)
 
+enum { UNIT_FAILED = 1, UNIT_SKIPPED };
+
 __attribute__((format(printf, 3, 4), noreturn, unused)) static void
 unit_fail(const char *file, int line, const char *format, ...) {
     va_list args;
@@ -46,7 +49,17 @@ unit_fail(const char *file, int line, const char *format, ...) {
     int used = snprintf(unit_reason, sizeof unit_reason, "%s:%d: ", file, line);
     vsnprintf(unit_reason + used, sizeof unit_reason - used, format, args);
     va_end(args);
-    longjmp(unit_exit, 1);
+    longjmp(unit_exit, UNIT_FAILED);
+}
+
+#define SKIP(...) unit_skip(__VA_ARGS__)
+__attribute__((format(printf, 1, 2), noreturn, unused)) static void unit_skip(const char *format,
+                                                                              ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(unit_reason, sizeof unit_reason, format, args);
+    va_end(args);
+    longjmp(unit_exit, UNIT_SKIPPED);
 }
 
 #define CHECK(condition)                                                                           \
@@ -81,15 +94,20 @@ static bool unit_is_wanted(const char *name, int argc, char **argv) {
 }
 
 static bool unit_run(const struct unit_test *test) {
-    bool fine = setjmp(unit_exit) == 0;
-    if (fine) {
+    int outcome = setjmp(unit_exit);
+    switch (outcome) {
+    case 0:
         test->run();
         printf("ok %s\n", test->name);
-    } else {
+        break;
+    case UNIT_SKIPPED:
+        printf("ok %s # skipped: %s\n", test->name, unit_reason);
+        break;
+    default:
         printf("not ok %s - %s\n", test->name, unit_reason);
     }
     fflush(stdout);
-    return fine;
+    return outcome != UNIT_FAILED;
 }
 
 static bool unit_run_apart(const struct unit_test *test) {
