@@ -4,7 +4,7 @@
 
 #include "supervisor/sampler.h"
 
-// ---- sampler_perf.c: the kernel samples ----
+// ---- sampler_events.c, sampler_perf.c: the kernel samples ----
 
 struct sampler_perf;
 struct sampler_perf *sampler_perf_open(pid_t pid, const struct sampler_settings *,
