@@ -64,7 +64,7 @@ struct task {
     uint32_t busy;          // looks up or runs translated code: a flush must wait for it
     void *tool;             // the tool's own state of the thread
     uint64_t syscall;       // number of the system call made from the cache
-    uint64_t tool_words[4]; // of the tool's state, what generated code reaches with one operand
+    uint64_t tool_words[8]; // of the tool's state, what generated code reaches with one operand
     bool stepping;          // single-stepping to a clean point (signal/host.c)
     bool forced;            // the next instruction's check has failed (cache/version.h)
     uint64_t guard;         // stack pointer of the innermost call_guarded; 0: none

@@ -71,7 +71,7 @@ void tool_insert_add(struct tool_block *, size_t offset, int32_t amount);
 // Each thread has words, which inserted code reaches with one operand, and counters, 64 bits each,
 // whose place tool_set_counters chooses (at thread_started, and whenever it likes).
 
-enum { TOOL_WORDS = 4 };
+enum { TOOL_WORDS = 8 };
 uint64_t *tool_thread_words(void);
 void tool_set_counters(void *counters);
 // The same by one instruction, on processors and kernels that permit it.

@@ -154,7 +154,6 @@ struct counts_frame {
 };
 
 struct counts_thread {
-    uint64_t total;
     uint32_t edges, areas;
     uint32_t in_use, contexts; // the last context's number
     struct counts_area area[COUNTS_AREAS];

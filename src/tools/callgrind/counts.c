@@ -285,7 +285,9 @@ void counts_forked(void) {
     *counts_shared = known;
     free_thread_count = 0;
     thread->number = 0;
-    thread->words[WORD_TOTAL] = thread->words[WORD_READS] = thread->words[WORD_WRITES] = 0;
+    for (unsigned i = 0; i < TOOL_WORDS; i++)
+        if (i != WORD_SITE)
+            thread->words[i] = 0;
     memset(thread->totals, 0, sizeof thread->totals);
     memset(thread->at_pause, 0, sizeof thread->at_pause);
     threads_forked(thread);

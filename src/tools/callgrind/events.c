@@ -43,8 +43,6 @@ static void begins_to_recurse(struct thread *thread, uint32_t function) {
     thread->recurses[function] = 1;
 }
 
-static const uint8_t words_kept[] = {WORD_TOTAL, WORD_READS, WORD_WRITES};
-
 // The supervisor may switch off at the same moment: it sets `on` first.
 static void be_plain(void) {
     __atomic_store_n(&counts_shared->plain, events_may_be_plain, __ATOMIC_SEQ_CST);
@@ -60,12 +58,11 @@ void thread_update(struct thread *thread) {
             be_plain();
         return;
     }
-    for (unsigned i = 0; i < sizeof words_kept; i++) {
-        uint64_t *word = &thread->words[words_kept[i]];
+    for (unsigned i = 0; i < TOOL_WORDS; i++) {
         if (paused)
-            thread->at_pause[i] = *word;
-        else
-            *word = thread->at_pause[i];
+            thread->at_pause[i] = thread->words[i];
+        else if (i != WORD_SITE)
+            thread->words[i] = thread->at_pause[i];
     }
     thread->paused = paused;
     tool_set_counters(thread_counters(thread));
@@ -82,7 +79,7 @@ void threads_forked(const struct thread *thread) {
 }
 
 static uint64_t total_of(const struct thread *thread) {
-    return collected(thread, WORD_TOTAL);
+    return total_in(collected(thread));
 }
 
 static void dump_before(void *function) {

@@ -14,8 +14,10 @@
 #include "engine/tool.h"
 #include "wire/call_counts.h"
 
-// The thread's words: its instructions so far; the last site; with simulation, reads and writes.
-enum { WORD_TOTAL, WORD_SITE, WORD_READS, WORD_WRITES };
+// The thread's words: the last site; with simulation, reads and writes; and its instructions so
+// far, as the sum of several: additions to one word, one after the other, would wait for each
+// other.
+enum { WORD_READS, WORD_SITE, WORD_WRITES, WORD_TOTALS = 4, TOTALS = TOOL_WORDS - WORD_TOTALS };
 // The low half of WORD_SITE is the last site, the high half the last one that is a jump: if it is
 // the same, that is what it is. While a skipped function runs, the low half stays the site that it
 // was called from. A jump in code without symbols is noted in the high half alone:
@@ -58,10 +60,10 @@ struct thread {
     uint32_t *next_edge;
     uint32_t number; // of the part of the file
     struct counts_context *contexts;
-    struct context_index *index; // if contexts are numbered
-    bool collects;               // by --toggle-collect and requests
-    bool paused;                 // costs go to COUNTS_OFF_AREA
-    uint64_t at_pause[3]; // of the words, total, reads and writes when it paused; they are put back
+    struct context_index *index;   // if contexts are numbered
+    bool collects;                 // by --toggle-collect and requests
+    bool paused;                   // costs go to COUNTS_OFF_AREA
+    uint64_t at_pause[TOOL_WORDS]; // the words when it paused; all but the site are put back
     // If there are more events than instructions.
     struct simulation *simulation;
     uint64_t totals[COUNTS_EVENTS];          // but for what is in words

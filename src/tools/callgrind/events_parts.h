@@ -12,10 +12,17 @@ static inline bool must_show(const struct thread *thread, uint32_t area, uint32_
            ((thread->shown | area) > 1 || !function || thread->recurses[function]);
 }
 
-// Of the words, without what was not collected.
-static inline uint64_t collected(const struct thread *thread, unsigned word) {
-    static const uint8_t places[] = {[WORD_TOTAL] = 0, [WORD_READS] = 1, [WORD_WRITES] = 2};
-    return thread->paused ? thread->at_pause[places[word]] : thread->words[word];
+// The words, without what was not collected; the site is not to be had here.
+static inline const uint64_t *collected(const struct thread *thread) {
+    return thread->paused ? thread->at_pause : thread->words;
+}
+
+// The instructions in the words.
+static inline uint64_t total_in(const uint64_t *words) {
+    uint64_t total = 0;
+    for (unsigned i = 0; i < TOTALS; i++)
+        total += words[WORD_TOTALS + i];
+    return total;
 }
 
 static inline uint32_t *recent_edge(const struct thread *thread, uint32_t site, uint32_t function) {
@@ -25,8 +32,8 @@ static inline uint32_t *recent_edge(const struct thread *thread, uint32_t site, 
 // ---- events other than instructions -------------------------------------------------------------
 
 static inline void gather_totals(struct thread *thread) {
-    thread->totals[COUNTS_DR] = collected(thread, WORD_READS);
-    thread->totals[COUNTS_DW] = collected(thread, WORD_WRITES);
+    thread->totals[COUNTS_DR] = collected(thread)[WORD_READS];
+    thread->totals[COUNTS_DW] = collected(thread)[WORD_WRITES];
 }
 
 static inline void note_totals(struct thread *thread, const struct counts_frame *frame) {

@@ -54,7 +54,7 @@ static inline bool enter_quickly(struct thread *thread, uint32_t function, uint6
     }
     thread->words[WORD_SITE] = 0;
     edge->calls++;
-    frame->entered = thread->words[WORD_TOTAL];
+    frame->entered = total_in(thread->words);
     *pair_at(&frame->edge) = pair(at, function);
     *pair_at(&frame->function) = *pair_at(&thread->function);
     *pair_at(&frame->marker) = 0;
@@ -91,8 +91,9 @@ static inline bool leave_quickly(struct thread *thread, uint64_t rsp, bool many_
         return false;
     if (frame->sp >= rsp)
         return true;
+    uint64_t total = total_in(thread->words);
     do {
-        thread->edges[frame->edge].cost += thread->words[WORD_TOTAL] - frame->entered;
+        thread->edges[frame->edge].cost += total - frame->entered;
         if (many_events)
             add_event_costs(thread, frame);
         thread->depth[frame->callee]--;

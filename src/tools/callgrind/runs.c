@@ -45,11 +45,12 @@ void run_open(struct tool_block *block, uint64_t pc, uint32_t function, bool ski
     run.pc = pc;
     run.count = run.reads = run.writes = 0;
     run.function = function;
+    static unsigned next_total;
+    unsigned total = WORD_TOTALS + next_total++ % TOTALS;
     if (skipped)
-        tool_insert_count_at(block, &run.inserted, WORD_TOTAL, WORD_SITE,
-                             COUNTS_SKIPPED * COUNTS_IDS);
+        tool_insert_count_at(block, &run.inserted, total, WORD_SITE, COUNTS_SKIPPED * COUNTS_IDS);
     else
-        tool_insert_count(block, &run.inserted, WORD_TOTAL);
+        tool_insert_count(block, &run.inserted, total);
     if (simulate_caches) {
         tool_insert_word_count(block, &run.inserted_reads, WORD_READS);
         tool_insert_word_count(block, &run.inserted_writes, WORD_WRITES);
@@ -214,7 +215,7 @@ static void count_repeat(void *argument) {
         counters[COUNTS_SKIPPED * COUNTS_IDS + *thread_site(thread)] += steps;
     else
         counters[repeat->id] += steps;
-    thread->words[WORD_TOTAL] += steps;
+    thread->words[WORD_TOTALS] += steps;
 }
 
 static void show_repeat(struct tool_block *block, const struct tool_insn *insn) {
