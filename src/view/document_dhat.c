@@ -98,8 +98,8 @@ static void add_facts(struct document *document, struct json *json) {
                       document->metrics[i].unit);
     document_fact(json, "program points", file->point_count, "");
     document_fact_text(json, "mode", file->mode);
-    document_fact(json, "end", file->te, file->tu);
-    document_fact(json, "global peak at", file->tg, file->tu);
+    document_fact(json, "end of the run", file->te, file->tu);
+    document_fact(json, "time of the peak", file->tg, file->tu);
 }
 
 static const char *const views[] = {"points", "diagnosis", NULL};

@@ -69,11 +69,11 @@ static void add_facts(struct document *document, struct json *json) {
     }
     if (peak) {
         document_fact(json, "peak of the heap", peak->heap, "bytes");
-        document_fact(json, "extra bytes there", peak->extra, "bytes");
-        document_fact(json, "stacks there", peak->stacks, "bytes");
+        document_fact(json, "extra bytes at the peak", peak->extra, "bytes");
+        document_fact(json, "stacks at the peak", peak->stacks, "bytes");
         document_fact(json, "time of the peak", peak->time, file->time_unit);
         document_fact(json, "held in the end", last->heap, "bytes");
-        document_fact(json, "end", last->time, file->time_unit);
+        document_fact(json, "end of the run", last->time, file->time_unit);
     }
     document_fact(json, "snapshots", file->snapshot_count, "");
     if (document->snapshot)

@@ -72,7 +72,9 @@ function fromFile(question: string, parameters: Parameters): unknown {
 
 export async function ask<T>(question: string, parameters: Parameters = {}): Promise<T> {
   if (offline) return fromFile(question, parameters) as T;
-  const answer = await fetch(`ask/${question}?${words(parameters)}`);
+  const answer = await fetch(`ask/${question}?${words(parameters)}`).catch(() => {
+    throw new Error('the server does not answer; is quern view still running?');
+  });
   const type = answer.headers.get('Content-Type') || '';
   if (!type.startsWith('application/json')) throw new Error((await answer.text()).trim());
   const value = await answer.json();

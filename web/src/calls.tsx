@@ -115,7 +115,7 @@ function Neighbours({ around, shown }: { around: Around; shown: Shown }) {
   );
 }
 
-const BOX = 170, BOX_HEIGHT = 40, GAP = 60, LINE = 14;
+const BOX = 170, BOX_HEIGHT = 40, GAP = 36, LINE = 14;
 
 // Columns by distance: callers to the left, callees to the right.
 function Graph({ around, shown }: { around: Around; shown: Shown }) {
@@ -160,7 +160,7 @@ function Graph({ around, shown }: { around: Around; shown: Shown }) {
           const [x, y] = places.get(i)!;
           const name = node.name.length > 22 ? node.name.slice(0, 21) + '…' : node.name;
           return (
-            <g key={i} class={node.level === 0 ? 'node middle' : 'node'} transform={`translate(${x},${y})`} role="button" tabIndex={0}
+            <g key={i} class={node.level === 0 ? 'node middle' : 'node'} transform={`translate(${x},${y})`} role="button" tabindex={0}
               onClick={() => go({ select: String(node.function) })}
               onKeyDown={(event) => event.key === 'Enter' && go({ select: String(node.function) })}>
               <title>{`${node.name}\n${node.object}\nwith callees ${exact(node.inclusive, metric.unit)}, itself ${exact(node.own, metric.unit)}`}</title>

@@ -4,6 +4,7 @@ import { ask, offline, type Tree } from './ask';
 import { amount, exact, percent } from './format';
 import { Check, CopyButton, csv, download, Problem, Waiting } from './parts';
 import type { Shown } from './shown';
+import { unnamed } from './sums';
 import { FUNCTION, PARENT, PLACE, SELF, TOTAL } from './tree';
 
 interface Child {
@@ -156,6 +157,7 @@ export function CallTable({ shown }: { shown: Shown }) {
       row?.focus();
     }
   };
+  const nameless = unnamed.includes(shown.overview.kind ?? '');
   // On a phone names come first: numbers are what may be scrolled to.
   const phone = window.innerWidth < 640;
   const names = <th scope="col" key="names">{state.invert ? 'Function, and who called it' : 'Function, and what it called'}</th>;
@@ -176,10 +178,10 @@ export function CallTable({ shown }: { shown: Shown }) {
           <thead>
             <tr>
               {phone && names}
-              <th scope="col" class="numeric">With callees</th>
-              <th scope="col" class="numeric">Itself</th>
+              <th scope="col" class="numeric" title={state.invert ? 'What the outermost row has itself, as far as it comes this way' : undefined}>{state.invert ? 'This way' : 'With callees'}</th>
+              {!state.invert && <th scope="col" class="numeric">Itself</th>}
               {!phone && names}
-              <th scope="col">Library</th>
+              {!nameless && <th scope="col">Library</th>}
             </tr>
           </thead>
           <tbody>
@@ -188,7 +190,7 @@ export function CallTable({ shown }: { shown: Shown }) {
                 return (
                   <tr key={line.name} data-node={line.name} aria-level={line.depth + 1} tabIndex={line.name === current ? 0 : -1}
                     class="clickable" onFocus={() => setFocus(line.name)} onClick={() => loadMore(line.parent)}>
-                    <td colSpan={4} class="quiet"><span style={{ paddingLeft: `${Math.min(line.depth, 40) * 14}px` }}>{line.more.toLocaleString('en')} smaller ones…</span></td>
+                    <td colSpan={4 - Number(state.invert) - Number(nameless)} class="quiet"><span style={{ paddingLeft: `${Math.min(line.depth, 40) * 14}px` }}>{line.more.toLocaleString('en')} smaller ones…</span></td>
                   </tr>
                 );
               const name = (
@@ -208,9 +210,9 @@ export function CallTable({ shown }: { shown: Shown }) {
                 <td class="numeric" title={exact(line.total, root.unit)}>
                   {amount(line.total, root.unit)} <small>{percent(line.total, root.total)}</small>
                 </td>
-                <td class="numeric" title={exact(line.self, root.unit)}>{line.self ? amount(line.self, root.unit) : ''}</td>
+                {!state.invert && <td class="numeric" title={exact(line.self, root.unit)}>{line.self ? amount(line.self, root.unit) : ''}</td>}
                 {!phone && name}
-                <td title={line.library}>{line.library}</td>
+                {!nameless && <td title={line.library}>{line.library}</td>}
               </tr>
               );
             })}

@@ -232,8 +232,8 @@ function Graph({ tree, shown }: { tree: Tree; shown: Shown }) {
           <canvas ref={canvas} />
         </div>
       </div>
-      {hover && <Tip tree={tree} hover={hover} />}
-      <Selected tree={tree} index={Math.min(selected, tree.nodes.length - 1)} />
+      {hover && <Tip tree={tree} hover={hover} inverted={state.invert} />}
+      <Selected tree={tree} index={Math.min(selected, tree.nodes.length - 1)} inverted={state.invert} />
     </>
   );
 }
@@ -252,7 +252,8 @@ function fitted(pen: CanvasRenderingContext2D, name: string, room: number): stri
   return letters < 2 ? '' : name.slice(0, letters) + '…';
 }
 
-function Tip({ tree, hover }: { tree: Tree; hover: Hover }) {
+// Inverted, a box is what its innermost function has itself: only that is told.
+function Tip({ tree, hover, inverted }: { tree: Tree; hover: Hover; inverted: boolean }) {
   const node = tree.nodes[hover.index];
   const left = Math.max(8, Math.min(hover.x + 14, window.innerWidth - 440));
   const below = hover.y + 140 < window.innerHeight;
@@ -262,18 +263,18 @@ function Tip({ tree, hover }: { tree: Tree; hover: Hover }) {
       <b>{label(tree, hover.index)}</b>
       {library(tree, hover.index) && <span class="quiet">{library(tree, hover.index)}</span>}
       <span>{percent(node[TOTAL], tree.total)} · {amount(node[TOTAL], tree.unit)} · {exact(node[TOTAL], tree.unit)}</span>
-      <span>itself {exact(node[SELF], tree.unit)}</span>
+      {!inverted && <span>itself {exact(node[SELF], tree.unit)}</span>}
     </div>
   );
 }
 
-function Selected({ tree, index }: { tree: Tree; index: number }) {
+function Selected({ tree, index, inverted }: { tree: Tree; index: number; inverted: boolean }) {
   const node = tree.nodes[index];
   return (
     <p class="selected" role="status" data-testid="selected">
       <span class="name" title={label(tree, index)}>{label(tree, index)}</span>{' '}
       <span class="quiet">{library(tree, index)}</span>{' '}
-      {percent(node[TOTAL], tree.total)}, {exact(node[TOTAL], tree.unit)}, itself {exact(node[SELF], tree.unit)}{' '}
+      {percent(node[TOTAL], tree.total)}, {exact(node[TOTAL], tree.unit)}{!inverted && `, itself ${exact(node[SELF], tree.unit)}`}{' '}
       <CopyButton text={() => [...tree.path.slice(0, -1), ...chain(tree, index)].join('\n')}>Copy stack</CopyButton>{' '}
       <CopyButton text={() => asText(tree)}>Copy as text</CopyButton>
     </p>

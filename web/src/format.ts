@@ -28,7 +28,7 @@ export function time(nanoseconds: number): string {
   if (nanoseconds >= 1e9) return `${(nanoseconds / 1e9).toFixed(3)} s`;
   if (nanoseconds >= 1e6) return `${(nanoseconds / 1e6).toFixed(1).replace(/\.0$/, '')} ms`;
   if (nanoseconds >= 1e3) return `${(nanoseconds / 1e3).toFixed(1).replace(/\.0$/, '')} µs`;
-  return `${nanoseconds} ns`;
+  return nanoseconds ? `${nanoseconds} ns` : '0 s';
 }
 
 // Short, for axes and cells; the exact number is in the tooltip.
@@ -36,10 +36,15 @@ export function amount(value: number, unit: string): string {
   if (unit === 'bytes' || unit === 'B') return bytes(value);
   if (unit === 'nanoseconds') return time(value);
   if (unit === 'ms') return time(value * 1e6);
+  if (instructions.includes(unit)) return `${number(value)} instr.`;
   return number(value);
 }
 
+// Massif's and DHAT's words for a time that is counted in instructions.
+const instructions = ['i', 'instrs'];
+
 export function exact(value: number, unit: string): string {
+  if (instructions.includes(unit)) return `${number(value)} instructions`;
   return `${number(value)}${unit ? ' ' + unit : ''}`;
 }
 

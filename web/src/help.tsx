@@ -7,7 +7,7 @@ const keys: [string, string][] = [
   ['[ and ]', 'the view before, the next view'],
   ['/', 'search'],
   ['Tab', 'to the next control'],
-  ['Arrow keys', 'move in flame graph, tree and tables'],
+  ['Arrow keys', 'move in flame graph, call map, tree and tables'],
   ['Enter', 'zooms in, opens'],
   ['Escape', 'zooms out, closes'],
   ['Ctrl+Enter', 'runs an SQL statement'],

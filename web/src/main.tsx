@@ -117,7 +117,7 @@ function App() {
       </header>
       {help && <Help close={() => setHelp(false)} />}
       {lost ? (
-        <main id="main" tabIndex={-1}><Problem text={`The server does not answer: ${lost}. Is quern view still running?`} /></main>
+        <main id="main" tabIndex={-1}><Problem text={lost} /></main>
       ) : !file ? (
         <main id="main" tabIndex={-1}><Waiting /></main>
       ) : !file.ready ? (

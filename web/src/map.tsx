@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { offline, type Tree } from './ask';
 import { useTree } from './flame';
-import { amount, exact, percent } from './format';
+import { exact, percent } from './format';
 import { Problem, useWidth, Waiting } from './parts';
 import type { Shown } from './shown';
 import { colour, label, library, nameOf, part, parentName, PARENT, SELF, TOTAL } from './tree';
@@ -117,21 +117,38 @@ function Boxes({ tree, shown }: { tree: Tree; shown: Shown }) {
     for (const box of rects) if (x >= box.x && x < box.x + box.w && y >= box.y && y < box.y + box.h) best = box.index;
     return best;
   };
+  // The largest first, as they are placed; only what is large enough to be seen.
+  const inside = (index: number) => rects.filter((box) => tree.nodes[box.index][PARENT] === index).map((box) => box.index);
+  const onKey = (event: KeyboardEvent) => {
+    const above = tree.nodes[at]?.[PARENT] ?? -1;
+    const beside = above < 0 ? [] : inside(above);
+    let next: number | undefined;
+    if (event.key === 'ArrowDown') next = inside(at)[0];
+    else if (event.key === 'ArrowUp') next = above < 0 ? undefined : above;
+    else if (event.key === 'ArrowRight') next = beside[beside.indexOf(at) + 1];
+    else if (event.key === 'ArrowLeft') next = beside[beside.indexOf(at) - 1];
+    else if (event.key === 'Enter' && at) go({ node: nameOf(tree, at) });
+    else if (event.key === 'Escape') go({ node: parentName(state.node) });
+    else return;
+    event.preventDefault();
+    if (next !== undefined) setAt(next);
+  };
   const node = tree.nodes[Math.min(at, tree.nodes.length - 1)];
   const index = Math.min(at, tree.nodes.length - 1);
   return (
     <section>
-      <div class="map" ref={outer} tabIndex={0} role="application" aria-label="Call map; Escape zooms out"
+      <div class="map" ref={outer} tabIndex={0} role="application" aria-label="Call map; arrow keys move, Enter zooms in, Escape zooms out"
         onMouseMove={(event) => setAt(found(event))}
         onClick={(event) => { const box = found(event); go({ node: box ? nameOf(tree, box) : parentName(state.node) }); }}
-        onKeyDown={(event) => event.key === 'Escape' && go({ node: parentName(state.node) })}>
+        onKeyDown={onKey}>
         <canvas ref={canvas} />
       </div>
       <p class="selected" role="status" data-testid="selected">
         <span class="name" title={label(tree, index)}>{label(tree, index)}</span> <span class="quiet">{library(tree, index)}</span>{' '}
-        {percent(node[TOTAL], tree.total)}, {amount(node[TOTAL], tree.unit)}, itself {exact(node[SELF], tree.unit)}
+        {percent(node[TOTAL], tree.total)}, {exact(node[TOTAL], tree.unit)}{!state.invert && `, itself ${exact(node[SELF], tree.unit)}`}
       </p>
-      <p class="hint">Areas are the metric; what a function calls lies inside it. A click zooms, Escape or a click on the frame goes back.</p>
+      <p class="hint">Areas are the metric; {state.invert ? 'who calls a function' : 'what a function calls'} lies inside it. A click or Enter
+        zooms, Escape or a click on the frame goes back, arrow keys move: down to the largest inside, up, and to what is beside.</p>
     </section>
   );
 }

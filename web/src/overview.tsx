@@ -18,9 +18,11 @@ const kinds: Record<string, string> = {
 
 export function Overview({ shown }: { shown: Shown }) {
   const { overview, metric, state } = shown;
+  // --tool=flame writes stacks that say how they were taken.
+  const sampled = overview.kind === 'collapsed' && overview.facts.some((fact) => fact.label === 'profile');
   return (
     <section>
-      <h2>{kinds[overview.kind || ''] || 'File'}</h2>
+      <h2>{sampled ? 'Sampled profile' : kinds[overview.kind || ''] || 'File'}</h2>
       {overview.command && <p class="command"><code title={overview.command}>{overview.command}</code></p>}
       <dl class="facts">
         {overview.facts.map((fact, i) => (

@@ -77,7 +77,7 @@ export function Points({ shown }: { shown: Shown }) {
     bytes('tb', 'In all', 'All bytes'),
     { key: 'tbk', label: 'Blocks', numeric: true, sortable: true, text: (row) => row.tbk, show: (row) => number(row.tbk) },
     bytes('eb', 'At end', 'Bytes at the end'),
-    ...(head.lifetimes ? [{ key: 'life', label: 'Life', hint: 'Average lifetime', numeric: true, sortable: true,
+    ...(head.lifetimes ? [{ key: 'life', label: `Life, ${head.time === 'instrs' ? 'instr.' : head.time}`, hint: 'Average lifetime', numeric: true, sortable: true,
       text: (row: Point) => Math.round(row.tl / (row.tbk || 1)), show: (row: Point) => number(row.tl / (row.tbk || 1)),
       title: (row: Point) => exact(Math.round(row.tl / (row.tbk || 1)), head.time) }] : []),
     ...(head.accesses ? [bytes('rb', 'Read', 'Bytes read'), bytes('wb', 'Written', 'Bytes written')] : []),
@@ -133,6 +133,7 @@ function Details({ point, head }: { point: Point; head: Answer }) {
 }
 
 const COLUMNS = 32;
+const SATURATED = 0xffff; // DHAT counts no further
 
 // Accesses of each byte of a block; the darker, the more.
 function Accesses({ values }: { values: number[] }) {
@@ -151,7 +152,7 @@ function Accesses({ values }: { values: number[] }) {
                 {row.map((value, j) => (
                   <td key={j} title={`byte ${i * COLUMNS + j}: ${number(value)} accesses`} class={value ? '' : 'none'}
                     style={value ? { background: `color-mix(in srgb, var(--bar) ${Math.round(15 + (60 * value) / most)}%, var(--back))` } : {}}>
-                    {value > 9999 ? '∞' : value}
+                    {value < 10000 ? value : value < SATURATED ? `${Math.floor(value / 1000)}k` : '∞'}
                   </td>
                 ))}
               </tr>

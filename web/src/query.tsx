@@ -14,17 +14,18 @@ const examples: [string, string][] = [
   ['Memory over time', 'SELECT time, resident FROM samples LIMIT 1000'],
 ];
 
-const tables = `allocations  number size stack thread time freed_time freed_thread resizes
-stacks       stack allocated_bytes allocated_blocks peak_bytes peak_blocks leaked_bytes
-             leaked_blocks temporary_blocks mapped_bytes truncated folded
-frames       stack depth function file line module inlined address
-threads      thread tid name
-modules      path start size offset
-regions      number kind bytes stack thread time mapped
-samples      time resident minor_faults major_faults
-marks        time thread kind name live_bytes live_blocks allocated_blocks
-scopes       name entered seconds allocations allocated_bytes freed_bytes most_allocations
-run          command pid started seconds peak_time complete missed resizes releases`;
+const tables: [string, string][] = [
+  ['allocations', 'number size stack thread time freed_time freed_thread resizes'],
+  ['stacks', 'stack allocated_bytes allocated_blocks peak_bytes peak_blocks leaked_bytes leaked_blocks temporary_blocks mapped_bytes truncated folded'],
+  ['frames', 'stack depth function file line module inlined address'],
+  ['threads', 'thread tid name'],
+  ['modules', 'path start size offset'],
+  ['regions', 'number kind bytes stack thread time mapped'],
+  ['samples', 'time resident minor_faults major_faults'],
+  ['marks', 'time thread kind name live_bytes live_blocks allocated_blocks'],
+  ['scopes', 'name entered seconds allocations allocated_bytes freed_bytes most_allocations'],
+  ['run', 'command pid started seconds peak_time complete missed resizes releases'],
+];
 
 export function Query({ shown }: { shown: Shown }) {
   const { state, go } = shown;
@@ -77,7 +78,7 @@ export function Query({ shown }: { shown: Shown }) {
       {state.from || state.to ? <p class="hint">The tables hold what was allocated in the window, and what had happened to it by the window's end.</p> : null}
       <details open>
         <summary>Tables</summary>
-        <pre class="box" tabIndex={0}>{tables}</pre>
+        <dl class="box lines mono">{tables.map(([name, columns]) => <div key={name}><dt>{name}</dt><dd>{columns}</dd></div>)}</dl>
       </details>
     </section>
   );

@@ -14,6 +14,9 @@ function Bar({ part, whole }: { part: number; whole: number }) {
   );
 }
 
+// These files do not say which library a function is from.
+export const unnamed = ['massif', 'cachegrind'];
+
 export function Sums({ shown, question }: { shown: Shown; question: 'functions' | 'libraries' }) {
   const { state, go, metric } = shown;
   const sort = ['self', 'total', 'name'].includes(state.sort) ? state.sort : 'self';
@@ -40,7 +43,9 @@ export function Sums({ shown, question }: { shown: Shown; question: 'functions' 
     },
     { key: 'name', label: question === 'functions' ? 'Function' : 'Library', text: (row) => row.name, sortable: true, wide: true },
   ];
-  if (question === 'functions') columns.push({ key: 'library', label: 'Library', text: (row) => row.library });
+  if (question === 'functions' && !unnamed.includes(shown.overview.kind ?? '')) columns.push({ key: 'library', label: 'Library', text: (row) => row.library });
+  // Without calls both sums are the same.
+  if (shown.overview.kind === 'cachegrind') columns.splice(1, 1);
   return (
     <section>
       <div class="controls">

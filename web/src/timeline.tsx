@@ -183,7 +183,7 @@ function WindowFields({ shown, unit }: { shown: Shown; unit: string }) {
   const field = (name: 'from' | 'to') => (
     <label class="field">
       {name} ({word})
-      <input type="number" min="0" step="any" value={state[name] ? Number(state[name]) / by : ''}
+      <input type="number" min="0" step="any" value={state[name] ? Number((Number(state[name]) / by).toFixed(6)) : ''} title={state[name] && exact(Number(state[name]), unit)}
         onChange={(event) => {
           const value = parseFloat((event.target as HTMLInputElement).value);
           go({ [name]: isNaN(value) || value < 0 ? '' : String(Math.round(value * by)), node: '' });
@@ -355,7 +355,7 @@ function Chart(props: {
             {layered(snapshots).map(({ point, i }) => (
               <circle key={i} class={`snapshot ${point.kind}`} cx={x(point.time)} cy={y(sums[sums.length - 1][i])} r={point.kind === 'empty' ? 2 : 5}
                 {...(point.kind !== 'empty' && {
-                  role: 'button', tabIndex: 0, 'aria-label': `snapshot ${point.number}, ${point.kind}`,
+                  role: 'button', tabindex: 0, 'aria-label': `snapshot ${point.number}, ${point.kind}`,
                   onPointerDown: (event: Event) => event.stopPropagation(),
                   onClick: () => chooseSnapshot(point),
                   onKeyDown: (event: KeyboardEvent) => event.key === 'Enter' && chooseSnapshot(point),
