@@ -9,8 +9,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 NAME = '<img src=x onerror=alert(1)>'
 
 
-def make(folder, quern):
-    """Makes all files in folder; {short name: path}."""
+def make(folder, quern, pictures=False):
+    """Makes all files in folder; {short name: path}. For pictures some more."""
     program = os.path.join(folder, NAME)
     subprocess.run(['gcc', '-g', '-O1', '-fno-builtin', '-fno-optimize-sibling-calls', '-w',
                     '-I', os.path.join(HERE, '..', '..', 'include'),
@@ -20,9 +20,9 @@ def make(folder, quern):
     environment['HOME'] = folder
     files = {}
 
-    def run(name, words, option, *arguments):
+    def run(name, words, option, *arguments, of=program):
         path = files[name] = os.path.join(folder, name)
-        done = subprocess.run([*words, f'{option}={path}', program, *arguments], timeout=300,
+        done = subprocess.run([*words, f'{option}={path}', of, *arguments], timeout=300,
                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, text=True, errors='replace',
                               env=environment, cwd=folder)
@@ -61,7 +61,28 @@ def make(folder, quern):
     damage(files, folder, 'damaged.quern', content[:16] + b'\xff' * 200)
     damage(files, folder, 'nothing', b'\x7fELF\x00\x01\x02')
     damage(files, folder, 'massif.damaged', b'desc: x\ncmd: x\ntime_unit: ms\n#---\nsnapshot=0\nrubbish\n')
+    if pictures:
+        more(folder, quern, run)
     return files
+
+
+def more(folder, quern, run):
+    """Of a program with long names; and two recordings to compare."""
+    program = os.path.join(folder, 'warehouse')
+    subprocess.run(['g++', '-std=c++17', '-g', '-O1', os.path.join(HERE, 'names.cc'), '-o', program],
+                   check=True)
+    run('names.quern', [quern, '--tool=heap'], '--heap-out-file', of=program)
+    run('names.massif', [quern, '--tool=massif'], '--massif-out-file', of=program)
+    run('names.callgrind', [quern, '--tool=callgrind', '--dump-instr=yes', '--cache-sim=yes',
+                            '--branch-sim=yes'], '--callgrind-out-file', of=program)
+    run('names.cachegrind', [quern, '--tool=cachegrind', '--cache-sim=yes'], '--cachegrind-out-file',
+        of=program)
+    run('names.dhat', [quern, '--tool=dhat'], '--dhat-out-file', of=program)
+    run('names.memcheck', [quern, '--leak-check=full', '--xml=yes', '--show-leak-kinds=all'],
+        '--xml-file', of=program)
+    run('again.quern', [quern, '--tool=heap'], '--heap-out-file', '9', of=program)
+    run('flame.stacks', [quern, '--tool=flame', '--flame-out-file=' + os.path.join(folder, 'x.svg')],
+        '--flame-stacks-file', '400', of=program)
 
 
 def damage(files, folder, name, content):
