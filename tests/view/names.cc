@@ -10,8 +10,7 @@
 
 namespace warehouse::inventory {
 
-template <typename Key, typename Value>
-struct index_of_everything {
+template <typename Key, typename Value> struct index_of_everything {
     std::map<Key, std::vector<Value>> shelves;
     __attribute__((noinline)) void put(const Key &key, Value value) {
         shelves[key].push_back(std::move(value));
@@ -52,8 +51,9 @@ int main(int argc, char **argv) {
     auto tree = build_a_tree_of_labels(6, count);
     auto index = std::make_unique<index_of_everything<std::string, row>>();
     for (int i = 0; i < 6000; i++)
-        index->put("shelf number " + std::to_string(i % 97) + " in a hall",
-                   {std::string((size_t)(i % 200), 'x'), [i, count](int add) { return i + count + add; }});
+        index->put(
+            "shelf number " + std::to_string(i % 97) + " in a hall",
+            {std::string((size_t)(i % 200), 'x'), [i, count](int add) { return i + count + add; }});
     size_t sum = 0;
     for (int i = 0; i < (argc > 1 ? atoi(argv[1]) : 3); i++)
         sum += sort_and_forget(*index);
