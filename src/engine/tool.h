@@ -363,6 +363,17 @@ enum tool_function_kind {
 // Stands for the program itself, if it defines malloc, calloc, realloc and free.
 #define TOOL_PROGRAM "<program>"
 
+// What a function that is to be replaced may try first, without all that a hook has at hand: its
+// first three arguments come as such, `thread_state` is the thread's. Not done: it has changed
+// nothing that the hook would not, which runs then. Memory that is not there, or not in that way, ends it as not done.
+// It leaves vector registers alone and reports nothing; tool_register tells rsp.
+struct tool_quick_result {
+    uint64_t is_done;
+    uint64_t result; // rax, defined
+};
+typedef struct tool_quick_result tool_quick_hook(uint64_t a, uint64_t b, uint64_t c,
+                                                 void *thread_state);
+
 struct tool_symbol {
     const char *module; // globs on the file's name without directory, divided by |
     const char *name;   // of the symbol, exactly; indirect functions (STT_GNU_IFUNC) too. Local
@@ -387,6 +398,7 @@ struct tool {
     bool shadows;                      // wants shadow memory
     bool plain_hooks; // functions that replace others leave vector registers alone: called faster
     const struct tool_symbol *symbols; // ended by a NULL name
+    tool_quick_hook *(*quick_hook)(void (*hook)(void)); // to be tried before the hook, or NULL
 
     const struct tool_exit_function *exit_functions; // in their order, ended by a NULL name
     void (*start)(void); // before the first instruction; options: tool_option

@@ -9,6 +9,7 @@
 #include "memcheck_engine.h"
 #include "tools/memcheck/heap.h"
 #include "tools/memcheck/memcheck.h"
+#include "tools/memcheck/quick.h"
 #include "tools/memcheck/shadow.h"
 #include "unit.h"
 
@@ -502,6 +503,78 @@ TEST(fishy_sizes_are_reported_and_refused) {
     for (unsigned i = 0; i < 6; i++)
         expect(i, "fishy", negative, 0, false);
     CHECK_EQ(heap_size_of(block), 10);
+}
+// ---- quick ones --------------------------------------------------------------------------------
+
+enum { ROOM = 600 };
+
+// Memory that is mostly defined, else undefined in pieces, in single bits, or not there at all.
+static void make_random(uint64_t start) {
+    static const uint8_t shadows[] = {
+        0, 0, 0, SHADOW_UNDEFINED, SHADOW_UNDEFINED, 3, SHADOW_NOACCESS};
+    shadow_make_defined(start, ROOM);
+    for (unsigned i = 0; i < ROOM; i++)
+        ((uint8_t *)start)[i] = random_below(4);
+    for (unsigned i = random_below(4); i > 0; i--) {
+        unsigned at = random_below(ROOM), size = random_below(300);
+        uint8_t shadow = shadows[random_below(sizeof shadows)];
+        for (unsigned k = at; k < ROOM && k < at + size; k++)
+            *shadow_of(start + k) = shadow;
+    }
+}
+
+static void save(uint8_t *to, uint64_t start) {
+    memcpy(to, (void *)start, ROOM);
+    memcpy(to + ROOM, shadow_of(start), ROOM);
+}
+
+static void restore(const uint8_t *from, uint64_t start) {
+    memcpy((void *)start, from, ROOM);
+    memcpy(shadow_of(start), from + ROOM, ROOM);
+}
+
+static bool is_same(const uint8_t *kept, uint64_t start) {
+    uint8_t now[2 * ROOM];
+    save(now, start);
+    return memcmp(kept, now, sizeof now) == 0;
+}
+
+static void (*hook_of(const char *name))(void) {
+    const struct tool_symbol *symbol = heap_symbols;
+    while (strcmp(symbol->name, name) != 0)
+        symbol++;
+    return symbol->hook;
+}
+
+TEST(quick_functions_do_what_their_hooks_do) {
+    static const char *const names[] = {"memcpy", "memmove", "memset", "memcmp"};
+    start();
+    uint64_t memory = tool_map(ROOM, 4096);
+    uint8_t before[2 * ROOM], after[2 * ROOM];
+    unsigned done = 0, refused = 0;
+    for (unsigned i = 0; i < 100000; i++) {
+        const char *name = names[i % 4];
+        uint64_t a = memory + random_below(ROOM / 2), b = memory + random_below(ROOM / 2);
+        uint64_t size = random_below(random_below(2) ? 20 : ROOM / 2);
+        uint8_t *undefined = memcheck_thread()->registers.undefined;
+        if (i % 4 == 2)
+            b = random_below(256);
+        make_random(memory);
+        undefined[RDX] = random_below(20) == 0;
+        save(before, memory);
+        engine_forget_errors();
+        uint64_t result = call(name, a, b, size);
+        bool is_clean = engine_error_count == 0;
+        save(after, memory);
+        restore(before, memory);
+        struct tool_quick_result quick = quick_hook(hook_of(name))(a, b, size, memcheck_thread());
+        done += quick.is_done;
+        refused += !quick.is_done;
+        CHECK(is_same(quick.is_done ? after : before, memory));
+        CHECK(!quick.is_done || (is_clean && !undefined[RDX] && quick.result == result));
+        undefined[RDX] = 0;
+    }
+    CHECK(done > 10000 && refused > 10000);
 }
 
 UNIT_MAIN()

@@ -157,6 +157,61 @@ uint64_t cache_gate_to(void (*function)(uint32_t, uint64_t, void *)) {
     return known[i].gate;
 }
 
+// A call that a fault ends as call_guarded is ended: with 0 in rax, and on its return.
+static void emit_guarded_call(struct emitter *e, uint64_t function) {
+    static const uint8_t save[] = {0x53, 0x55, 0x41, 0x54, 0x41, 0x55,  // push rbx, rbp, r12, r13
+                                   0x41, 0x56, 0x41, 0x57, 0x64, 0xff}; // r14, r15, fs:[guard]
+    emit_bytes(e, save, sizeof save);
+    emit_task_operand(e, 6, TASK_GUARD);
+    emit_store_field(e, RSP, TASK_GUARD);
+    emit_bytes(e, (uint8_t[]){0x48, 0xb8}, 2); // mov rax, function
+    emit64(e, function);
+    emit_bytes(e, (uint8_t[]){0xff, 0xd0, 0x64, 0x8f}, 4); // call rax; pop fs:[guard]
+    emit_task_operand(e, 0, TASK_GUARD);
+    emit_bytes(e, (uint8_t[]){0x48, 0x83, 0xc4, 48, 0xc3}, 5); // add rsp, 48; ret
+}
+
+// Returns where it begins.
+static uint64_t emit_gate_try(struct emitter *e, uint64_t function) {
+    static const uint8_t kept[] = {RAX, RCX, RDX, RSI, RDI, R8, R9, R10, R11};
+    uint64_t guarded = emit_address(e);
+    emit_guarded_call(e, function);
+    uint64_t gate = emit_address(e);
+    emit_store_all(e);
+    emit_store_field(e, RDI, TASK_GPR + 8 * RDI);
+    emit_load_field(e, RAX, TASK_SPILL + 8 * RSP);
+    emit_store_field(e, RAX, TASK_GPR + 8 * RSP);
+    emit_load_field(e, RCX, TASK_TOOL);
+    emit8(e, 0xe8); // call
+    emit32(e, guarded - (emit_address(e) + 4));
+    emit_bytes(e, (uint8_t[]){0x85, 0xc0, 0x74, 9}, 4); // test eax, eax; je over the next
+    emit_store_field(e, RDX, TASK_GPR + 8 * RAX);
+    for (unsigned i = 0; i < sizeof kept; i++)
+        emit_load_field(e, kept[i], TASK_GPR + 8 * kept[i]);
+    cache_emit_step_if_pending(e);
+    emit8(e, 0xc3); // ret
+    return gate;
+}
+
+uint64_t cache_gate_try(tool_quick_hook *hook) {
+    enum { GATES = 16 };
+    static struct {
+        uint64_t function, gate;
+    } known[GATES];
+    unsigned i = 0;
+    while (i < GATES && known[i].function && known[i].function != (uint64_t)hook)
+        i++;
+    if (i == GATES)
+        fatal("internal error: too many quick hooks");
+    if (!known[i].function) {
+        struct emitter e = cache_gate_begin();
+        known[i].function = (uint64_t)hook;
+        known[i].gate = emit_gate_try(&e, (uint64_t)hook);
+        cache_gate_end(&e);
+    }
+    return known[i].gate;
+}
+
 void cache_write_gates(const struct far_table *high_code, const struct far_table *versions) {
     struct emitter e = {(uint8_t *)CACHE_START};
     // Offset 0 in the jump table is this place: the destination is not in the table.

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "engine/tool.h"
 #include "engine/translate/emit.h"
 
 enum { CACHE_GATES_SIZE = 16384 };
@@ -45,5 +46,8 @@ void cache_emit_step_if_pending(struct emitter *);
 // the engine's stack, with edi as it is, the target's stack pointer and the thread's state of the
 // tool. With the lock held.
 uint64_t cache_gate_to(void (*function)(uint32_t, uint64_t, void *));
+// The same for what is tried in place of a function that is to be replaced; rsp alone is spilled. The
+// zero flag says that it was not done, and nothing has changed then but flags.
+uint64_t cache_gate_try(tool_quick_hook *);
 
 #endif

@@ -359,13 +359,38 @@ void checks_init(void) {
         cache_write_store_gates();
 }
 
+// Returns where the jump lands that is taken if it was done; NULL: there is nothing to try.
+static uint8_t *emit_try(struct builder *b, const struct hooked_function *hooked) {
+    struct emitter *e = &b->e;
+    tool_quick_hook *hook =
+        tool->quick_hook ? tool->quick_hook((void (*)(void))hooked->argument) : NULL;
+    if (!hook)
+        return NULL;
+    emit_store_field_imm(e, TASK_PC, hooked->shown);
+    emit_store_field_imm(e, TASK_PC + 4, hooked->shown >> 32);
+    emit_spill(e, RSP);
+    builder_state(b, STATE_WITHIN, 1u << RSP);
+    emit_load_field(e, RSP, TASK_HOST_RSP);
+    emit8(e, 0xe8); // call
+    emit32(e, cache_gate_try(hook) - (emit_address(e) + 4));
+    emit_unspill(e, RSP);
+    builder_state(b, STATE_WITHIN, 0);
+    emit_spill(e, RCX);                        // as the way back wants it
+    emit_bytes(e, (uint8_t[]){0x0f, 0x85}, 2); // jne
+    emit32(e, 0);
+    return e->at;
+}
+
 void checks_replace(struct builder *b, const struct hooked_function *hooked) {
     struct emitter *e = &b->e;
     builder_state(b, STATE_CLEAN, 0);
+    uint8_t *done = emit_try(b, hooked);
     uint8_t *over = call_and_look(b, cache_gate_replace, hooked, emit_load_field32, TASK_RAISED);
     emit_unspill(e, RCX);
     builder_exit_inline(b, EXIT_RAISED, b->start);
     over[-1] = e->at - over;
+    if (done)
+        land(done, e);
     uint64_t dead = dead_at_calls | UNIT(RAX);
     emit_define(e, dead & b->units);
     b->units &= ~dead;

@@ -164,7 +164,7 @@ static void on_pvalloc(void) {
 
 // ---- about the allocator -----------------------------------------------------------------------
 
-static void on_malloc_usable_size(void) {
+void on_malloc_usable_size(void) {
     arguments_check(1, 0);
     set_result(argument(0) ? heap_size_of(argument(0)) : 0);
 }

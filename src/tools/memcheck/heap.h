@@ -71,6 +71,8 @@ size_t heap_list_live(uint64_t from, struct heap_block *blocks, size_t room);
 // only. *end: up to where the answer is the same.
 bool heap_owns(uint64_t address, uint64_t *end);
 
+void on_malloc_usable_size(void); // the hook (entry.c)
+
 // All that is replaced; filled in by heap_start.
 extern struct tool_symbol heap_symbols[];
 

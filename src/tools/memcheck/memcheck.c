@@ -7,6 +7,7 @@
 #include "tools/memcheck/heap.h"
 #include "tools/memcheck/origins.h"
 #include "tools/memcheck/leaks.h"
+#include "tools/memcheck/quick.h"
 #include "tools/memcheck/requests.h"
 #include "tools/memcheck/shadow.h"
 #include "tools/memcheck/syscalls.h"
@@ -120,6 +121,7 @@ const struct tool tool_memcheck = {
     .shadows = true,
     .plain_hooks = true,
     .symbols = heap_symbols,
+    .quick_hook = quick_hook,
     .exit_functions = exit_functions,
     .start = start,
     .end = end,
