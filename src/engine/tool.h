@@ -139,7 +139,7 @@ struct tool_lines {
     uint64_t clock;
     struct tool_line {
         uint64_t start; // address of its first byte; 0: none
-        uint64_t stamp;
+        uint64_t *stamp;
     } known[TOOL_CACHES][TOOL_LINES]; // number % TOOL_LINES
 };
 // The calling thread's; before it runs any code. Nothing is recent yet.

@@ -78,16 +78,18 @@ void hooks_emit_restore_flags(struct emitter *e) {
     emit_unspill(e, RAX);
 }
 
-// A way out of line from the jump that has just been written, with rcx spilled and, for data, the
-// address in it, rdx spilled, and no flag to be kept.
-static void add_detour(struct builder *b, uint32_t size, uint64_t line,
-                       tool_line_function *function, uint32_t argument) {
-    b->detours[b->detour_count++] = (struct detour){.branch = b->e.at - 4,
-                                                    .back = b->e.at,
-                                                    .size = size,
-                                                    .line = line,
-                                                    .function = function,
-                                                    .argument = argument};
+// A way out of line from the jump that has just been written. For data, rcx and rdx are spilled,
+// the address is in rcx, and no flag is to be kept.
+static struct detour *add_detour(struct builder *b, uint32_t size, uint64_t line,
+                                 tool_line_function *function, uint32_t argument) {
+    struct detour *detour = &b->detours[b->detour_count++];
+    *detour = (struct detour){.branch = b->e.at - 4,
+                              .back = b->e.at,
+                              .size = size,
+                              .line = line,
+                              .function = function,
+                              .argument = argument};
+    return detour;
 }
 
 void tool_insert_line_check(struct tool_block *block, const struct tool_access *access,
@@ -124,15 +126,17 @@ void tool_insert_code_line_check(struct tool_block *block, uint64_t line,
     uint64_t start = line << caches[TOOL_CACHE_CODE].bits;
     int32_t place = displacement_of(recent[TOOL_CACHE_CODE]) +
                     (int32_t)((line & caches[TOOL_CACHE_CODE].mask) * 8);
-    emit_spill(e, RCX);
     if (start <= INT32_MAX && builder_flags_are_dead(b)) {
         emit_bytes(e, (uint8_t[]){0x64, 0x48, 0x81, 0x3c, 0x25}, 5); // cmp qword fs:[place], line
         emit32(e, place);
         emit32(e, start);
         emit_bytes(e, (uint8_t[]){0x0f, 0x85}, 2); // jne
         emit32(e, 0);
-        add_detour(b, 0, line, function, argument);
-    } else if (start <= INT32_MAX) {
+        add_detour(b, 0, line, function, argument)->spills = true;
+        return;
+    }
+    emit_spill(e, RCX);
+    if (start <= INT32_MAX) {
         emit_bytes(e, (uint8_t[]){0x64, 0x48, 0x8b, 0x0c, 0x25}, 5); // mov rcx, fs:[place]
         emit32(e, place);
         emit_bytes(e, (uint8_t[]){0x48, 0x8d, 0x89}, 3); // lea rcx, [rcx - line]
@@ -182,9 +186,9 @@ static uint64_t known_gate(uint32_t size) {
     emit_bytes(e, (uint8_t[]){0x77, 0}, 2); // ja
     uint8_t *over = e->at;
     emit_load_lines(e, RDX);
-    // mov r9, [rdx]; inc r9; mov [rdx], r9; mov [r10 + 8], r9; mov r9, [r10]
+    // mov r9, [rdx]; inc r9; mov [rdx], r9; mov rdx, [r10 + 8]; mov [rdx], r9; mov r9, [r10]
     emit_bytes(e, (uint8_t[]){0x4c, 0x8b, 0x0a, 0x49, 0xff, 0xc1, 0x4c, 0x89, 0x0a}, 9);
-    emit_bytes(e, (uint8_t[]){0x4d, 0x89, 0x4a, 0x08, 0x4d, 0x8b, 0x0a}, 7);
+    emit_bytes(e, (uint8_t[]){0x49, 0x8b, 0x52, 0x08, 0x4c, 0x89, 0x0a, 0x4d, 0x8b, 0x0a}, 10);
     emit_bytes(e, (uint8_t[]){0x89, 0xca, 0xc1, 0xea, bits - 3, 0x81, 0xe2}, 7);
     emit32(e, caches[TOOL_CACHE_DATA].mask << 3); // mov edx, ecx; shr edx, n; and edx, mask
     emit_bytes(e, (uint8_t[]){0x64, 0x4c, 0x89, 0x8a}, 4); // mov fs:[rdx + recent], r9
@@ -211,6 +215,12 @@ static void write_data_detour(struct emitter *e, const struct detour *detour) {
     emit_jump(e, gate);
 }
 
+static void jump_back(struct emitter *e, const struct detour *detour) {
+    if (detour->spills)
+        emit_unspill(e, RCX);
+    emit_jump(e, (uint64_t)detour->back);
+}
+
 static void write_code_detour(struct emitter *e, const struct detour *detour) {
     uint64_t start = detour->line << caches[TOOL_CACHE_CODE].bits;
     uint64_t slot = detour->line & caches[TOOL_CACHE_CODE].mask;
@@ -218,6 +228,8 @@ static void write_code_detour(struct emitter *e, const struct detour *detour) {
                      sizeof(struct tool_line) * (detour->line % TOOL_LINES);
     if (start > INT32_MAX)
         return;
+    if (detour->spills)
+        emit_spill(e, RCX);
     emit_spill(e, RDX);
     emit_load_lines(e, RDX);
     emit_bytes(e, (uint8_t[]){0x48, 0x8b, 0x8a}, 3); // mov rcx, [rdx + place]
@@ -226,15 +238,17 @@ static void write_code_detour(struct emitter *e, const struct detour *detour) {
     emit32(e, -start);
     emit_bytes(e, (uint8_t[]){0xe3, 2, 0xeb, 0}, 4); // jrcxz over the next; jmp to the call
     uint8_t *over = e->at;
-    // mov rcx, [rdx]; lea rcx, [rcx + 1]; mov [rdx], rcx; mov [rdx + place + 8], rcx
+    // mov rcx, [rdx]; lea rcx, [rcx + 1]; mov [rdx], rcx; mov rdx, [rdx + place + 8]; mov [rdx],
+    // rcx
     emit_bytes(e, (uint8_t[]){0x48, 0x8b, 0x0a, 0x48, 0x8d, 0x49, 0x01, 0x48, 0x89, 0x0a}, 10);
-    emit_bytes(e, (uint8_t[]){0x48, 0x89, 0x8a}, 3);
+    emit_bytes(e, (uint8_t[]){0x48, 0x8b, 0x92}, 3);
     emit32(e, place + offsetof(struct tool_line, stamp));
+    emit_bytes(e, (uint8_t[]){0x48, 0x89, 0x0a}, 3);
     emit_bytes(e, (uint8_t[]){0x64, 0x48, 0xc7, 0x04, 0x25}, 5); // mov qword fs:[recent], line
     emit32(e, displacement_of(&recent[TOOL_CACHE_CODE][slot]));
     emit32(e, start);
     emit_unspill(e, RDX);
-    emit_jump(e, (uint64_t)detour->back);
+    jump_back(e, detour);
     over[-1] = e->at - over;
     emit_unspill(e, RDX);
 }
@@ -252,7 +266,7 @@ void hooks_write_detours(struct builder *b) {
             write_code_detour(&b->e, detour);
         hooks_emit_fast_call(&b->e, (tool_fast_function *)(void *)detour->function,
                              detour->argument);
-        emit_jump(&b->e, (uint64_t)detour->back);
+        jump_back(&b->e, detour);
     }
     b->detour_count = 0;
 }

@@ -44,6 +44,7 @@ struct detour {
     uint8_t *back;
     uint64_t line; // of a check of code
     uint32_t size; // of a check of data; 0: of code
+    bool spills;   // rcx, of a check of code: it is not spilled yet
     void (*function)(uint32_t, uint64_t, void *, uint64_t);
     uint32_t argument;
 };

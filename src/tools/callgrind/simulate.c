@@ -19,8 +19,8 @@ unsigned simulate_code_bits;
 uint32_t simulate_line;
 
 // The last level keeps the ways of a set in order, the one used last first, twice the line's number
-// each, plus 1 if it is dirty. The first level has stamps instead: in tool_lines, if the line is
-// known there, else here.
+// each, plus 1 if it is dirty. The first level has stamps instead, which inserted code sets as
+// well.
 struct cache {
     uint64_t *lines, *stamps; // by set; 0: none
     uint64_t mask;            // sets - 1
@@ -52,58 +52,40 @@ static struct tool_line *known_place(struct simulation *simulation, enum tool_ca
     return &simulation->lines.known[kind][line % TOOL_LINES];
 }
 
-static struct cache *first_level(struct simulation *simulation, enum tool_cache kind) {
+static const struct cache *first_level(const struct simulation *simulation, enum tool_cache kind) {
     return kind == TOOL_CACHE_CODE ? &simulation->code : &simulation->data;
 }
 
 // The line's place in the cache, or the one that it is to have.
-static uint64_t find_way(struct simulation *simulation, enum tool_cache kind, uint64_t line,
-                         bool *found) {
-    const struct cache *cache = first_level(simulation, kind);
-    uint64_t first = (line & cache->mask) * cache->ways, oldest = first, least = UINT64_MAX;
+static uint64_t find_way(const struct cache *cache, uint64_t line, bool *found) {
+    uint64_t first = (line & cache->mask) * cache->ways, oldest = first;
     for (uint64_t at = first; at < first + cache->ways; at++) {
-        uint64_t other = cache->lines[at];
-        if (other == line) {
+        if (cache->lines[at] == line) {
             *found = true;
             return at;
         }
-        const struct tool_line *known = known_place(simulation, kind, other);
-        uint64_t stamp =
-            other && known->start == other << cache->bits ? known->stamp : cache->stamps[at];
-        if (stamp < least) {
-            least = stamp;
+        if (cache->stamps[at] < cache->stamps[oldest])
             oldest = at;
-        }
     }
     *found = false;
     return oldest;
 }
 
-// Another line takes its place among the known ones: its stamp is kept here.
-static void put_back(struct simulation *simulation, enum tool_cache kind, struct tool_line *known) {
-    struct cache *cache = first_level(simulation, kind);
-    bool found;
-    uint64_t at = find_way(simulation, kind, known->start >> cache->bits, &found);
-    if (found)
-        cache->stamps[at] = known->stamp;
-}
-
 // Whether the line was in the first level; it is the one used last then.
 static bool use_first(struct simulation *simulation, enum tool_cache kind, uint64_t line) {
-    struct cache *cache = first_level(simulation, kind);
+    const struct cache *cache = first_level(simulation, kind);
     struct tool_line *known = known_place(simulation, kind, line);
     bool found = known->start == line << cache->bits;
     if (!found) {
-        if (known->start)
-            put_back(simulation, kind, known);
-        uint64_t at = find_way(simulation, kind, line, &found);
-        uint64_t old = cache->lines[at];
-        if (!found && old && known_place(simulation, kind, old)->start == old << cache->bits)
-            known_place(simulation, kind, old)->start = 0;
+        uint64_t at = find_way(cache, line, &found), old = cache->lines[at];
+        struct tool_line *evicted = known_place(simulation, kind, old);
+        if (!found && evicted->start == old << cache->bits)
+            evicted->start = 0;
         cache->lines[at] = line;
         known->start = line << cache->bits;
+        known->stamp = &cache->stamps[at];
     }
-    known->stamp = ++simulation->lines.clock;
+    *known->stamp = ++simulation->lines.clock;
     tool_used_line(kind, line);
     return found;
 }
@@ -112,7 +94,7 @@ static bool use_first(struct simulation *simulation, enum tool_cache kind, uint6
 static bool use_first_alone(struct simulation *simulation, enum tool_cache kind, uint64_t line) {
     const struct cache *cache = first_level(simulation, kind);
     bool found;
-    uint64_t at = find_way(simulation, kind, line, &found);
+    uint64_t at = find_way(cache, line, &found);
     cache->lines[at] = line;
     cache->stamps[at] = ++simulation->lines.clock;
     return found;
