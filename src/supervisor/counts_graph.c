@@ -102,13 +102,14 @@ static void close_frames(const uint8_t *part, const uint64_t totals[COUNTS_EVENT
                          uint64_t (*costs)[COUNTS_EVENTS], uint32_t edge_count) {
     const struct counts_frame *frames = (const struct counts_frame *)(part + COUNTS_AT_FRAMES) + 1;
     const uint64_t(*events)[COUNTS_EVENTS] = (const void *)(part + COUNTS_AT_FRAME_EVENTS);
+    uint32_t noted = ((const struct counts_thread *)part)->noted;
     uint64_t now[COUNTS_EVENTS];
     uint32_t count = 0;
     memcpy(now, totals, sizeof now);
     while (count < COUNTS_FRAMES && frames[count].sp)
         count++;
     for (uint32_t i = count; i-- > 0;) {
-        for (unsigned e = 0; e < COUNTS_EVENTS; e++) {
+        for (unsigned e = 0; e < (i < noted ? COUNTS_EVENTS : COUNTS_RARE); e++) {
             uint64_t entered = e == COUNTS_IR ? frames[i].entered : events[i][e];
             if (frames[i].marker)
                 now[e] = entered;

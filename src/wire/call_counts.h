@@ -66,7 +66,8 @@ enum counts_event {
     COUNTS_IR,
     COUNTS_DR,
     COUNTS_DW,
-    COUNTS_I1MR,
+    COUNTS_RARE, // from here on
+    COUNTS_I1MR = COUNTS_RARE,
     COUNTS_D1MR,
     COUNTS_D1MW,
     COUNTS_ILMR,
@@ -156,6 +157,8 @@ struct counts_frame {
 struct counts_thread {
     uint32_t edges, areas;
     uint32_t in_use, contexts; // the last context's number
+    uint32_t noted; // of frames from this on, the totals of rare events on entry are those of now,
+                    // and not noted yet
     struct counts_area area[COUNTS_AREAS];
 };
 

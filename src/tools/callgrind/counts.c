@@ -184,7 +184,9 @@ void counts_incomplete(void) {
 static void point_into(struct thread *thread, uint8_t *part) {
     thread->counts = (struct counts_thread *)part;
     thread->edges = (struct counts_edge *)(part + COUNTS_AT_EDGES);
-    thread->frames = thread->top = (struct counts_frame *)(part + COUNTS_AT_FRAMES) + 1;
+    thread->frames = thread->top = thread->noted =
+        (struct counts_frame *)(part + COUNTS_AT_FRAMES) + 1;
+    thread->counts->noted = 0;
     thread->frames[-1].sp = UINT64_MAX;
     thread->frames[COUNTS_FRAMES].sp = UINT64_MAX;
     thread->counters = (uint64_t *)(part + COUNTS_AT_COUNTERS);

@@ -192,13 +192,29 @@ static uint32_t find_edge(struct thread *thread, uint32_t site, uint32_t functio
 
 // ---- events other than instructions -------------------------------------------------------------
 
+void thread_note_frames(struct thread *thread) {
+    for (const struct counts_frame *at = thread->noted; at < thread->top; at++)
+        for (unsigned i = COUNTS_RARE; i < counts_events_end; i++)
+            thread->frame_events[at - thread->frames][i] = thread->totals[i];
+    set_noted(thread, thread->top);
+}
+
 // What happened since the marker was pushed is not part of the frames below it.
-static void take_out_events(struct thread *thread, const struct counts_frame *marker) {
+static void take_out_events(struct thread *thread, struct counts_frame *marker) {
     const uint64_t *entered = thread->frame_events[marker - thread->frames];
-    gather_totals(thread);
-    for (const struct counts_frame *at = thread->frames; at < thread->top; at++)
-        for (unsigned i = 1; i < counts_events_end; i++)
-            thread->frame_events[at - thread->frames][i] += thread->totals[i] - entered[i];
+    const uint64_t more[COUNTS_RARE] = {
+        [COUNTS_DR] = collected(thread)[WORD_READS] - entered[COUNTS_DR],
+        [COUNTS_DW] = collected(thread)[WORD_WRITES] - entered[COUNTS_DW]};
+    bool is_noted = marker < thread->noted;
+    for (const struct counts_frame *at = thread->frames; at < thread->top; at++) {
+        uint64_t *events = thread->frame_events[at - thread->frames];
+        for (unsigned i = 1; i < COUNTS_RARE; i++)
+            events[i] += more[i];
+        for (unsigned i = COUNTS_RARE; is_noted && i < counts_events_end; i++)
+            events[i] += thread->totals[i] - entered[i];
+    }
+    if (is_noted)
+        set_noted(thread, marker);
 }
 
 // ---- frames ------------------------------------------------------------------------------------
@@ -262,7 +278,7 @@ static void push(struct thread *thread, uint32_t site, uint32_t function, uint64
 }
 
 // The handler's costs are not part of what it interrupted.
-static void pop_marker(struct thread *thread, const struct counts_frame *frame) {
+static void pop_marker(struct thread *thread, struct counts_frame *frame) {
     uint64_t cost = total_of(thread) - frame->entered;
     for (struct counts_frame *at = thread->frames; at < thread->top; at++)
         at->entered += cost;

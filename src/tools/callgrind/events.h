@@ -69,6 +69,7 @@ struct thread {
     uint64_t totals[COUNTS_EVENTS];          // but for what is in words
     uint64_t (*edge_events)[COUNTS_EVENTS];  // costs
     uint64_t (*frame_events)[COUNTS_EVENTS]; // totals on entry
+    struct counts_frame *noted;              // see counts_thread
     // With --collect-systime: the system call under way.
     uint32_t system_call; // id of its events
     uint64_t system_wall, system_cpu;
@@ -116,10 +117,14 @@ static inline uint64_t *thread_counter(const struct thread *thread, uint32_t id,
                                                        : thread_counters(thread) + id + offset;
 }
 
+void thread_note_frames(struct thread *); // something rare is about to be counted
+
 static inline void thread_count(struct thread *thread, uint32_t id, unsigned offset,
                                 enum counts_event event, uint64_t amount) {
     if (thread->paused)
         return;
+    if (thread->noted < thread->top)
+        thread_note_frames(thread);
     *thread_counter(thread, id, offset, event) += amount;
     thread->totals[event] += amount;
 }

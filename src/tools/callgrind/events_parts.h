@@ -31,24 +31,28 @@ static inline uint32_t *recent_edge(const struct thread *thread, uint32_t site, 
 
 // ---- events other than instructions -------------------------------------------------------------
 
-static inline void gather_totals(struct thread *thread) {
-    thread->totals[COUNTS_DR] = collected(thread)[WORD_READS];
-    thread->totals[COUNTS_DW] = collected(thread)[WORD_WRITES];
+static inline void set_noted(struct thread *thread, struct counts_frame *frame) {
+    thread->noted = frame;
+    thread->counts->noted = frame - thread->frames;
 }
 
 static inline void note_totals(struct thread *thread, const struct counts_frame *frame) {
     uint64_t *entered = thread->frame_events[frame - thread->frames];
-    gather_totals(thread);
-    for (unsigned i = 1; i < counts_events_end; i++)
-        entered[i] = thread->totals[i];
+    entered[COUNTS_DR] = collected(thread)[WORD_READS];
+    entered[COUNTS_DW] = collected(thread)[WORD_WRITES];
 }
 
-static inline void add_event_costs(struct thread *thread, const struct counts_frame *frame) {
+// When the frame is over.
+static inline void add_event_costs(struct thread *thread, struct counts_frame *frame) {
     const uint64_t *entered = thread->frame_events[frame - thread->frames];
     uint64_t *costs = thread->edge_events[frame->edge];
-    gather_totals(thread);
-    for (unsigned i = 1; i < counts_events_end; i++)
+    costs[COUNTS_DR] += collected(thread)[WORD_READS] - entered[COUNTS_DR];
+    costs[COUNTS_DW] += collected(thread)[WORD_WRITES] - entered[COUNTS_DW];
+    if (frame >= thread->noted)
+        return;
+    for (unsigned i = COUNTS_RARE; i < counts_events_end; i++)
         costs[i] += thread->totals[i] - entered[i];
+    set_noted(thread, frame);
 }
 
 #endif
