@@ -121,7 +121,7 @@ static void read_findings(const struct findings_file *from, struct results *resu
     for (size_t i = 0; i < from->count; i++) {
         const struct findings_finding *finding = &from->list[i];
         if (finding->is_leak && (!finding->kind || strcmp(finding->kind, "Leak_StillReachable")))
-            lost += finding->leaked_bytes;
+            lost += finding->own_bytes;
         add_finding(finding, pid, results);
     }
     file->found = from->count;

@@ -48,6 +48,10 @@ static bool is_one_of(const char *name, const char *const *names, size_t count) 
     return false;
 }
 
+bool heap_names_allocates(const char *name) {
+    return is_one_of(name, standard_fns, sizeof standard_fns / sizeof *standard_fns);
+}
+
 // Functions of include/quern/heap.h, which are the program's own code and mostly inlined.
 static bool is_of_heap_header(const char *name) {
     static const char *const beginnings[] = {"quern_heap_", "quern_arena_", "quern_pool_",
@@ -59,8 +63,7 @@ static bool is_of_heap_header(const char *name) {
 }
 
 static bool is_alloc_fn(const struct heap_names *names, const char *name) {
-    return is_of_heap_header(name) ||
-           is_one_of(name, standard_fns, sizeof standard_fns / sizeof *standard_fns) ||
+    return is_of_heap_header(name) || heap_names_allocates(name) ||
            is_one_of(name, names->options.alloc_fns, names->options.alloc_fn_count);
 }
 

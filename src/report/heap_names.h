@@ -34,6 +34,9 @@ struct heap_place {
     const char *name;            // of the innermost frame that is no alloc function; may be NULL
 };
 
+// malloc, operator new and their like, by the whole name.
+bool heap_names_allocates(const char *name);
+
 struct heap_names;
 
 struct heap_names *heap_names_new(struct symbols *symbols, pid_t pid,

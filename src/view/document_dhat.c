@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "report/dhat_file.h"
+#include "report/heap_names.h"
 #include "report/massif_folded.h"
 #include "view/document.h"
 
@@ -70,6 +71,19 @@ static uint32_t function_of(struct calltree *tree, const struct dhat_file *file,
     return known[frame] - 1;
 }
 
+// The innermost frame that does not only allocate.
+static size_t wanted_by(const struct dhat_file *file, const struct dhat_point *point) {
+    size_t first = 0;
+    for (; first + 1 < point->fs_count; first++) {
+        char *label = massif_folded_label(file->frames.list[point->fs[first]]);
+        bool is_allocator = heap_names_allocates(label);
+        free(label);
+        if (!is_allocator)
+            break;
+    }
+    return first;
+}
+
 static struct calltree *tree_of(struct document *document, unsigned metric) {
     const struct dhat_file *file = document->dhat;
     struct calltree *tree = calltree_new(DOCUMENT_NODES_MAX);
@@ -81,9 +95,10 @@ static struct calltree *tree_of(struct document *document, unsigned metric) {
         if (!value)
             continue;
         uint32_t *path = base_allocate((point->fs_count + 1) * sizeof *path);
-        for (size_t j = 0; j < point->fs_count; j++)
-            path[j] = function_of(tree, file, point->fs[point->fs_count - 1 - j], known);
-        calltree_add(tree, path, point->fs_count, value);
+        size_t depth = 0;
+        for (size_t j = point->fs_count, first = wanted_by(file, point); j-- > first;)
+            path[depth++] = function_of(tree, file, point->fs[j], known);
+        calltree_add(tree, path, depth, value);
         free(path);
     }
     free(known);

@@ -58,6 +58,12 @@ static char *read_recording(struct document *document, int fd) {
         return base_copy(info->damage);
     document->command = info->process.command;
     document->notice = heap_file_notice(&document->heap);
+    if (document->notice && !document->heap.summary.total.allocated) {
+        struct text text = {0};
+        text_format(&text, "%s: nothing of the run is left in it", document->notice);
+        free(document->notice);
+        document->notice = text_take(&text);
+    }
     for (size_t i = 0; i < heap_weight_count; i++)
         document->metrics[document->metric_count++] = (struct document_metric){
             .name = heap_weights[i].name,

@@ -257,6 +257,30 @@ static char *parse(struct parser *parser, int fd) {
     }
 }
 
+// Of "N (D direct, I indirect) bytes in ..." D; of others all.
+static uint64_t direct_bytes(const struct findings_finding *finding) {
+    const char *at = strchr(finding->what, '(');
+    if (!at || !strstr(at, " direct, "))
+        return finding->leaked_bytes;
+    uint64_t bytes = 0;
+    for (at++; (*at >= '0' && *at <= '9') || *at == ','; at++)
+        if (*at != ',')
+            bytes = 10 * bytes + (uint64_t)(*at - '0');
+    return bytes < finding->leaked_bytes ? bytes : finding->leaked_bytes;
+}
+
+// What is lost indirectly stands in the record of what leads to it, and, with
+// --show-leak-kinds=all, in one of its own.
+static void count_once(struct findings_file *file) {
+    bool is_listed = false;
+    for (size_t i = 0; i < file->count; i++)
+        is_listed = is_listed || strcmp(file->list[i].kind, "Leak_IndirectlyLost") == 0;
+    for (size_t i = 0; i < file->count; i++) {
+        struct findings_finding *finding = &file->list[i];
+        finding->own_bytes = is_listed ? direct_bytes(finding) : finding->leaked_bytes;
+    }
+}
+
 static void finish(struct parser *parser) {
     struct findings_file *file = parser->file;
     file->command = parser->command.size ? text_take(&parser->command) : NULL;
@@ -266,6 +290,7 @@ static void finish(struct parser *parser) {
         if (!finding->what)
             finding->what = base_copy(finding->kind);
     }
+    count_once(file);
     text_free(&parser->command);
     text_free(&parser->text);
     free(parser->pair_unique);

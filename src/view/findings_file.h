@@ -34,7 +34,8 @@ struct findings_finding {
     char *unique, *kind, *thread, *what;
     uint64_t count; // how often; 1 if the file does not say
     bool is_leak;
-    uint64_t leaked_bytes, leaked_blocks;
+    uint64_t leaked_bytes, leaked_blocks; // as told: with what is lost along with these blocks
+    uint64_t own_bytes; // without what other records of the file list: sums count nothing twice
     struct findings_section *sections;
     size_t section_count;
     char *suppression; // as a file holds it; NULL: none was written

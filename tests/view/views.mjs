@@ -605,7 +605,9 @@ export const tests = {
       await t.accessible(name);
     }
     const page = await t.show('cut.quern', 'overview');
-    assert.match(await page.textContent('.notice'), /cut off/);
+    assert.match(await page.textContent('.notice'), /cut off.*nothing of the run is left/);
+    await t.show('cut.quern', 'timeline');
+    assert.match(await page.textContent('[data-testid=empty]'), /no memory over time/);
     // One that was cut off before anything was counted has views all the same.
     for (const view of ['flame', 'map', 'tree']) {
       await t.show('memcheck.cut', view);

@@ -17,7 +17,7 @@ export interface Column<Row> {
   full?: boolean; // short enough to be never cut
 }
 
-const ROW = 30;
+const ROW = 30, HEAD = 34;
 const PAGE = 200, ALL = 20000; // rows that are asked for at once
 const COPIED = 5000;
 
@@ -122,6 +122,18 @@ export function Table<Row>(props: {
     if (box.current) box.current.scrollTop = 0;
     setTop(0);
   }, [props.sort, source.count]);
+  // What a link has chosen is in sight.
+  let chosen = -1;
+  for (let i = 0; props.selected && chosen < 0 && i < Math.min(source.count, PAGE); i++) {
+    const row = source.row(i);
+    if (row && props.selected(row)) chosen = i;
+  }
+  useEffect(() => {
+    const view = box.current;
+    if (!view || chosen < 0) return;
+    const room = view.clientHeight - HEAD;
+    if (chosen * ROW < view.scrollTop || (chosen + 1) * ROW > view.scrollTop + room) view.scrollTop = (chosen + 0.5) * ROW - room / 2;
+  }, [chosen, source.count]);
   const first = Math.max(0, Math.floor(top / ROW) - 5);
   const last = props.whole ? source.count : Math.min(source.count, Math.ceil((top + seen) / ROW) + 5);
   const rows: [number, Row | undefined][] = [];

@@ -66,6 +66,8 @@ export function TimelineView({ shown }: { shown: Shown }) {
   const sites = useAnswer<Sites>(state.stacked ? 'sites' : null, { file: state.file });
   if (answer.problem) return <Problem text={answer.problem} />;
   if (!answer.value) return <Waiting />;
+  if (!answer.value.points.some((point) => (point.most ?? point.heap) || point.resident || point.stacks))
+    return <section><p class="empty" data-testid="empty">There is nothing to show: the file has no memory over time.</p></section>;
   const recording = overview.kind === 'recording';
   const names = [...new Set(answer.value.points.flatMap((point) => Object.keys(point)))];
   const cells = answer.value.points.map((point) => names.map((name) => (point as unknown as Record<string, number | string>)[name] ?? ''));
