@@ -443,6 +443,8 @@ int verb_run(const struct tool *tool, struct option_values *values, char *const 
     bool preloads = heap_tool && !translated;
     char *path = NULL;
     problem = contradiction(heap_tool, is_flame(tool), values, translated);
+    if (!problem)
+        problem = run_files(tool, values);
     if (!problem && !is_flame(tool))
         path = find_part(preloads ? "quern-recorder.so" : "quern-engine", &problem);
     if (problem) {

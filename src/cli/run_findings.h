@@ -14,6 +14,9 @@ char *run_findings(const struct tool *tool, const struct option_values *values,
 char *run_budgets(const struct tool *tool, const struct option_values *values,
                   struct supervisor_request *request);
 
+// A file among the options that cannot be written, in a message to be freed; NULL: there is none.
+char *run_files(const struct tool *tool, const struct option_values *values);
+
 // The settings of a search for leaks in a target that runs natively.
 void run_heap_leaks(const struct option_values *values, struct heap_leak_settings *leaks);
 

@@ -36,7 +36,7 @@ char *outputs_baseline_line(void) {
 }
 
 static bool complain(const char *path, const char *reason) {
-    fprintf(stderr, "quern: cannot write %s: %s\n", path, reason);
+    fprintf(stderr, "quern: cannot write '%s': %s\n", path, reason);
     return false;
 }
 
