@@ -69,14 +69,6 @@ static int take_tree(struct request *request, const char *value) {
     return words_fail("--tree is none, caller, calling or both");
 }
 
-static int take_number(const char *name, const char *value, double most, double *to) {
-    char *end = NULL;
-    *to = value ? strtod(value, &end) : -1;
-    if (!value || end == value || *end || !(*to >= 0 && *to <= most))
-        return words_fail("%s is a number from 0 to %g", name, most);
-    return WORDS_DONE;
-}
-
 static void add_text(const char ***list, size_t *count, const char *text) {
     *list = base_reallocate(*list, (*count + 1) * sizeof **list);
     (*list)[(*count)++] = text;
@@ -85,7 +77,7 @@ static void add_text(const char ***list, size_t *count, const char *text) {
 static int take_word(struct request *request, char ***word) {
     struct annotate_options *options = &request->options;
     const char *value;
-    double number = 0;
+    size_t number = 0;
     int status;
     if (take_bool(word, "--inclusive", &options->inclusive, &status) ||
         take_bool(word, "--show-percs", &options->percents, &status) ||
@@ -95,9 +87,9 @@ static int take_word(struct request *request, char ***word) {
     if (words_value(word, "--tree", &value))
         return take_tree(request, value);
     if (words_value(word, "--threshold", &value))
-        return take_number("--threshold", value, 100, &options->threshold);
+        return words_number("--threshold", value, 0, 100, &options->threshold);
     if (words_value(word, "--context", &value)) {
-        status = take_number("--context", value, 1e6, &number);
+        status = words_whole("--context", value, 0, 1000000, &number);
         options->context = (unsigned)number;
         return status;
     }

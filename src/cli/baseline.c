@@ -39,6 +39,10 @@ int verb_baseline(char **words) {
         fputs(usage, stdout);
         return 0;
     }
+    for (char **word = words; *word; word++)
+        if ((*word)[0] == '-')
+            return words_fail("unknown option '%s'; quern baseline --help says what there is",
+                              *word);
     if (!words[0] || strcmp(words[0], "update") != 0 || !words[1] || !words[2]) {
         fputs(usage, stderr);
         return WORDS_FAILED;

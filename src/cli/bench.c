@@ -238,13 +238,11 @@ int verb_bench(char **words) {
     if (words_ask_help(words))
         return usage(stdout, WORDS_DONE);
     for (char **word = words; *word; word++) {
-        char *end = NULL;
         if (strcmp(*word, "--list") == 0) {
             list = true;
         } else if (words_value(&word, "--runs", &value)) {
-            runs = value ? strtoul(value, &end, 10) : 0;
-            if (!value || *end || runs < 1 || runs > 100)
-                return words_fail("--runs is a number from 1 to 100");
+            if (words_whole("--runs", value, 1, 100, &runs))
+                return WORDS_FAILED;
         } else if (words_value(&word, "--svg", &svg)) {
             if (!svg)
                 return words_fail("--svg is a file name");

@@ -66,12 +66,10 @@ static int take_diagnose(struct request *request, const char *value) {
 }
 
 static int take_status(struct request *request, const char *value) {
-    char *end = NULL;
-    long number = value ? strtol(value, &end, 10) : 0;
-    if (!value || end == value || *end || number < 1 || number > 255)
-        return words_fail("--error-exitcode is a number from 1 to 255");
+    size_t number = 0;
+    int status = words_whole("--error-exitcode", value, 1, 255, &number);
     request->status = (int)number;
-    return WORDS_DONE;
+    return status;
 }
 
 static int take_word(struct request *request, char ***word) {

@@ -29,7 +29,7 @@ static char *diagnose_usage_of(FILE *in) {
     return problem;
 }
 
-static char *diagnose_recording(int fd) {
+static char *diagnose_recording(int fd, bool *partial) {
     struct heap_file file;
     struct diagnoses diagnoses = {0};
     char *problem = heap_file_read(fd, &file, NULL, 0);
@@ -39,6 +39,7 @@ static char *diagnose_recording(int fd) {
         char *notice = heap_file_notice(&file);
         if (notice)
             printf("%s\n", notice);
+        *partial |= notice != NULL;
         free(notice);
         diagnoses_print(stdout, &diagnoses, DIAGNOSIS_CALLERS);
     }
@@ -47,25 +48,33 @@ static char *diagnose_recording(int fd) {
     return problem;
 }
 
-// Takes the descriptor.
-static char *diagnose_file(int fd) {
+// Takes the descriptor. *partial is set when the file does not hold the whole run.
+static char *diagnose_file(int fd, bool *partial) {
     char start[64];
     ssize_t size = pread(fd, start, sizeof start, 0);
-    char *problem;
-    if (size > 0 && dhat_file_is_one(start, (size_t)size)) {
+    char *problem = NULL;
+    if (size < 0)
+        problem = base_copy(strerror(errno));
+    else if (size == 0)
+        problem = base_copy("it is empty");
+    if (!problem && dhat_file_is_one(start, (size_t)size)) {
         FILE *in = fdopen(fd, "r");
         problem = in ? diagnose_usage_of(in) : base_copy(strerror(errno));
         if (in)
             fclose(in);
         return problem;
     }
-    problem = diagnose_recording(fd);
+    if (!problem && !heap_file_is_one(start, (size_t)size))
+        problem = base_copy("it is neither a recording of --tool=heap nor a dhat.out");
+    if (!problem)
+        problem = diagnose_recording(fd, partial);
     close(fd);
     return problem;
 }
 
 int verb_diagnose(char **words) {
-    int status = 0;
+    int status = WORDS_DONE;
+    bool partial = false;
     if (words_ask_help(words)) {
         fputs(usage, stdout);
         return 0;
@@ -83,11 +92,10 @@ int verb_diagnose(char **words) {
         if (words[1])
             printf("%s%s:\n", path == words ? "" : "\n", *path);
         if (!problem)
-            problem = diagnose_file(fd);
-        if (problem) {
+            problem = diagnose_file(fd, &partial);
+        if (problem)
             status = words_fail("cannot read '%s': %s", *path, problem);
-        }
         free(problem);
     }
-    return status;
+    return status ? status : partial ? WORDS_PARTIAL : WORDS_DONE;
 }

@@ -37,15 +37,6 @@ static int usage(FILE *out, int status) {
     return status;
 }
 
-static int take_top(struct request *request, const char *value) {
-    char *end = NULL;
-    unsigned long number = value ? strtoul(value, &end, 10) : 0;
-    if (!value || *value < '0' || *value > '9' || *end || number > 1000000)
-        return words_fail("--top is a number up to 1000000");
-    request->options.top = number;
-    return WORDS_DONE;
-}
-
 // Two moments: everything up to the first beside everything up to the second.
 static int take_moments(struct request *request, const char *value) {
     char *middle, *end = NULL;
@@ -97,7 +88,7 @@ static int take_words(struct request *request, char **words) {
         if (words_value(&word, "--by", &value))
             status = take_by(request, value);
         else if (words_value(&word, "--top", &value))
-            status = take_top(request, value);
+            status = words_whole("--top", value, 0, 1000000, &request->options.top);
         else if (words_value(&word, "--fail-above", &value))
             status = take_limit(request, value);
         else if (words_value(&word, "--between", &value))

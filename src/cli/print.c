@@ -41,35 +41,35 @@ static int fail(const char *path, const char *reason) {
 
 // ---- words ----
 
-// The number after "--name="; false if it is not one between these bounds.
-static bool take_number(const char *word, const char *name, double least, double most,
-                        double *number) {
-    size_t size = strlen(name);
-    if (strncmp(word, name, size) != 0)
-        return false;
-    char *end;
-    *number = strtod(word + size, &end);
-    return end > word + size && *end == 0 && *number >= least && *number <= most;
-}
-
-static bool take_option(struct request *request, const char *word) {
-    double number;
-    if (take_number(word, "--threshold=", 0, 100, &number))
-        request->massif.threshold = request->views.threshold = number;
-    else if (take_number(word, "--x=", 4, 1000, &number))
-        request->massif.width = (unsigned)number, request->has_width = true;
-    else if (take_number(word, "--y=", 4, 1000, &number))
-        request->massif.height = (unsigned)number;
-    else if (take_number(word, "--top=", 0, 1000000, &number))
-        request->heap.top = request->views.top = (size_t)number;
-    else if (take_number(word, "--num-callers=", 1, 500, &number))
-        request->heap.callers = request->views.callers = (size_t)number;
-    else if (strcmp(word, "--peak-only") == 0)
-        request->massif.peak_only = true;
-    else if (strcmp(word, "--json") == 0)
+// False: it is none of these. *status is set otherwise.
+static bool take_option(struct request *request, char ***word, int *status) {
+    struct massif_print_options *massif = &request->massif;
+    struct heap_view_options *views = &request->views;
+    const char *value;
+    size_t number = 0;
+    if (words_value(word, "--threshold", &value)) {
+        *status = words_number("--threshold", value, 0, 100, &views->threshold);
+        massif->threshold = views->threshold;
+    } else if (words_value(word, "--x", &value)) {
+        *status = words_whole("--x", value, 4, 1000, &number);
+        massif->width = (unsigned)number;
+        request->has_width = true;
+    } else if (words_value(word, "--y", &value)) {
+        *status = words_whole("--y", value, 4, 1000, &number);
+        massif->height = (unsigned)number;
+    } else if (words_value(word, "--top", &value)) {
+        *status = words_whole("--top", value, 0, 1000000, &number);
+        request->heap.top = views->top = number;
+    } else if (words_value(word, "--num-callers", &value)) {
+        *status = words_whole("--num-callers", value, 1, 500, &number);
+        request->heap.callers = views->callers = number;
+    } else if (strcmp(**word, "--peak-only") == 0) {
+        massif->peak_only = true;
+    } else if (strcmp(**word, "--json") == 0) {
         request->json = true;
-    else
+    } else {
         return false;
+    }
     return true;
 }
 
@@ -367,10 +367,8 @@ static int take_words(struct request *request, char **words, struct text *argume
             request->is_filtered = true;
         else if ((*word)[0] != '-')
             return words_fail("one file at a time: '%s' and '%s'", request->path, *word);
-        else if (!take_option(request, *word))
-            return words_fail("unknown option '%s', or its value is not right; quern print --help "
-                              "lists them",
-                              *word);
+        else if (!take_option(request, &word, &status))
+            return words_fail("unknown option '%s'; quern print --help lists them", *word);
     }
     return status || request->path ? status : usage(stderr, WORDS_FAILED);
 }

@@ -55,6 +55,24 @@ int words_refuse(const char *what, const char *value, void (*list)(struct text *
     return WORDS_FAILED;
 }
 
+int words_number(const char *name, const char *value, double least, double most, double *number) {
+    char *end = NULL;
+    double got = value ? strtod(value, &end) : 0;
+    if (!value || end == value || *end || !(got >= least && got <= most))
+        return words_fail("%s is a number from %.0f to %.0f", name, least, most);
+    *number = got;
+    return WORDS_DONE;
+}
+
+int words_whole(const char *name, const char *value, size_t least, size_t most, size_t *number) {
+    char *end = NULL;
+    unsigned long got = value ? strtoul(value, &end, 10) : 0;
+    if (!value || *value < '0' || *value > '9' || *end || got < least || got > most)
+        return words_fail("%s is a number from %zu to %zu", name, least, most);
+    *number = got;
+    return WORDS_DONE;
+}
+
 void words_list_weights(struct text *text) {
     for (size_t i = 0; i < heap_weight_count; i++)
         text_format(text, "%s%s", i ? "|" : "", heap_weights[i].name);
@@ -135,7 +153,7 @@ static bool parse_range(const char *text,
 }
 
 bool words_filter(char ***word, struct heap_filter *filter, int *status) {
-    const char *value;
+    const char *name = **word, *value;
     bool fine = true;
     if (words_value(word, "--from", &value))
         fine = value && parse_seconds(value, value + strlen(value), &filter->from);
@@ -152,8 +170,8 @@ bool words_filter(char ***word, struct heap_filter *filter, int *status) {
     else
         return false;
     *status = fine ? WORDS_DONE
-                   : words_fail("'%s' is no value for this option; --help says what is",
-                                value ? value : "");
+                   : words_fail("'%s' is no value for %.*s; --help says what is",
+                                value ? value : "", (int)strcspn(name, "="), name);
     return true;
 }
 

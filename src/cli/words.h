@@ -24,6 +24,10 @@ int words_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 // The same for a value that is not in a table, or missing (NULL): says what there is.
 int words_refuse(const char *what, const char *value, void (*list)(struct text *text));
+// The value of an option that is a number between these bounds: WORDS_DONE, or WORDS_FAILED after a
+// message.
+int words_number(const char *name, const char *value, double least, double most, double *number);
+int words_whole(const char *name, const char *value, size_t least, size_t most, size_t *number);
 // The weight of this name: WORDS_DONE, or WORDS_FAILED after a message.
 int words_weight(const char *value, const struct heap_weight **weight);
 void words_list_weights(struct text *text);

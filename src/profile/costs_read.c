@@ -344,11 +344,15 @@ char *costs_read(struct cost_profile *profile, FILE *in) {
         read_line(&reader, line);
     }
     struct text problem = {0};
+    if (ferror(in))
+        text_string(&problem, strerror(errno));
+    else if (!reader.number)
+        text_string(&problem, "it is empty");
+    else if (!reader.column_count)
+        text_string(&problem, "it is neither a callgrind.out nor a cachegrind.out: ");
     if (reader.fault)
         text_format(&problem, "line %u: %s", reader.number, reader.fault);
-    else if (ferror(in))
-        text_string(&problem, strerror(errno));
-    else if (!reader.column_count)
+    else if (reader.number && !reader.column_count)
         text_string(&problem, "there is no line 'events:'");
     free(line);
     for (unsigned i = 0; i < NAME_SPACES; i++)

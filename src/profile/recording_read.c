@@ -438,8 +438,11 @@ static bool read_chunk(struct reader *reader, struct buffers *buffers) {
 static bool read_header(struct reader *reader) {
     struct recording_header header;
     struct text message = {0};
-    if (read_bytes(reader, &header, sizeof header) < sizeof header ||
-        memcmp(header.magic, RECORDING_MAGIC, sizeof header.magic) != 0)
+    size_t size = read_bytes(reader, &header, sizeof header);
+    if (!size)
+        text_string(&message, "it is not a recording: it is empty");
+    else if (size < sizeof header ||
+             memcmp(header.magic, RECORDING_MAGIC, sizeof header.magic) != 0)
         text_string(&message, "it is not a recording");
     else if (header.version < RECORDING_OLDEST || header.version > RECORDING_VERSION)
         text_format(&message, "it is of version %u, and this Quern reads versions %u to %u",

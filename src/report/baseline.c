@@ -186,10 +186,10 @@ char *baseline_add_findings(struct baseline *baseline, const char *path) {
     char *json = read_whole(path, &size);
     sqlite3 *database = NULL;
     if (!json)
-        text_format(&error, "%s: %s", path, strerror(errno));
+        text_format(&error, "cannot read '%s': %s", path, strerror(errno));
     else if (sqlite3_open(":memory:", &database) != SQLITE_OK ||
              !add_json(database, baseline, json, size))
-        text_format(&error, "%s: is not what --json-file writes", path);
+        text_format(&error, "cannot read '%s': it is not what --json-file writes", path);
     sqlite3_close(database);
     free(json);
     return error.size ? text_take(&error) : NULL;
