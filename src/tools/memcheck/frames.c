@@ -169,6 +169,10 @@ void memcheck_stack_moved(uint64_t from, uint64_t to) {
         return;
     // The red zone below goes with it, as far as it is not the new one.
     uint64_t below = from - RED_ZONE, end = to - RED_ZONE < from ? to - RED_ZONE : from;
+    if (end == from) {
+        shadow_make_undefined(below, to - below);
+        return;
+    }
     if (below < end)
         shadow_make_undefined(below, end - below);
     shadow_make_undefined(from, to - from);

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 
 enum {
+    FEW = 512,         // up to here words are written one by one
     LARGE = 64 * 1024, // from here on whole pages are mapped rather than written
     RED_ZONE = 128,    // below the stack pointer, still the function's own
     RSP = 4,
@@ -87,14 +88,23 @@ static void clear_large(void *argument) {
     tool_shadow_clear(range->start, range->end);
 }
 
+// Words, the last of which may overlap the one before; string instructions take their time to start.
 static void set_bytes(uint64_t start, size_t size, uint8_t value) {
     uint8_t *at = shadow_of(start);
-    if (size <= 64) {
-        uint64_t word = value * 0x0101010101010101ul;
-        for (; size >= 8; size -= 8, at += 8)
-            __builtin_memcpy(at, &word, 8);
+    uint64_t word = value * 0x0101010101010101ul;
+    if (size < 8) {
         while (size--)
             *at++ = value;
+        return;
+    }
+    if (size <= FEW) {
+        uint8_t *last = at + size - 8;
+        for (; at + 24 < last; at += 32)
+            for (unsigned i = 0; i < 32; i += 8)
+                __builtin_memcpy(at + i, &word, 8);
+        for (; at < last; at += 8)
+            __builtin_memcpy(at, &word, 8);
+        __builtin_memcpy(last, &word, 8);
         return;
     }
     __asm__ volatile("rep stosb" : "+D"(at), "+c"(size) : "a"(value) : "memory");
@@ -211,10 +221,10 @@ void shadow_set_bits(uint64_t address, uint8_t bits) {
 
 // ---- some bytes --------------------------------------------------------------------------------
 
-// Whether a byte of the word is SHADOW_NOACCESS.
-static bool may_be_noaccess(uint64_t word) {
+// Whether a byte of the word has the value.
+static inline bool has_byte(uint64_t word, uint8_t value) {
     const uint64_t ones = 0x0101010101010101;
-    uint64_t zero = word ^ ones * SHADOW_NOACCESS;
+    uint64_t zero = word ^ ones * value;
     return (zero - ones) & ~zero & ones * 0x80;
 }
 
@@ -243,15 +253,19 @@ static void put_piece(uint8_t *at, unsigned piece, uint64_t word) {
 }
 
 static bool is_plain_range(uint64_t address, unsigned size) {
-    if (missing.active || !tool_has_shadow(address, size) || is_below_stack(address))
+    if (missing.active || !tool_has_shadow(address, size))
         return false;
     const uint8_t *at = shadow_of(address);
+    bool any_undefined = false;
     for (unsigned i = 0, piece; i < size; i += piece) {
         piece = piece_of(size - i);
-        if (may_be_noaccess(get_piece(at + i, piece)))
+        uint64_t word = get_piece(at + i, piece);
+        if (has_byte(word, SHADOW_NOACCESS))
             return false;
+        any_undefined |= has_byte(word, SHADOW_UNDEFINED);
     }
-    return true;
+    // Below the stack pointer all is 0xff, or was written by somebody who had no business there.
+    return !any_undefined || !is_below_stack(address);
 }
 
 bool shadow_read_bits(uint64_t address, unsigned size, void *bits) {
@@ -270,7 +284,7 @@ bool shadow_write_bits(uint64_t address, unsigned size, const void *bits) {
     const uint8_t *from = bits;
     for (unsigned i = 0, piece; i < size; i += piece) {
         piece = piece_of(size - i);
-        if (may_be_noaccess(get_piece(from + i, piece)))
+        if (has_byte(get_piece(from + i, piece), SHADOW_NOACCESS))
             return false;
     }
     for (unsigned i = 0, piece; i < size; i += piece) {

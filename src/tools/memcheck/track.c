@@ -307,7 +307,11 @@ void track_start(void) {
 }
 
 void track_run(const struct track *t) {
-    struct context c = {.shadow = tool_thread_state(), .values = tool_registers()};
+    struct context c; // addresses are known one by one; clearing them would cost more than the rest
+    c.shadow = tool_thread_state();
+    c.values = tool_registers();
+    c.origin = 0;
+    c.known = 0;
     c.over_reads = t->pc - track_loader_start < track_loader_end - track_loader_start;
     t->run(&c, t);
 }
