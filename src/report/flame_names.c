@@ -20,7 +20,7 @@
 struct place {
     uint64_t address;
     pid_t pid; // 0: empty
-    bool is_main, is_named;
+    bool is_main;
     bool calls_read;
     uint32_t count, called;
     uint32_t first, first_called; // in functions
@@ -98,8 +98,7 @@ static void resolve(struct flame_names *names, struct place *place) {
     place->count = (uint32_t)count;
     for (size_t i = 0; i < count; i++)
         add_function(names, &frames[i]);
-    place->is_named = frames[count - 1].name != NULL;
-    place->is_main = place->is_named && stack_text_is_main(&frames[count - 1]);
+    place->is_main = frames[count - 1].name && stack_text_is_main(&frames[count - 1]);
 }
 
 // Where the call that ends before an address leads to, if it says so itself, or by a pointer that
@@ -186,7 +185,9 @@ static struct place *place_of(struct flame_names *names, pid_t pid, uint64_t add
 }
 
 // The functions between a call and what it has led to, whose outermost function is `now`: those
-// that are left by jumps, the innermost first. None if the call led there directly.
+// that are left by jumps, the innermost first. None if the call led there directly. Code without a
+// name is never what was called: it is a part of the last of them that lies elsewhere, or was
+// jumped to.
 static const uint32_t *left_by_jumps(struct flame_names *names, struct place *call, uint32_t now,
                                      uint32_t *count) {
     if (!call->calls_read)
@@ -201,11 +202,10 @@ void flame_names_add(struct flame_names *names, pid_t pid, const char *process,
                      const uint64_t *addresses, size_t count, bool broken, uint64_t value) {
     uint32_t *path = names->path + PATH_LENGTH;
     bool whole = !broken;
-    bool is_named = false; // the function of the frame before, which is path[0]
     for (size_t i = 0; i < count; i++) {
         struct place *place = place_of(names, pid, addresses[i]);
         uint32_t left = 0;
-        const uint32_t *jumped = is_named ? left_by_jumps(names, place, *path, &left) : NULL;
+        const uint32_t *jumped = i ? left_by_jumps(names, place, *path, &left) : NULL;
         // Two places are left for the nodes at the outer end.
         if ((size_t)(path - names->path) < place->count + left + 2u) {
             whole = false;
@@ -215,7 +215,6 @@ void flame_names_add(struct flame_names *names, pid_t pid, const char *process,
             *--path = jumped[--left];
         for (uint32_t j = 0; j < place->count; j++)
             *--path = names->functions[place->first + j];
-        is_named = place->is_named;
         if (place->is_main && !names->options.show_below_main) {
             whole = true;
             break;

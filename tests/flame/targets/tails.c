@@ -1,6 +1,6 @@
 // Functions that end by jumping to the next: thunk and outer_thunk jump at once, entered has work of
-// its own before that; outside is called by way of the table that the linker makes. What is called by
-// a pointer cannot be told from the call.
+// its own before that; outside is called by way of the table that the linker makes; parted goes on in
+// code that has no name. What is called by a pointer cannot be told from the call.
 #include "work.h"
 
 #define APART __attribute__((noipa))
@@ -30,6 +30,23 @@ __asm__(".text\n"
         "outside: jmp last\n"
         ".size outside, . - outside\n");
 
+void parted(unsigned long times);
+__asm__(".text\n"
+        ".globl parted\n"
+        ".type parted, @function\n"
+        "parted: .cfi_startproc\n"
+        "jmp 1f\n"
+        ".cfi_endproc\n"
+        ".size parted, . - parted\n"
+        "1: .cfi_startproc\n"
+        "sub $8, %rsp\n"
+        ".cfi_adjust_cfa_offset 8\n"
+        "call last\n"
+        "add $8, %rsp\n"
+        ".cfi_adjust_cfa_offset -8\n"
+        "ret\n"
+        ".cfi_endproc\n");
+
 int main(int count, char **words) {
     void (*volatile pointer)(unsigned long) = entered;
     for (int i = 0; i < 100; i++) {
@@ -38,6 +55,8 @@ int main(int count, char **words) {
         outer_thunk(2000000);
         sink++;
         outside(2000000);
+        sink++;
+        parted(2000000);
         sink++;
         if (count > 1)
             pointer(6000000);
