@@ -145,6 +145,14 @@ static void measure_all(const char *program, unsigned runs) {
         fprintf(stderr, "\r%-26s\r", "");
 }
 
+static bool has_failed(void) {
+    for (size_t i = 0; i < pattern_count; i++)
+        for (size_t j = 0; patterns[i].wanted && j < allocator_count; j++)
+            if (times[i][j] < 0)
+                return true;
+    return false;
+}
+
 // ---- showing -----------------------------------------------------------------------------------
 
 static void print_table(void) {
@@ -266,5 +274,5 @@ int verb_bench(char **words) {
     free(program);
     if (svg && !write_svg(svg))
         return words_fail("cannot write '%s': %s", svg, strerror(errno));
-    return 0;
+    return has_failed() ? words_fail("some patterns could not be run") : WORDS_DONE;
 }
