@@ -22,6 +22,7 @@
 #include "supervisor/log.h"
 #include "symbols/guard.h"
 #include "wire/dhat_counts.h"
+#include "wire/dhat_events.h"
 
 enum { FRAMES_MOST = 500, ACCESSES_SHOWN = 0xffff };
 
@@ -50,14 +51,20 @@ static void bound(uint64_t *number, uint64_t most) {
 
 // ---- what a killed process has not done --------------------------------------------------------
 
+static void apply_events(struct report *report) {
+    uint32_t logs = report->header.logs < DHAT_LOGS ? report->header.logs : DHAT_LOGS;
+    struct dhat_pending *pending = base_allocate((logs + 1) * sizeof *pending);
+    dhat_merge(&report->header, report->points, (const void *)(report->memory + DHAT_AT_LOGS), logs,
+               pending, UINT64_MAX, NULL);
+    free(pending);
+}
+
 static void settle(struct report *report) {
-    uint64_t peak = report->header.peak + (report->header.bytes == report->header.max_bytes);
-    for (uint32_t i = 1; i < report->header.points; i++) {
-        struct dhat_point_counts *point = &report->points[i];
-        if (point->peak != peak) {
-            point->peak_bytes = point->bytes;
-            point->peak_blocks = point->blocks;
-        }
+    struct dhat_header *h = &report->header;
+    dhat_look_for_peak(h);
+    for (uint32_t i = 1; i < h->points; i++) {
+        dhat_settle(h, &report->points[i]);
+        report->points[i].lifetimes += report->points[i].blocks * h->time;
     }
 }
 
@@ -69,8 +76,6 @@ static void fold_live_block(struct report *report, const struct dhat_note *note)
         point->reads += note->reads[i];
         point->writes += note->writes[i];
     }
-    if (report->header.time > note->born)
-        point->lifetimes += report->header.time - note->born;
 }
 
 static void fold_live_blocks(struct report *report) {
@@ -162,6 +167,8 @@ static void read_guarded(void *context) {
     h->points = (uint32_t)points;
     report->points = base_allocate((points + 1) * sizeof *report->points);
     memcpy(report->points, report->memory + DHAT_AT_POINTS, points * sizeof *report->points);
+    if (!h->is_over)
+        apply_events(report);
     if (!h->is_over && h->mode == DHAT_HEAP) {
         settle(report);
         fold_live_blocks(report);

@@ -6,6 +6,9 @@
 //   note    what is known of a block: where it lies, whose it is, how often it was touched
 //   folded  the notes' counts have been added to their points: at the free, or at the end
 //   time    instructions that all threads have executed
+//   event   something that changes sums and peaks: a block made, resized or gone
+//   log     a ring of a thread's events, which are applied to the points now and then, those of all
+//           threads together and in their order (wire/dhat_events.h)
 //
 // The file is sparse. The target's generated code reaches notes from one base, which is where the
 // file is mapped; see tool.h (tool_insert_heap_access) for the places.
@@ -19,6 +22,8 @@
 enum {
     DHAT_POINTS = 1 << 22,      // at most
     DHAT_ACCESSES_MOST = 25600, // bytes of a block whose accesses are counted one by one
+    DHAT_LOGS = 1 << 14,        // at most
+    DHAT_LOG_EVENTS = 128,
 };
 
 enum dhat_mode { DHAT_HEAP, DHAT_COPY, DHAT_AD_HOC };
@@ -35,9 +40,10 @@ struct dhat_note {
     uint64_t end;                                   // 0: no block is here
     uint64_t reads[DHAT_LANES], writes[DHAT_LANES]; // bytes
     uint64_t size;
-    uint64_t born; // time
     uint32_t point;
-    uint32_t next; // of a free slot: number of the next one, 1 for the first; 0: none
+    // Of a free slot: the number of the next one, 1 for the first; 0: none. Of the first in a row
+    // of free slots, that of the next row, and how many it has.
+    uint32_t next, next_row, in_row;
     uint64_t reserved;
 };
 
@@ -47,12 +53,30 @@ struct dhat_point_counts {
     uint64_t max_bytes, max_blocks;
     uint64_t peak_bytes, peak_blocks; // at the global peak that `peak` numbers
     uint64_t peak;
-    uint64_t lifetimes;
+    uint64_t lifetimes; // times of ends less times of births; live blocks have no end yet
     uint64_t reads, writes;
     uint64_t stack;    // place of its first word among the stacks: a count, then as many pcs
     uint64_t accesses; // place among the accesses, of the first byte of a block; 0: none
     uint64_t size;     // of all its blocks that are gone; 0: none is gone yet, or sizes differ
-    uint64_t differ;   // sizes differ
+    uint32_t differ;   // sizes differ
+    uint32_t lock;     // of the three fields before, and of the accesses
+};
+
+enum dhat_event_kind { DHAT_ADD, DHAT_MADE, DHAT_RESIZED, DHAT_GONE };
+
+struct dhat_event {
+    uint64_t stamp; // the processor's clock; 0 as long as there is one thread only
+    uint64_t ticks; // by which the time has gone on in the thread
+    uint32_t point, kind;
+    uint64_t size;
+    uint64_t reads, writes; // of a block that is gone; of one resized, reads is the size before
+};
+
+struct dhat_log {
+    _Alignas(64) uint64_t written; // events, by the thread
+    uint32_t is_changing;          // the thread is between a change of a block and its event
+    _Alignas(64) uint64_t applied; // of those
+    _Alignas(64) struct dhat_event events[DHAT_LOG_EVENTS];
 };
 
 struct dhat_header {
@@ -65,6 +89,7 @@ struct dhat_header {
     uint64_t bytes, blocks, max_bytes, max_blocks;
     uint64_t peak;       // number of the latest peak that something came after
     uint32_t incomplete; // there was no room for everything
+    uint32_t logs;       // that were ever in use
 };
 
 // Where everything lies in the file. Notes come first, see dhat_at_note.
@@ -74,7 +99,8 @@ struct dhat_header {
 #define DHAT_STACK_WORDS 0x10000000ul
 #define DHAT_AT_ACCESSES 0x40100000000ul // uint32_t, one for each byte of a block
 #define DHAT_ACCESSES    0x40000000ul
-#define DHAT_SIZE        0x40200000000ul
+#define DHAT_AT_LOGS     0x40200000000ul
+#define DHAT_SIZE        0x40240000000ul
 
 // Of slots of 1 << bits bytes.
 static inline uint64_t dhat_at_note(unsigned bits, uint32_t number) {
@@ -85,6 +111,7 @@ _Static_assert(sizeof(struct dhat_note) == 128, "");
 _Static_assert(DHAT_AT_POINTS + DHAT_POINTS * sizeof(struct dhat_point_counts) <= DHAT_AT_STACKS,
                "");
 _Static_assert(DHAT_AT_STACKS + 8 * DHAT_STACK_WORDS <= DHAT_AT_ACCESSES, "");
-_Static_assert(DHAT_AT_ACCESSES + 4 * DHAT_ACCESSES <= DHAT_SIZE, "");
+_Static_assert(DHAT_AT_ACCESSES + 4 * DHAT_ACCESSES <= DHAT_AT_LOGS, "");
+_Static_assert(DHAT_AT_LOGS + DHAT_LOGS * sizeof(struct dhat_log) <= DHAT_SIZE, "");
 
 #endif

@@ -57,13 +57,13 @@ static void on_thread_started(void) {
     thread->words = tool_thread_words();
     memset(thread->words, 0, TOOL_WORDS * sizeof *thread->words);
     thread->told = 0;
+    events_thread_started(thread);
     tool_set_counters((void *)TOOL_HEAP_NOTES);
 }
 
 static void on_thread_ended(void) {
-    points_lock();
-    points_tick();
-    points_unlock();
+    slots_thread_ended(tool_thread_state());
+    events_thread_ended(tool_thread_state());
 }
 
 static const struct syscalls_watcher watcher = {touch_read, touch_write};
@@ -83,24 +83,20 @@ enum { REQUEST_EVENT = 0x44480000, REQUEST_HISTOGRAM = 0x44480001 };
 
 static void add_event(uint64_t weight) {
     uint32_t point = point_here();
-    points_lock();
-    points_tick();
     if (point)
-        point_add(point, weight);
-    points_unlock();
+        events_add(tool_thread_state(),
+                   (struct dhat_event){.point = point, .kind = DHAT_ADD, .size = weight});
 }
 
 // Counts single bytes of a block that is too large for that as a rule.
 static void count_bytes_of(uint64_t address) {
     struct dhat_note *note = note_of(address);
-    points_lock();
     bool is_inside = note && address - slot_start(address) < note->size;
     uint64_t size = is_inside ? note->size : 0;
     if (size > 1024 && size <= DHAT_ACCESSES_MOST && !note->counted_end) {
         memset(counters_of(slot_start(address)), 0, 2 * size);
         note->counted_end = note->end;
     }
-    points_unlock();
     if (!is_inside)
         tool_say("Warning: address for user histogram request not found %lx", address);
     else if (size <= 1024 || size > DHAT_ACCESSES_MOST)
@@ -139,6 +135,7 @@ static void on_start(void) {
                                                    : DHAT_AD_HOC;
     file_start();
     points_start();
+    events_start();
     add_symbols(replaced_start(symbols), replaced_strings);
 }
 
@@ -147,18 +144,18 @@ static void on_end(void) {
 }
 
 static void on_forking(void) {
-    points_lock();
+    events_close_gate();
     file_forking();
 }
 
 static void on_fork_made(void) {
-    points_unlock();
+    events_open_gate();
     file_fork_made();
 }
 
 static void on_forked(void) {
     file_forked();
-    points_forked();
+    events_forked();
 }
 
 static const struct tool_exit_function exit_functions[] = {

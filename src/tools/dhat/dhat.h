@@ -8,12 +8,11 @@
 // Invariants
 //   - A note's size and end are 0 unless its block is live.
 //   - Counters of single bytes are 0 wherever no live block has them kept.
-//   - The lock guards slots, points and the header. Who holds it maps no target memory: a fork
-//   takes
-//     it while it holds the engine's locks.
+//   - The lock guards what threads share of slots and points, and the header. Who holds it maps no
+//     target memory: a fork takes it while it holds the engine's locks.
 //
-// The hooks of replaced functions use general registers only (slots.c, points.c, replaced.c,
-// strings.c, touches.c); the rest is called through tool_with_vectors from there.
+// The hooks of replaced functions use general registers only (slots.c, points.c, events.c,
+// replaced.c, strings.c, touches.c); the rest is called through tool_with_vectors from there.
 #ifndef QUERN_DHAT_H
 #define QUERN_DHAT_H
 
@@ -29,6 +28,22 @@
 
 extern enum dhat_mode dhat_mode;
 extern struct dhat_header *dhat_header;
+
+// Free slots that a thread has at hand.
+struct slot_store {
+    uint32_t free, count; // as struct dhat_note has it: the first of them, and how many
+    uint32_t next, end;   // numbers of slots that have never been used
+};
+
+enum { STORED_BITS = 20 }; // slots of this size and more are not stored
+
+struct dhat_thread {
+    uint64_t *words;              // together, instructions
+    uint64_t told;                // so many of them have been added to the time
+    struct dhat_log *log;         // NULL: there are too many threads
+    uint64_t written, room_until; // events in it, and how many there may be
+    struct slot_store stores[STORED_BITS];
+};
 
 // The note for an address anywhere, NULL: none.
 static inline struct dhat_note *note_of(uint64_t address) {
@@ -79,18 +94,47 @@ void file_forked(void);
 // ---- points.c ----
 
 void points_start(void);
-void points_lock(void);
-void points_unlock(void);
-void points_forked(void); // in the child: the lock is free, nobody else is left
-// The point of the stack here; 0: none could be had. Takes the lock.
+// The point of the stack here; 0: none could be had.
 uint32_t point_here(void);
-// The rest with the lock held. Time goes on to now.
-void points_tick(void);
-void point_add(uint32_t point, uint64_t size); // bytes copied, an event
-void block_made(struct dhat_note *, uint64_t start);
-void block_resized(struct dhat_note *, uint64_t size);
-void block_gone(struct dhat_note *, uint64_t start);
-void points_end(void); // folds everything; takes the lock
+void block_made(struct dhat_thread *, struct dhat_note *, uint64_t start);
+void block_resized(struct dhat_thread *, struct dhat_note *, uint64_t size);
+void block_gone(struct dhat_thread *, struct dhat_note *, uint64_t start);
+void points_end(void); // folds everything
+
+// ---- events.c: what changes sums and peaks ----
+
+void events_start(void);
+void events_thread_started(struct dhat_thread *);
+void events_thread_ended(struct dhat_thread *);
+void events_lock(void);
+void events_unlock(void);
+// With the lock: everything has been applied, and time goes on to now.
+void events_tick(void);
+// Without it. Stamp and ticks are filled in.
+void events_add(struct dhat_thread *, struct dhat_event);
+
+// A fork wants blocks and events as they belong together: a change of a block and its event stand
+// between these two. No target memory is mapped between them.
+extern _Atomic unsigned events_gate;
+void events_wait_at_gate(struct dhat_log *);
+
+static inline void begin_change(struct dhat_thread *thread) {
+    if (!thread->log)
+        return;
+    __atomic_store_n(&thread->log->is_changing, 1, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (UNLIKELY(__atomic_load_n(&events_gate, __ATOMIC_RELAXED)))
+        events_wait_at_gate(thread->log);
+}
+
+static inline void end_change(struct dhat_thread *thread) {
+    if (thread->log)
+        __atomic_store_n(&thread->log->is_changing, 0, __ATOMIC_RELEASE);
+}
+
+void events_close_gate(void); // takes the lock
+void events_open_gate(void);  // frees it
+void events_forked(void);     // in the child: so it is there, nobody else is left
 
 // ---- slots.c ----
 
@@ -99,6 +143,7 @@ uint64_t slots_allocate(size_t size, size_t alignment, bool zeroed);
 void slots_free(uint64_t address);
 uint64_t slots_resize(uint64_t address, size_t size);
 size_t slots_size_of(uint64_t address);
+void slots_thread_ended(struct dhat_thread *); // gives back what it has at hand
 
 // ---- touches.c: accesses ----
 
@@ -116,10 +161,5 @@ uint64_t replaced_argument(unsigned i);
 void replaced_return(uint64_t value);
 // Instructions that the function stands for.
 void replaced_cost(uint64_t instructions);
-
-struct dhat_thread {
-    uint64_t *words; // together, instructions
-    uint64_t told;   // so many of them have been added to the time
-};
 
 #endif

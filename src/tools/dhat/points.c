@@ -1,49 +1,13 @@
-// Program points: sums over blocks, peaks, time. General registers only.
-//
-// What a point had at the global peak is not written down when the peak comes, but when the point
-// changes next: until then it still has it. Peaks are numbered for that.
-#include <linux/futex.h>
-#include <stdatomic.h>
+// Program points, and what is known of their blocks when they end. General registers only.
 #include <sys/mman.h>
-#include <sys/syscall.h>
 
 #include "tools/dhat/dhat.h"
 #include "tools/memcheck/stacks.h"
+#include "wire/dhat_events.h"
 
 enum { STACKS = 1 << 30, COUNT_MOST = 0xfffe0000, ACCESSES_USUAL = 1024 };
 
-static atomic_uint lock; // 0: free, 1: taken, 2: somebody waits
 static uint32_t *points_of_stacks;
-
-static void futex(int operation, unsigned value) {
-    long result;
-    register long no_timeout __asm__("r10") = 0;
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "a"(SYS_futex), "D"(&lock), "S"(operation), "d"(value), "r"(no_timeout)
-                     : "rcx", "r11", "memory");
-}
-
-void points_lock(void) {
-    unsigned free = 0;
-    for (unsigned i = 0; i < 100; i++, free = 0) {
-        if (LIKELY(atomic_compare_exchange_weak_explicit(&lock, &free, 1, memory_order_acquire,
-                                                         memory_order_relaxed)))
-            return;
-        __builtin_ia32_pause();
-    }
-    while (atomic_exchange(&lock, 2))
-        futex(FUTEX_WAIT_PRIVATE, 2);
-}
-
-void points_unlock(void) {
-    if (UNLIKELY(atomic_exchange_explicit(&lock, 0, memory_order_release) == 2))
-        futex(FUTEX_WAKE_PRIVATE, 1);
-}
-
-void points_forked(void) {
-    atomic_store(&lock, 0);
-}
 
 static void map_points(void *unused) {
     points_of_stacks = mmap(NULL, sizeof *points_of_stacks * STACKS, PROT_READ | PROT_WRITE,
@@ -85,90 +49,36 @@ uint32_t point_here(void) {
     uint32_t number = __atomic_load_n(&points_of_stacks[stack], __ATOMIC_ACQUIRE);
     if (LIKELY(number))
         return number;
-    points_lock();
+    events_lock();
     number = points_of_stacks[stack];
     if (!number) {
         number = new_point(stack);
         __atomic_store_n(&points_of_stacks[stack], number, __ATOMIC_RELEASE);
     }
-    points_unlock();
+    events_unlock();
     return number;
 }
 
-void points_tick(void) {
-    struct dhat_thread *thread = tool_thread_state();
-    uint64_t now = 0;
-    for (unsigned i = 0; i < TOOL_WORDS; i++)
-        now += thread->words[i];
-    dhat_header->time += now - thread->told;
-    thread->told = now;
-}
+// ---- blocks ------------------------------------------------------------------------------------
 
-void point_add(uint32_t number, uint64_t size) {
-    struct dhat_point_counts *point = point_at(number);
-    point->total_bytes += size;
-    point->total_blocks++;
-}
-
-// ---- sums --------------------------------------------------------------------------------------
-
-static void settle(struct dhat_point_counts *point) {
-    if (LIKELY(point->peak == dhat_header->peak))
-        return;
-    point->peak_bytes = point->bytes;
-    point->peak_blocks = point->blocks;
-    point->peak = dhat_header->peak;
-}
-
-// What comes next brings the sum down, or it is the end.
-static void look_for_peak(void) {
-    if (dhat_header->bytes == dhat_header->max_bytes)
-        dhat_header->peak++;
-}
-
-// Of several equal peaks the last one counts. A point's own peak is only looked for at the global
-// one, as Valgrind does.
-static void look_for_maximum(struct dhat_point_counts *point) {
-    struct dhat_header *h = dhat_header;
-    if (h->bytes < h->max_bytes)
-        return;
-    h->max_bytes = h->bytes;
-    h->max_blocks = h->blocks;
-    h->peak_time = h->time;
-    point->max_bytes = point->bytes;
-    point->max_blocks = point->blocks;
-}
-
-void block_made(struct dhat_note *note, uint64_t start) {
-    struct dhat_point_counts *point = point_at(note->point);
-    settle(point);
-    point_add(note->point, note->size);
-    dhat_header->blocks++;
-    dhat_header->bytes += note->size;
-    point->blocks++;
-    point->bytes += note->size;
-    note->born = dhat_header->time;
+void block_made(struct dhat_thread *thread, struct dhat_note *note, uint64_t start) {
     // Where sizes differ, nobody will ask for single bytes.
-    if (note->size <= ACCESSES_USUAL && !point->differ &&
+    if (note->size <= ACCESSES_USUAL && !point_at(note->point)->differ &&
         tool_heap_bits(start) <= TOOL_HEAP_COUNTED_MOST)
         note->counted_end = note->end;
-    look_for_maximum(point);
+    events_add(thread,
+               (struct dhat_event){.point = note->point, .kind = DHAT_MADE, .size = note->size});
 }
 
 // Counts of single bytes are not kept over changes of size. A block that stays where it is counts
 // as copied all the same.
-void block_resized(struct dhat_note *note, uint64_t size) {
-    struct dhat_point_counts *point = point_at(note->point);
+void block_resized(struct dhat_thread *thread, struct dhat_note *note, uint64_t size) {
     uint64_t copied = size < note->size ? size : note->size;
-    if (size < note->size)
-        look_for_peak();
-    settle(point);
-    point_add(note->point, size);
-    dhat_header->bytes += size - note->size;
-    point->bytes += size - note->size;
     note->reads[0] += copied;
     note->writes[0] += copied;
-    look_for_maximum(point);
+    events_add(thread,
+               (struct dhat_event){
+                   .point = note->point, .kind = DHAT_RESIZED, .size = size, .reads = note->size});
 }
 
 // ---- the end of a block ------------------------------------------------------------------------
@@ -181,61 +91,82 @@ static void add_counters(struct dhat_point_counts *point, uint64_t start) {
             sums[i] += counters[i];
 }
 
+// A place for so many sums; 0: there is none left.
+static uint64_t take_sums(uint64_t count) {
+    uint64_t first = __atomic_load_n(&dhat_header->access_words, __ATOMIC_RELAXED);
+    do {
+        if (first + count > DHAT_ACCESSES)
+            return 0;
+    } while (!__atomic_compare_exchange_n(&dhat_header->access_words, &first, first + count, true,
+                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return first;
+}
+
+static void lock_point(struct dhat_point_counts *point) {
+    while (UNLIKELY(__atomic_exchange_n(&point->lock, 1, __ATOMIC_ACQUIRE)))
+        while (__atomic_load_n(&point->lock, __ATOMIC_RELAXED))
+            __builtin_ia32_pause();
+}
+
+static void unlock_point(struct dhat_point_counts *point) {
+    __atomic_store_n(&point->lock, 0, __ATOMIC_RELEASE);
+}
+
 static void fold_counters(struct dhat_point_counts *point, const struct dhat_note *note,
                           uint64_t start) {
-    struct dhat_header *h = dhat_header;
+    if (__atomic_load_n(&point->differ, __ATOMIC_RELAXED))
+        return;
+    lock_point(point);
     if (!point->size && !point->differ) {
         point->size = note->size;
-        if (note->counted_end && h->access_words + note->size <= DHAT_ACCESSES) {
-            point->accesses = h->access_words;
-            h->access_words += note->size;
-        }
+        if (note->counted_end)
+            point->accesses = take_sums(note->size);
     } else if (point->size != note->size) {
         point->differ = 1;
         point->size = point->accesses = 0;
     }
     if (point->accesses && note->counted_end)
         add_counters(point, start);
+    unlock_point(point);
 }
 
-static void fold(struct dhat_note *note, uint64_t start) {
+void block_gone(struct dhat_thread *thread, struct dhat_note *note, uint64_t start) {
+    fold_counters(point_at(note->point), note, start);
+    events_add(thread, (struct dhat_event){.point = note->point,
+                                           .kind = DHAT_GONE,
+                                           .size = note->size,
+                                           .reads = note_sum(note->reads),
+                                           .writes = note_sum(note->writes)});
+}
+
+static void fold_live_block(const struct dhat_note *note, uint64_t start) {
     struct dhat_point_counts *point = point_at(note->point);
-    point->lifetimes += dhat_header->time - note->born;
     point->reads += note_sum(note->reads);
     point->writes += note_sum(note->writes);
     fold_counters(point, note, start);
 }
 
-void block_gone(struct dhat_note *note, uint64_t start) {
-    struct dhat_point_counts *point = point_at(note->point);
-    look_for_peak();
-    settle(point);
-    dhat_header->blocks--;
-    dhat_header->bytes -= note->size;
-    point->blocks--;
-    point->bytes -= note->size;
-    fold(note, start);
-}
-
-static void fold_all(unsigned bits) {
+static void fold_live_blocks(unsigned bits) {
     for (uint32_t i = 0; i < dhat_header->notes[bits]; i++) {
         struct dhat_note *note = note_at(bits, i);
         if (note->size && note->point)
-            fold(note, tool_heap_slot(bits, i));
+            fold_live_block(note, tool_heap_slot(bits, i));
     }
 }
 
 void points_end(void) {
-    points_lock();
+    events_lock();
     struct dhat_header *h = dhat_header;
-    points_tick();
+    events_tick();
     if (h->mode == DHAT_HEAP) {
-        look_for_peak();
-        for (uint32_t i = 1; i < h->points; i++)
-            settle(point_at(i));
+        dhat_look_for_peak(h);
+        for (uint32_t i = 1; i < h->points; i++) {
+            dhat_settle(h, point_at(i));
+            point_at(i)->lifetimes += point_at(i)->blocks * h->time;
+        }
         for (unsigned bits = TOOL_HEAP_LEAST; bits <= TOOL_HEAP_MOST; bits++)
-            fold_all(bits);
+            fold_live_blocks(bits);
     }
     h->is_over = 1;
-    points_unlock();
+    events_unlock();
 }

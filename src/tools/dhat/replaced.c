@@ -161,6 +161,9 @@ static void return_zero(void) { // malloc_trim: nothing was given back
 enum { MEMBERS = 10, ARENA = 0, IN_USE = 7 };
 
 static void inform(void *is_wide) {
+    events_lock();
+    events_tick();
+    events_unlock();
     uint64_t wide[MEMBERS] = {[ARENA] = dhat_header->bytes, [IN_USE] = dhat_header->bytes};
     uint32_t narrow[MEMBERS] = {[ARENA] = dhat_header->bytes, [IN_USE] = dhat_header->bytes};
     tool_write(replaced_argument(0), is_wide ? (void *)wide : narrow,

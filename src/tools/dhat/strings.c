@@ -36,11 +36,9 @@ enum { COST_CALL = 8, COST_BYTE = 4, COST_COPIED = 6, COST_TOLOWER = 14 };
 
 static void add_copy(size_t size) {
     uint32_t point = point_here();
-    points_lock();
-    points_tick();
     if (point)
-        point_add(point, size);
-    points_unlock();
+        events_add(tool_thread_state(),
+                   (struct dhat_event){.point = point, .kind = DHAT_ADD, .size = size});
 }
 
 // A body may be begun anew, so what it has done is told when it has ended.
