@@ -23,7 +23,7 @@ enum {
     DHAT_POINTS = 1 << 22,      // at most
     DHAT_ACCESSES_MOST = 25600, // bytes of a block whose accesses are counted one by one
     DHAT_LOGS = 1 << 14,        // at most
-    DHAT_LOG_EVENTS = 128,
+    DHAT_LOG_EVENTS = 1024,     // in each
 };
 
 enum dhat_mode { DHAT_HEAP, DHAT_COPY, DHAT_AD_HOC };
@@ -47,19 +47,21 @@ struct dhat_note {
     uint64_t reserved;
 };
 
+// What threads that make and free blocks read all the time is not beside what changes all the time.
 struct dhat_point_counts {
-    uint64_t total_bytes, total_blocks;
+    _Alignas(64) uint64_t total_bytes, total_blocks;
     uint64_t bytes, blocks; // now
     uint64_t max_bytes, max_blocks;
     uint64_t peak_bytes, peak_blocks; // at the global peak that `peak` numbers
     uint64_t peak;
     uint64_t lifetimes; // times of ends less times of births; live blocks have no end yet
     uint64_t reads, writes;
-    uint64_t stack;    // place of its first word among the stacks: a count, then as many pcs
-    uint64_t accesses; // place among the accesses, of the first byte of a block; 0: none
-    uint64_t size;     // of all its blocks that are gone; 0: none is gone yet, or sizes differ
-    uint32_t differ;   // sizes differ
-    uint32_t lock;     // of the three fields before, and of the accesses
+    _Alignas(
+        64) uint64_t stack; // place of its first word among the stacks: a count, then as many pcs
+    uint64_t accesses;      // place among the accesses, of the first byte of a block; 0: none
+    uint64_t size;          // of all its blocks that are gone; 0: none is gone yet, or sizes differ
+    uint32_t differ;        // sizes differ
+    uint32_t lock;          // of the three fields before, and of the accesses
 };
 
 enum dhat_event_kind { DHAT_ADD, DHAT_MADE, DHAT_RESIZED, DHAT_GONE };

@@ -148,23 +148,24 @@ static inline void dhat_merge(struct dhat_header *h, struct dhat_point_counts *p
                               void (*done)(uint32_t log, uint64_t applied)) {
     uint32_t count = dhat_find_pending(logs, log_count, heap, until);
     while (count > 0) {
-        struct dhat_pending *first = &heap[0];
-        const struct dhat_log *log = &logs[first->log];
-        uint64_t other = count > 1 ? heap[1].stamp : until;
-        if (count > 2 && heap[2].stamp < other)
-            other = heap[2].stamp;
+        struct dhat_pending it = heap[0];
+        const struct dhat_log *log = &logs[it.log];
+        uint64_t other = until - 1;
+        for (uint32_t i = 1; i < 3 && i < count; i++)
+            other = heap[i].stamp < other ? heap[i].stamp : other;
         do {
-            dhat_apply(h, points, dhat_event_at(log, first->next++));
-            if (first->next == first->end)
+            dhat_apply(h, points, dhat_event_at(log, it.next++));
+            if (it.next == it.end)
                 break;
-            first->stamp = dhat_event_at(log, first->next)->stamp;
-        } while (first->stamp <= other && first->stamp < until);
-        if (first->next == first->end || first->stamp >= until) {
+            it.stamp = dhat_event_at(log, it.next)->stamp;
+        } while (it.stamp <= other);
+        heap[0] = it;
+        if (it.next == it.end || it.stamp >= until) {
             if (done)
-                done(first->log, first->next);
+                done(it.log, it.next);
             heap[0] = heap[--count];
         }
-        if (count > 0)
+        if (count > 1)
             dhat_sift_down(heap, count, 0);
     }
 }

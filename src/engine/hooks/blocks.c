@@ -5,9 +5,11 @@
 // is: nothing between them frees a block. The address is that of the least displacement, which is
 // filled in when the group is complete.
 //
-// The address is computed in the register that the instruction is about to load, if it is a load:
-// nothing need be saved then, and if the load faults, that register has lost what it held. Else it
-// is rcx, spilled.
+// Of an address that is a register and a displacement, the register itself is asked: slots are so
+// far from both ends of the area that no displacement leads from outside to one of them. The
+// address is computed behind the block then. Where it is computed depends: if the instruction is a
+// load, in the register that it is about to load, so that nothing need be saved; and if the load
+// faults, that register has lost what it held. Else it is rcx, spilled.
 #include <cpuid.h>
 
 #include "engine/hooks/hooks.h"
@@ -88,23 +90,34 @@ static int loaded_register(const struct builder *b, const struct tool_access *ac
     return number != RSP && number != access->base && number != access->index ? number : -1;
 }
 
-static void open_group(struct builder *b, const struct tool_access *access, unsigned reads,
-                       unsigned writes, tool_line_function *beyond) {
-    struct emitter *e = &b->e;
-    struct heap_group *group = &b->heap_groups[b->heap_group_count++];
-    bool can_grow =
-        (access->base >= 0 || access->index >= 0) && !access->segment && !access->narrow;
-    bool dead = builder_flags_are_dead(b);
-    *group = (struct heap_group){.is_open = can_grow,
-                                 .first = *access,
-                                 .from = access->displacement,
-                                 .to = access->displacement + access->size,
-                                 .beyond = beyond};
-    add_access(group, access, reads, writes);
-    int loaded = dead ? loaded_register(b, access) : -1;
-    group->at = loaded >= 0 ? (unsigned)loaded : RCX;
-    group->other = group->at == RDX ? RCX : RDX;
-    if (loaded < 0)
+_Static_assert((TOOL_HEAP_LEAST - 2ul) << TOOL_HEAP_CLASS_BITS > 1ul << 32, "");
+_Static_assert(((TOOL_HEAP_MOST - 1ul) << TOOL_HEAP_CLASS_BITS) + (1ul << 32) < 1ul << HEAP_BIT,
+               "");
+
+// Whether the base alone tells. Flags that are kept are in rax meanwhile.
+static bool can_ask_base(const struct tool_access *access, bool keeps_flags) {
+    return access->base >= 0 && access->index < 0 && !access->segment && !access->narrow &&
+           !(keeps_flags && access->base == RAX);
+}
+
+static void emit_ask(struct emitter *e, struct heap_group *group, unsigned reg, bool keeps_flags) {
+    if (keeps_flags)
+        hooks_emit_save_flags(e);
+    emit8(e, 0x48 | reg >> 3);
+    emit_bytes(e, (uint8_t[]){0x0f, 0xba, 0xe0 | (reg & 7), HEAP_BIT}, 4); // bt
+    emit_bytes(e, (uint8_t[]){0x0f, 0x82}, 2);                             // jc
+    emit32(e, 0);
+    group->branch = e->at - 4;
+    group->back = e->at;
+    if (keeps_flags)
+        hooks_emit_restore_flags(e);
+}
+
+// The address is computed in place.
+static void emit_ask_address(struct emitter *e, struct heap_group *group, bool can_grow,
+                             bool keeps_flags) {
+    const struct tool_access *access = &group->first;
+    if (group->spills_at)
         emit_spill(e, RCX);
     if (access->segment)
         emit_spill(e, RDX);
@@ -112,18 +125,32 @@ static void open_group(struct builder *b, const struct tool_access *access, unsi
     group->displacement = can_grow ? e->at - 4 : NULL;
     if (access->segment)
         emit_unspill(e, RDX);
-    if (!dead)
-        hooks_emit_save_flags(e);
-    emit8(e, 0x48 | group->at >> 3);
-    emit_bytes(e, (uint8_t[]){0x0f, 0xba, 0xe0 | (group->at & 7), HEAP_BIT}, 4); // bt
-    emit_bytes(e, (uint8_t[]){0x0f, 0x82}, 2);                                   // jc
-    emit32(e, 0);
-    group->branch = e->at - 4;
-    group->back = e->at;
-    if (!dead)
-        hooks_emit_restore_flags(e);
-    if (loaded < 0)
+    emit_ask(e, group, group->at, keeps_flags);
+    if (group->spills_at)
         emit_unspill(e, RCX);
+}
+
+static void open_group(struct builder *b, const struct tool_access *access, unsigned reads,
+                       unsigned writes, tool_line_function *beyond) {
+    struct heap_group *group = &b->heap_groups[b->heap_group_count++];
+    bool can_grow =
+        (access->base >= 0 || access->index >= 0) && !access->segment && !access->narrow;
+    bool keeps_flags = !builder_flags_are_dead(b);
+    *group = (struct heap_group){.is_open = can_grow,
+                                 .first = *access,
+                                 .from = access->displacement,
+                                 .to = access->displacement + access->size,
+                                 .beyond = beyond};
+    add_access(group, access, reads, writes);
+    int loaded = keeps_flags ? -1 : loaded_register(b, access);
+    group->at = loaded >= 0 ? (unsigned)loaded : RCX;
+    group->spills_at = loaded < 0;
+    group->other = group->at == RDX ? RCX : RDX;
+    group->by_base = can_ask_base(access, keeps_flags);
+    if (group->by_base)
+        emit_ask(&b->e, group, access->base, keeps_flags);
+    else
+        emit_ask_address(&b->e, group, can_grow, keeps_flags);
 }
 
 void tool_insert_heap_access(struct tool_block *block, const struct tool_access *access,
@@ -337,6 +364,8 @@ static void emit_sums(struct emitter *e, const struct heap_group *group, unsigne
 
 static void emit_return(struct emitter *e, const struct heap_group *group) {
     emit_unspill(e, group->other);
+    if (group->by_base && group->spills_at)
+        emit_unspill(e, group->at);
     emit_jump(e, (uint64_t)group->back);
 }
 
@@ -385,6 +414,14 @@ static void emit_beyond(struct emitter *e, const struct heap_group *group, uint6
         emit_unspill(e, RCX);
 }
 
+static void emit_base_address(struct emitter *e, const struct heap_group *group) {
+    struct tool_access access = group->first;
+    access.displacement = group->from;
+    if (group->spills_at)
+        emit_spill(e, group->at);
+    hooks_emit_address(e, &access, group->at);
+}
+
 static void write_group(struct builder *b, const struct heap_group *group) {
     static unsigned groups;
     struct emitter *e = &b->e;
@@ -393,6 +430,8 @@ static void write_group(struct builder *b, const struct heap_group *group) {
     if (group->displacement)
         memcpy(group->displacement, &from, 4);
     land_here(e, group->branch + 4);
+    if (group->by_base)
+        emit_base_address(e, group);
     emit_spill(e, group->other);
     uint8_t *none = emit_find(e, group);
     uint8_t *beyond = span_of(group) ? emit_count(e, group, lane) : emit_jump_always(e);

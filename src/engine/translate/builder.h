@@ -54,6 +54,8 @@ enum { HEAP_GROUP_MOST = 16 };
 struct heap_group {
     bool is_open; // more may come
     uint8_t at, other; // registers: of the address, and one more
+    bool by_base;      // the base was asked: the address is computed behind the block
+    bool spills_at;    // there, too
     uint8_t *branch, *back;
     uint8_t *displacement; // of the address; it becomes `from`. NULL: as it is
     struct tool_access first;

@@ -84,8 +84,7 @@ enum { REQUEST_EVENT = 0x44480000, REQUEST_HISTOGRAM = 0x44480001 };
 static void add_event(uint64_t weight) {
     uint32_t point = point_here();
     if (point)
-        events_add(tool_thread_state(),
-                   (struct dhat_event){.point = point, .kind = DHAT_ADD, .size = weight});
+        events_add(point, weight);
 }
 
 // Counts single bytes of a block that is too large for that as a rule.

@@ -42,6 +42,7 @@ struct dhat_thread {
     uint64_t told;                // so many of them have been added to the time
     struct dhat_log *log;         // NULL: there are too many threads
     uint64_t written, room_until; // events in it, and how many there may be
+    struct dhat_event unlogged;   // where there is no log
     struct slot_store stores[STORED_BITS];
 };
 
@@ -110,8 +111,11 @@ void events_lock(void);
 void events_unlock(void);
 // With the lock: everything has been applied, and time goes on to now.
 void events_tick(void);
-// Without it. Stamp and ticks are filled in.
-void events_add(struct dhat_thread *, struct dhat_event);
+// Without it. All but stamp and ticks is to be filled in before the end.
+struct dhat_event *events_begin(struct dhat_thread *);
+void events_end(struct dhat_thread *);
+// An event that is no block's.
+void events_add(uint32_t point, uint64_t size);
 
 // A fork wants blocks and events as they belong together: a change of a block and its event stand
 // between these two. No target memory is mapped between them.
@@ -157,9 +161,23 @@ void touches_insert(struct tool_block *, const struct tool_insn *);
 
 extern const struct tool_symbol replaced_strings[];
 size_t replaced_start(struct tool_symbol *); // reads options; how many functions are replaced
-uint64_t replaced_argument(unsigned i);
-void replaced_return(uint64_t value);
+
+static inline unsigned replaced_register(unsigned i) {
+    static const uint8_t numbers[] = {7, 6, 2, 1, 8, 9}; // rdi rsi rdx rcx r8 r9
+    return numbers[i];
+}
+
+static inline uint64_t replaced_argument(unsigned i) {
+    return tool_registers()[replaced_register(i)];
+}
+
+static inline void replaced_return(uint64_t value) {
+    tool_registers()[0] = value;
+}
+
 // Instructions that the function stands for.
-void replaced_cost(uint64_t instructions);
+static inline void replaced_cost(uint64_t instructions) {
+    ((struct dhat_thread *)tool_thread_state())->words[0] += instructions;
+}
 
 #endif

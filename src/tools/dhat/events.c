@@ -16,10 +16,16 @@
 #include "tools/dhat/dhat.h"
 #include "wire/dhat_events.h"
 
-static atomic_uint lock; // 0: free, 1: taken, 2: somebody waits
-atomic_uint events_gate;
+enum {
+    LINE = 64,   // bytes, of the processor's cache
+    ALONE = 128, // events in the log of a thread that is alone: they stay near
+    AGAIN = 64,  // events until a thread tries again to have them applied
+};
+
+static _Alignas(LINE) atomic_uint lock; // 0: free, 1: taken, 2: somebody waits
+_Alignas(LINE) atomic_uint events_gate;
 static atomic_uint threads;
-static bool free_logs[DHAT_LOGS]; // of those that have been in use
+static _Alignas(LINE) bool free_logs[DHAT_LOGS]; // of those that have been in use
 static struct dhat_pending pending[DHAT_LOGS];
 
 // ---- the lock ----------------------------------------------------------------------------------
@@ -33,11 +39,15 @@ static void futex(atomic_uint *word, int operation, unsigned value) {
                      : "rcx", "r11", "memory");
 }
 
-void events_lock(void) {
+static bool try_lock(void) {
     unsigned free = 0;
-    for (unsigned i = 0; i < 100; i++, free = 0) {
-        if (LIKELY(atomic_compare_exchange_weak_explicit(&lock, &free, 1, memory_order_acquire,
-                                                         memory_order_relaxed)))
+    return atomic_compare_exchange_weak_explicit(&lock, &free, 1, memory_order_acquire,
+                                                 memory_order_relaxed);
+}
+
+void events_lock(void) {
+    for (unsigned i = 0; i < 100; i++) {
+        if (LIKELY(try_lock()))
             return;
         __builtin_ia32_pause();
     }
@@ -94,36 +104,60 @@ void events_tick(void) {
     dhat_header->time += take_ticks(thread);
 }
 
+// A log is emptied when it is half full, unless somebody else is at it: nobody waits as a rule.
 static __attribute__((noinline)) void make_room(struct dhat_thread *thread) {
-    thread->room_until = __atomic_load_n(&thread->log->applied, __ATOMIC_ACQUIRE) + DHAT_LOG_EVENTS;
-    if (thread->written != thread->room_until)
+    struct dhat_log *log = thread->log;
+    bool is_alone = atomic_load_explicit(&threads, memory_order_relaxed) <= 1;
+    uint64_t most = __atomic_load_n(&log->applied, __ATOMIC_ACQUIRE) + DHAT_LOG_EVENTS;
+    if (thread->written >= most) {
+        events_lock();
+    } else if (!try_lock()) {
+        thread->room_until = thread->written + AGAIN < most ? thread->written + AGAIN : most;
         return;
-    events_lock();
+    }
     apply(thread);
+    if (is_alone)
+        log->written = log->applied = thread->written = 0;
     events_unlock();
-    thread->room_until = thread->written + DHAT_LOG_EVENTS;
+    thread->room_until = thread->written + (is_alone ? ALONE : DHAT_LOG_EVENTS / 2);
+}
+
+struct dhat_event *events_begin(struct dhat_thread *thread) {
+    if (UNLIKELY(!thread->log))
+        return &thread->unlogged;
+    if (UNLIKELY(thread->written >= thread->room_until))
+        make_room(thread);
+    return &thread->log->events[thread->written % DHAT_LOG_EVENTS];
 }
 
 // There are more threads than logs.
-static void apply_directly(const struct dhat_thread *thread, const struct dhat_event *event) {
+static void apply_unlogged(struct dhat_thread *thread) {
+    thread->unlogged.ticks = take_ticks(thread);
     events_lock();
     apply(thread);
-    dhat_apply(dhat_header, point_at(0), event);
+    dhat_apply(dhat_header, point_at(0), &thread->unlogged);
     events_unlock();
 }
 
-void events_add(struct dhat_thread *thread, struct dhat_event event) {
-    event.ticks = take_ticks(thread);
+void events_end(struct dhat_thread *thread) {
     if (UNLIKELY(!thread->log)) {
-        apply_directly(thread, &event);
+        apply_unlogged(thread);
         return;
     }
-    if (UNLIKELY(thread->written == thread->room_until))
-        make_room(thread);
-    if (atomic_load_explicit(&threads, memory_order_relaxed) > 1)
-        event.stamp = clock_now();
-    thread->log->events[thread->written % DHAT_LOG_EVENTS] = event;
+    struct dhat_event *event = &thread->log->events[thread->written % DHAT_LOG_EVENTS];
+    bool is_alone = atomic_load_explicit(&threads, memory_order_relaxed) <= 1;
+    event->ticks = take_ticks(thread);
+    event->stamp = is_alone ? 0 : clock_now();
     __atomic_store_n(&thread->log->written, ++thread->written, __ATOMIC_RELEASE);
+}
+
+void events_add(uint32_t point, uint64_t size) {
+    struct dhat_thread *thread = tool_thread_state();
+    struct dhat_event *event = events_begin(thread);
+    event->point = point;
+    event->kind = DHAT_ADD;
+    event->size = size;
+    events_end(thread);
 }
 
 // ---- threads -----------------------------------------------------------------------------------
@@ -142,7 +176,7 @@ static void open_log(struct dhat_thread *thread) {
     thread->log = take_log();
     if (thread->log) {
         thread->written = thread->log->written;
-        thread->room_until = thread->log->applied + DHAT_LOG_EVENTS;
+        thread->room_until = thread->written + ALONE;
     }
 }
 

@@ -66,8 +66,11 @@ void block_made(struct dhat_thread *thread, struct dhat_note *note, uint64_t sta
     if (note->size <= ACCESSES_USUAL && !point_at(note->point)->differ &&
         tool_heap_bits(start) <= TOOL_HEAP_COUNTED_MOST)
         note->counted_end = note->end;
-    events_add(thread,
-               (struct dhat_event){.point = note->point, .kind = DHAT_MADE, .size = note->size});
+    struct dhat_event *event = events_begin(thread);
+    event->point = note->point;
+    event->kind = DHAT_MADE;
+    event->size = note->size;
+    events_end(thread);
 }
 
 // Counts of single bytes are not kept over changes of size. A block that stays where it is counts
@@ -76,9 +79,12 @@ void block_resized(struct dhat_thread *thread, struct dhat_note *note, uint64_t 
     uint64_t copied = size < note->size ? size : note->size;
     note->reads[0] += copied;
     note->writes[0] += copied;
-    events_add(thread,
-               (struct dhat_event){
-                   .point = note->point, .kind = DHAT_RESIZED, .size = size, .reads = note->size});
+    struct dhat_event *event = events_begin(thread);
+    event->point = note->point;
+    event->kind = DHAT_RESIZED;
+    event->size = size;
+    event->reads = note->size;
+    events_end(thread);
 }
 
 // ---- the end of a block ------------------------------------------------------------------------
@@ -132,11 +138,13 @@ static void fold_counters(struct dhat_point_counts *point, const struct dhat_not
 
 void block_gone(struct dhat_thread *thread, struct dhat_note *note, uint64_t start) {
     fold_counters(point_at(note->point), note, start);
-    events_add(thread, (struct dhat_event){.point = note->point,
-                                           .kind = DHAT_GONE,
-                                           .size = note->size,
-                                           .reads = note_sum(note->reads),
-                                           .writes = note_sum(note->writes)});
+    struct dhat_event *event = events_begin(thread);
+    event->point = note->point;
+    event->kind = DHAT_GONE;
+    event->size = note->size;
+    event->reads = note_sum(note->reads);
+    event->writes = note_sum(note->writes);
+    events_end(thread);
 }
 
 static void fold_live_block(const struct dhat_note *note, uint64_t start) {

@@ -17,18 +17,6 @@ enum { PAGE = 4096, ALIGNMENT = 16 };
 // Roughly what Valgrind's replacements execute; time goes on by that.
 enum { COST_ALLOCATION = 24, COST_FREE = 14 };
 
-uint64_t replaced_argument(unsigned i) {
-    return tool_registers()[argument_register(i)];
-}
-
-void replaced_return(uint64_t value) {
-    tool_registers()[RESULT] = value;
-}
-
-void replaced_cost(uint64_t instructions) {
-    ((struct dhat_thread *)tool_thread_state())->words[0] += instructions;
-}
-
 static uint64_t allocate(size_t size, size_t alignment, bool zeroed) {
     replaced_cost(COST_ALLOCATION);
     return (int64_t)size < 0 ? 0 : slots_allocate(size, alignment, zeroed);

@@ -23,7 +23,7 @@ struct call {
     unsigned read_count;
     bool copies;
     size_t copied;
-    unsigned step; // bytes that the function looks at in one go
+    unsigned step; // bytes that the function looks at in one go, a power of two
     uint64_t cost;
 };
 
@@ -37,25 +37,30 @@ enum { COST_CALL = 8, COST_BYTE = 4, COST_COPIED = 6, COST_TOLOWER = 14 };
 static void add_copy(size_t size) {
     uint32_t point = point_here();
     if (point)
-        events_add(tool_thread_state(),
-                   (struct dhat_event){.point = point, .kind = DHAT_ADD, .size = size});
+        events_add(point, size);
 }
 
 // A body may be begun anew, so what it has done is told when it has ended.
 static void run(tool_function *body) {
-    struct call call = {.cost = COST_CALL, .step = 1};
+    const uint64_t *registers = tool_registers();
+    struct call call; // not cleared as a whole: that takes longer than most bodies
     uint64_t fault;
     for (unsigned i = 0; i < 4; i++)
-        call.a[i] = replaced_argument(i);
+        call.a[i] = registers[replaced_register(i)];
+    call.result = call.writes.size = call.copied = call.read_count = 0;
+    call.copies = false;
+    call.step = 1;
+    call.cost = COST_CALL;
     if (UNLIKELY(!tool_try(body, &call, &fault))) {
         tool_raise();
         return;
     }
     for (unsigned i = 0; i < call.read_count; i++) {
         touch_read(call.reads[i].start, call.reads[i].size);
-        call.cost += call.copies ? 0 : COST_BYTE * call.reads[i].size / call.step;
+        call.cost += call.copies ? 0 : COST_BYTE * call.reads[i].size >> __builtin_ctz(call.step);
     }
-    touch_write(call.writes.start, call.writes.size);
+    if (call.writes.size)
+        touch_write(call.writes.start, call.writes.size);
     replaced_cost(call.cost);
     if (call.copies && dhat_mode == DHAT_COPY)
         add_copy(call.copied);

@@ -32,13 +32,20 @@ static size_t least(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
+// From an address in the block's slot to the end of the block. Of the note's two lines of the cache
+// only the first is asked.
+static size_t bytes_left(const struct dhat_note *note, uint64_t address) {
+    uint64_t place = address << TOOL_HEAP_PLACE_SHIFT;
+    return place < note->end ? (note->end - place) >> TOOL_HEAP_PLACE_SHIFT : 0;
+}
+
 // Up to the end of the block that the address lies in; how many bytes these are, 0: none.
 static size_t touch(uint64_t address, size_t size, bool writes) {
     struct dhat_note *note = note_of(address);
-    uint64_t offset = note ? address - slot_start(address) : 0;
-    if (!note || offset >= note->size)
+    size_t left = note ? bytes_left(note, address) : 0;
+    if (!left)
         return 0;
-    size = least(size, note->size - offset);
+    size = least(size, left);
     *(writes ? note->writes : note->reads) += size;
     if (note->counted_end)
         count_bytes(address, size, 1);
@@ -64,13 +71,13 @@ void touch_write(uint64_t address, size_t size) {
 // An access of an instruction counts in full if it begins in a block.
 static void touch_one(uint64_t address, const struct tool_heap_touch *it) {
     struct dhat_note *note = note_of(address);
-    uint64_t offset = note ? address - slot_start(address) : 0;
-    if (!note || offset >= note->size)
+    size_t left = note ? bytes_left(note, address) : 0;
+    if (!left)
         return;
     note->reads[0] += it->reads * it->size;
     note->writes[0] += it->writes * it->size;
     if (note->counted_end)
-        count_bytes(address, least(it->size, note->size - offset), it->reads + it->writes);
+        count_bytes(address, least(it->size, left), it->reads + it->writes);
 }
 
 // A group that begins in the heap but does not lie within one block.
