@@ -85,6 +85,40 @@ static void at_once(void) {
     pthread_barrier_destroy(&all_workers);
 }
 
+enum { CROWD = 4, CROWD_BLOCKS = 700 };
+static long *crowded[CROWD][CROWD_BLOCKS];
+
+static void *crowd_in(void *argument) {
+    volatile char away[65536] = {0};
+    long number = (long)argument;
+    sink += away[0];
+    for (int i = 0; i < CROWD_BLOCKS; i++) {
+        crowded[number][i] = malloc(40);
+        *crowded[number][i] = i;
+    }
+    pthread_barrier_wait(&all_workers);
+    for (int i = 0; i < CROWD_BLOCKS; i++) {
+        long *block = crowded[(number + 1) % CROWD][i];
+        sink += *block;
+        free(block);
+    }
+    pthread_barrier_wait(&all_workers);
+    for (int i = 0; i < 4 * CROWD_BLOCKS; i++)
+        free(malloc(8 + i % 64));
+    return NULL;
+}
+
+// Blocks are freed by another thread than the one that made them. The peak is where all are there.
+static void crowd(void) {
+    pthread_t threads[CROWD];
+    pthread_barrier_init(&all_workers, NULL, CROWD);
+    for (long i = 0; i < CROWD; i++)
+        pthread_create(&threads[i], NULL, crowd_in, (void *)i);
+    for (int i = 0; i < CROWD; i++)
+        pthread_join(threads[i], NULL);
+    pthread_barrier_destroy(&all_workers);
+}
+
 static void forked(void) {
     char *before = malloc(60);
     before[0] = 1;
@@ -131,6 +165,6 @@ static void events_by_stack(void) {
 }
 
 const struct test_case processes_cases[] = {
-    CASE(threads), CASE(handed_over), CASE(at_once),         CASE(forked),
+    CASE(threads), CASE(handed_over), CASE(at_once),         CASE(crowd), CASE(forked),
     CASE(signals), CASE(events),      CASE(events_by_stack), {0},
 };
