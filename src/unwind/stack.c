@@ -403,7 +403,9 @@ void unwind_remember(struct unwind_recall *recall, const struct unwind_thread *t
     if (!thread->kept_first || count < 2 || count > UNWIND_RECALL_WORDS / 2 + 1 ||
         count - 1 > thread->kept_count || pcs[0] != pc)
         return;
-    struct unwind_recalled *entry = &recall->entries[recall_slot(pc, sp)];
+    size_t slot = recall_slot(pc, sp);
+    struct unwind_recalled *entry =
+        &recall->entries[slot][recall->next[slot]++ % UNWIND_RECALL_WAYS];
     *entry = (struct unwind_recalled){.pc = pc,
                                       .sp = sp,
                                       .rbp = registers->value[UNWIND_RBP],
@@ -426,13 +428,18 @@ void unwind_remember(struct unwind_recall *recall, const struct unwind_thread *t
 
 uint32_t unwind_recollect(const struct unwind_recall *recall, struct unwind_space *space,
                           uint64_t pc, uint64_t sp, uint64_t rbp, uint64_t high) {
-    const struct unwind_recalled *entry = &recall->entries[recall_slot(pc, sp)];
-    if (entry->pc != pc || entry->sp != sp || entry->high != high ||
-        (entry->wants_rbp && entry->rbp != rbp) ||
-        entry->generation != unwind_space_generation(space))
-        return 0;
-    for (size_t i = 0; i < entry->count; i++)
-        if (*entry->words[i].at != entry->words[i].word)
-            return 0;
-    return entry->value;
+    const struct unwind_recalled *set = recall->entries[recall_slot(pc, sp)];
+    uint64_t generation = unwind_space_generation(space);
+    for (size_t way = 0; way < UNWIND_RECALL_WAYS; way++) {
+        const struct unwind_recalled *entry = &set[way];
+        if (entry->pc != pc || entry->sp != sp || entry->high != high ||
+            (entry->wants_rbp && entry->rbp != rbp) || entry->generation != generation)
+            continue;
+        size_t same = 0;
+        while (same < entry->count && *entry->words[same].at == entry->words[same].word)
+            same++;
+        if (same == entry->count && entry->value)
+            return entry->value;
+    }
+    return 0;
 }

@@ -248,7 +248,8 @@ size_t unwind_callers_quickly(struct unwind_space *space, struct unwind_thread *
 // Walks by heart. A walk is determined by where it starts and by the words of the stack that lead
 // from frame to frame; where all of them are what they were, what the caller made of that walk
 // holds again, and nothing need be walked, written or looked up. All zero is a valid first state.
-#define UNWIND_RECALL_BITS  7
+#define UNWIND_RECALL_BITS  6 // of the number of sets
+#define UNWIND_RECALL_WAYS  4 // walks from the same place whose callers' callers differ
 #define UNWIND_RECALL_WORDS 24
 
 struct unwind_recalled {
@@ -263,7 +264,8 @@ struct unwind_recalled {
 };
 
 struct unwind_recall {
-    struct unwind_recalled entries[1u << UNWIND_RECALL_BITS];
+    struct unwind_recalled entries[1u << UNWIND_RECALL_BITS][UNWIND_RECALL_WAYS];
+    uint8_t next[1u << UNWIND_RECALL_BITS]; // of each set, the one that is given up next
 };
 
 // Notes the value, which is not 0, of the walk that unwind_stack_quickly has just given, if it can.
