@@ -141,6 +141,10 @@ bool shadow_read_bits(uint64_t address, unsigned size, void *bits) {
     return false;
 }
 
+bool shadow_read_word(uint64_t address, unsigned size, uint64_t *bits) {
+    return false;
+}
+
 bool shadow_write_bits(uint64_t address, unsigned size, const void *bits) {
     return false;
 }

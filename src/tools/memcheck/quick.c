@@ -110,9 +110,9 @@ ALWAYS bool copy(uint64_t to, uint64_t from, size_t size) {
 
 static struct tool_quick_result quick_copy(uint64_t to, uint64_t from, uint64_t size,
                                            void *thread_state) {
-    if (size - 1 >= MOST || to - from < size || from - to < size || !are_defined(thread_state, 3))
+    if (size > MOST || to - from < size || from - to < size || !are_defined(thread_state, 3))
         return not_done;
-    return copy(to, from, size) ? done(to) : not_done;
+    return !size || copy(to, from, size) ? done(to) : not_done;
 }
 
 ALWAYS bool fill_pieces(uint64_t to, uint64_t word, size_t size, unsigned piece) {
@@ -163,12 +163,81 @@ static struct tool_quick_result quick_compare(uint64_t a, uint64_t b, uint64_t s
     return done(at < size ? (int64_t)(byte_load(a + at) - byte_load(b + at)) : 0);
 }
 
+// ---- strings -----------------------------------------------------------------------------------
+
+// How many bytes before the first that is `wanted` or the end; MOST: too many, or not all defined.
+ALWAYS size_t before(uint64_t start, uint8_t wanted) {
+    size_t size = bytes_before(start, wanted, 0, MOST);
+    return size < MOST && is_defined(start, size + 1) ? size : MOST;
+}
+
+static struct tool_quick_result quick_length(uint64_t string, uint64_t b, uint64_t c,
+                                             void *thread_state) {
+    if (!are_defined(thread_state, 1))
+        return not_done;
+    size_t size = before(string, 0);
+    return size < MOST ? done(size) : not_done;
+}
+
+static struct tool_quick_result quick_find(uint64_t string, uint64_t wanted, uint64_t c,
+                                           void *thread_state) {
+    if (!are_defined(thread_state, 2))
+        return not_done;
+    size_t size = before(string, wanted);
+    if (size == MOST)
+        return not_done;
+    return done(byte_load(string + size) == (uint8_t)wanted ? string + size : 0);
+}
+
+ALWAYS uint8_t lower(uint8_t byte) {
+    return (uint8_t)(byte - 'A') < 26 ? byte + ('a' - 'A') : byte;
+}
+
+ALWAYS struct tool_quick_result compare_strings(uint64_t a, uint64_t b, const void *thread_state,
+                                                bool folds) {
+    if (!are_defined(thread_state, 2))
+        return not_done;
+    for (size_t i = 0; i < MOST; i++) {
+        if (UNLIKELY(*shadow_of(a + i) | *shadow_of(b + i)))
+            return not_done;
+        uint8_t x = byte_load(a + i), y = byte_load(b + i);
+        if (folds) {
+            x = lower(x);
+            y = lower(y);
+        }
+        if (x != y || !x)
+            return done((int64_t)x - y);
+    }
+    return not_done;
+}
+
+static struct tool_quick_result quick_compare_strings(uint64_t a, uint64_t b, uint64_t c,
+                                                      void *thread_state) {
+    return compare_strings(a, b, thread_state, false);
+}
+
+static struct tool_quick_result quick_compare_folded(uint64_t a, uint64_t b, uint64_t c,
+                                                     void *thread_state) {
+    return compare_strings(a, b, thread_state, true);
+}
+
 tool_quick_hook *quick_hook(void (*hook)(void)) {
-    if (hook == on_memcpy || hook == on_memmove)
-        return quick_copy;
-    if (hook == on_memset)
-        return quick_fill;
-    if (hook == on_memcmp)
-        return quick_compare;
-    return hook == on_malloc_usable_size ? quick_usable_size : NULL;
+    static const struct {
+        void (*hook)(void);
+        tool_quick_hook *quick;
+    } hooks[] = {
+        {on_memcpy, quick_copy},
+        {on_memmove, quick_copy},
+        {on_memset, quick_fill},
+        {on_memcmp, quick_compare},
+        {on_strlen, quick_length},
+        {on_strchr, quick_find},
+        {on_strcmp, quick_compare_strings},
+        {on_strcasecmp, quick_compare_folded},
+        {on_malloc_usable_size, quick_usable_size},
+    };
+    for (unsigned i = 0; i < sizeof hooks / sizeof *hooks; i++)
+        if (hooks[i].hook == hook)
+            return hooks[i].quick;
+    return NULL;
 }

@@ -268,6 +268,17 @@ static bool is_plain_range(uint64_t address, unsigned size) {
     return !any_undefined || !is_below_stack(address);
 }
 
+bool shadow_read_word(uint64_t address, unsigned size, uint64_t *bits) {
+    if (missing.active || !tool_has_shadow(address, size) || size > 8 || size & (size - 1))
+        return false;
+    uint64_t word = get_piece(shadow_of(address), size);
+    if (word && (has_byte(word, SHADOW_NOACCESS) ||
+                 (has_byte(word, SHADOW_UNDEFINED) && is_below_stack(address))))
+        return false;
+    *bits = word;
+    return true;
+}
+
 bool shadow_read_bits(uint64_t address, unsigned size, void *bits) {
     if (!is_plain_range(address, size))
         return false;

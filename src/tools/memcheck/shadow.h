@@ -70,6 +70,7 @@ void shadow_set_bits(uint64_t address, uint8_t bits);
 // The same for up to 64 bytes at once. False, and nothing is done, where some byte wants a closer
 // look: it is not addressable, or its bits look like that.
 bool shadow_read_bits(uint64_t address, unsigned size, void *bits);
+bool shadow_read_word(uint64_t address, unsigned size, uint64_t *bits); // 1, 2, 4 or 8 bytes
 bool shadow_write_bits(uint64_t address, unsigned size, const void *bits);
 
 #endif

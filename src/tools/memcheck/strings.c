@@ -490,13 +490,14 @@ static void strpbrk_body(void *argument) {
 // ---- hooks -------------------------------------------------------------------------------------
 
 // A hook: how many arguments are looked at, which of them are pointers.
-#define HOOK(name, step, count, pointers)                                                          \
-    static void on_##name(void) {                                                                  \
+#define SHARED_HOOK(name, step, count, pointers)                                                   \
+    void on_##name(void) {                                                                         \
         arguments_check(count, pointers);                                                          \
         access_run(name##_body, step, #name);                                                      \
     }
+#define HOOK(name, step, count, pointers) static SHARED_HOOK(name, step, count, pointers)
 
-HOOK(strlen, 1, 1, 1)
+SHARED_HOOK(strlen, 1, 1, 1)
 HOOK(wcslen, WIDE, 1, 1)
 HOOK(strnlen, 1, 2, 1)
 HOOK(wcsnlen, WIDE, 2, 1)
@@ -515,9 +516,9 @@ HOOK(wcsncat, WIDE, 3, 3)
 HOOK(strlcpy, 1, 3, 3)
 HOOK(strlcat, 1, 3, 3)
 HOOK(memccpy, 1, 4, 3)
-HOOK(strcmp, 1, 2, 3)
+SHARED_HOOK(strcmp, 1, 2, 3)
 HOOK(strncmp, 1, 3, 3)
-HOOK(strcasecmp, 1, 2, 3)
+SHARED_HOOK(strcasecmp, 1, 2, 3)
 HOOK(strncasecmp, 1, 3, 3)
 HOOK(wcscmp, WIDE, 2, 3)
 HOOK(wcsncmp, WIDE, 3, 3)
@@ -526,7 +527,7 @@ HOOK(memchr, 1, 3, 1)
 HOOK(rawmemchr, 1, 2, 1)
 HOOK(memrchr, 1, 3, 1)
 HOOK(wmemchr, WIDE, 3, 1)
-HOOK(strchr, 1, 2, 1)
+SHARED_HOOK(strchr, 1, 2, 1)
 HOOK(strchrnul, 1, 2, 1)
 HOOK(wcschr, WIDE, 2, 1)
 HOOK(strrchr, 1, 2, 1)

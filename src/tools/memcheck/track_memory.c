@@ -117,7 +117,7 @@ void memory_load(struct context *c, uint64_t address, unsigned size, void *bits)
 
 uint64_t memory_load_word(struct context *c, uint64_t address, unsigned size) {
     uint64_t bits = 0, bad;
-    if (shadow_read_bits(address, size, &bits) && (!bits || !track_origins || c->origin))
+    if (shadow_read_word(address, size, &bits) && (!bits || !track_origins || c->origin))
         return bits;
     bits = 0;
     if (shadow_check_defined(address, size, &bad) != SHADOW_FINE)

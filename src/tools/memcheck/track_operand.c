@@ -1,7 +1,7 @@
 // Operands of up to 64 bits.
 #include "tools/memcheck/track_parts.h"
 
-uint64_t operand_bits(struct context *c, const struct track *t, unsigned operand) {
+uint64_t operand_bits_anywhere(struct context *c, const struct track *t, unsigned operand) {
     const struct track_operand *o = &t->operands[operand];
     uint64_t mask = width_mask(o->size * 8);
     switch (o->kind) {
@@ -33,7 +33,8 @@ uint64_t operand_value(struct context *c, const struct track *t, unsigned operan
     }
 }
 
-void operand_set_bits(struct context *c, const struct track *t, unsigned operand, uint64_t bits) {
+void operand_set_bits_anywhere(struct context *c, const struct track *t, unsigned operand,
+                               uint64_t bits) {
     const struct track_operand *o = &t->operands[operand];
     uint64_t mask = width_mask(o->size * 8);
     switch (o->kind) {

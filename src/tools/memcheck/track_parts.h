@@ -149,10 +149,27 @@ static inline void set_conditions(struct context *c, uint16_t conditions) {
 
 // Bits and value of an operand, shifted to bit 0, nothing above its size. Reading the bits of
 // memory checks its address; the value of memory that cannot be read is 0.
-uint64_t operand_bits(struct context *, const struct track *, unsigned operand);
+uint64_t operand_bits_anywhere(struct context *, const struct track *, unsigned operand);
 uint64_t operand_value(struct context *, const struct track *, unsigned operand);
 // Writes as the processor would: 32-bit registers clear the upper half, smaller ones keep the rest.
-void operand_set_bits(struct context *, const struct track *, unsigned operand, uint64_t bits);
+void operand_set_bits_anywhere(struct context *, const struct track *, unsigned operand,
+                               uint64_t bits);
+
+// Most operands are whole registers.
+static inline uint64_t operand_bits(struct context *c, const struct track *t, unsigned operand) {
+    const struct track_operand *o = &t->operands[operand];
+    if (o->kind == OPERAND_GENERAL && o->size >= 4)
+        return general_bits(c, o->number) & width_mask(o->size * 8);
+    return operand_bits_anywhere(c, t, operand);
+}
+static inline void operand_set_bits(struct context *c, const struct track *t, unsigned operand,
+                                    uint64_t bits) {
+    const struct track_operand *o = &t->operands[operand];
+    if (o->kind == OPERAND_GENERAL && o->size >= 4)
+        set_general_bits(c, o->number, bits & width_mask(o->size * 8));
+    else
+        operand_set_bits_anywhere(c, t, operand, bits);
+}
 
 // ---- memory (track_memory.c) ----
 
