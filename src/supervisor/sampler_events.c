@@ -7,6 +7,7 @@
 // of the CPUs from the start, which are silent until then.
 #include "supervisor/sampler_events.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,11 +25,12 @@
 #define RINGS_BYTES ((size_t)64 << 20)
 #define RING_MOST   ((size_t)8 << 20)
 #define RING_LEAST  ((size_t)128 << 10)
-// Threads come to CPUs more often than this in a second: the events of CPUs take over, of so many
-// at most, since each of them ticks all the time. Until it is noticed a server may be slowed down
-// by a third.
+// Threads come to CPUs more often than this in a second, and mostly because they have waited: the
+// events of CPUs take over, of so many at most, since each of them ticks all the time. Until it is
+// noticed a server may be slowed down by a third.
 #define SWITCHES_MANY 2000
 #define WIDE_CPUS     16
+#define DEPTH_MAX     16 // of processes that start others
 // Bits of the kernel's PERF_REG_X86_*: ax to ip, and r8 to r15.
 #define REGISTER_MASK 0xff01ffull
 
@@ -248,6 +250,7 @@ static struct sampler_perf *new_sampler(const struct sampler_settings *settings)
     sampler->stack_bytes = settings->stack_bytes & ~(size_t)7;
     sampler->off_cpu = settings->off_cpu;
     sampler->counter = -1;
+    sampler->waits = -1;
     sampler->counts.kernel_is_in = !settings->without_kernel;
     return sampler;
 }
@@ -268,6 +271,7 @@ struct sampler_perf *sampler_perf_open(pid_t pid, const struct sampler_settings 
                                        const struct sampler_sink *sink, char **problem) {
     struct sampler_perf *sampler = new_sampler(settings);
     sampler->sink = *sink;
+    sampler->pid = pid;
     int error = open_permitted(sampler, pid);
     if (!error && sampler->is_wide)
         sampler->counter = open_event(sampler, pid, -1, true, EVENT_COUNT);
@@ -342,6 +346,54 @@ static void hand_over(struct sampler_perf *sampler) {
     }
 }
 
+static int64_t waits_of_thread(pid_t pid, pid_t tid) {
+    char path[64], line[128];
+    long long count = 0;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/status", pid, tid);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "voluntary_ctxt_switches: %lld", &count) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return count;
+}
+
+static int64_t count_waits(pid_t pid, unsigned depth);
+
+static int64_t waits_of_children(pid_t pid, pid_t tid, unsigned depth) {
+    char path[64];
+    int child;
+    int64_t count = 0;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", pid, tid);
+    FILE *file = fopen(path, "re");
+    while (file && fscanf(file, "%d", &child) == 1)
+        count += count_waits(child, depth + 1);
+    if (file)
+        fclose(file);
+    return count;
+}
+
+// How often the threads of a process, and of those that it has started, have left a CPU by
+// themselves.
+static int64_t count_waits(pid_t pid, unsigned depth) {
+    char path[64];
+    int64_t count = 0;
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    DIR *threads = depth < DEPTH_MAX ? opendir(path) : NULL;
+    const struct dirent *entry;
+    while (threads && (entry = readdir(threads))) {
+        pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (tid > 0)
+            count += waits_of_thread(pid, tid) + waits_of_children(pid, tid, depth);
+    }
+    if (threads)
+        closedir(threads);
+    return count;
+}
+
+// Threads that are only displaced by others, however often, keep their own clocks: those of CPUs
+// would count a part of what switching takes as theirs. Who waits is looked up in two rounds.
 void sampler_events_watch(struct sampler_perf *sampler, uint64_t now) {
     uint64_t count;
     if (sampler->counter < 0 || now - sampler->at < SAMPLER_WATCH_NS)
@@ -350,11 +402,14 @@ void sampler_events_watch(struct sampler_perf *sampler, uint64_t now) {
         stop_watching(sampler);
         return;
     }
-    uint64_t many = SWITCHES_MANY * (now - sampler->at) / 1000000000;
-    if (sampler->at && count - sampler->watched > many) {
+    uint64_t switches = count - sampler->watched;
+    bool many = sampler->at && switches > SWITCHES_MANY * (now - sampler->at) / 1000000000;
+    int64_t waits = many ? count_waits(sampler->pid, 0) : -1;
+    if (many && sampler->waits >= 0 && waits - sampler->waits > (int64_t)(switches / 2)) {
         hand_over(sampler);
         stop_watching(sampler);
     }
+    sampler->waits = waits;
     sampler->watched = count;
     sampler->at = now;
 }

@@ -22,6 +22,7 @@ struct ring {
 
 struct sampler_perf {
     struct sampler_sink sink;
+    pid_t pid; // the main process
     struct ring *rings;
     size_t ring_count;
     size_t ring_bytes;
@@ -32,6 +33,7 @@ struct sampler_perf {
     uint64_t handed_over; // when these took over; 0: they have not
     int counter;          // EVENT_COUNT; -1: nobody watches
     uint64_t watched, at; // its value, and when it was read
+    int64_t waits;        // of threads at that time; -1: not looked up
     struct sampler_counts counts;
     _Alignas(8) uint8_t record[SAMPLER_RECORD_MAX];
 };
