@@ -246,14 +246,24 @@ int space_map(struct space *space, uintptr_t start, uintptr_t end,
     return 0;
 }
 
-int space_unmap(struct space *space, uintptr_t start, uintptr_t end) {
+// Takes what is mapped between these apart from the rest. Positive; 0: nothing is; negative: why
+// not.
+static int take_mapped(struct space *space, uintptr_t start, uintptr_t end, struct parts *parts) {
     if (!is_interval(start, end))
         return -EINVAL;
     if (space_is_free(space, start, end))
         return 0;
     if (!pool_reserve(space))
         return -ENOMEM;
-    struct parts parts = take_apart(space, start, end);
+    *parts = take_apart(space, start, end);
+    return 1;
+}
+
+int space_unmap(struct space *space, uintptr_t start, uintptr_t end) {
+    struct parts parts;
+    int taken = take_mapped(space, start, end, &parts);
+    if (taken <= 0)
+        return taken;
     tree_release(space, parts.inside);
     space->root = tree_join(parts.below, parts.above);
     return 0;
@@ -268,13 +278,10 @@ struct change {
 
 static int change_attributes(struct space *space, uintptr_t start, uintptr_t end,
                              struct change change) {
-    if (!is_interval(start, end))
-        return -EINVAL;
-    if (space_is_free(space, start, end))
-        return 0;
-    if (!pool_reserve(space))
-        return -ENOMEM;
-    struct parts parts = take_apart(space, start, end);
+    struct parts parts;
+    int taken = take_mapped(space, start, end, &parts);
+    if (taken <= 0)
+        return taken;
     while (parts.inside) {
         struct space_node *node = tree_pop_first(&parts.inside);
         struct space_attributes *attributes = &node->range.attributes;
