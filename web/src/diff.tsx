@@ -74,7 +74,7 @@ function Changes({ diff, shown }: { diff: Diff; shown: Shown }) {
       <p class="sum" data-testid="diff-sum">
         {amount(diff.before, diff.unit)} → {amount(diff.after, diff.unit)}:{' '}
         <b class={tone(diff.after - diff.before)} title={exact(diff.after - diff.before, diff.unit)}>{change(diff.after - diff.before, diff.unit)}</b>{' '}
-        ({percent(diff.after - diff.before, diff.before)})
+        ({diff.after > diff.before ? '+' : ''}{percent(diff.after - diff.before, diff.before)})
       </p>
       <Both diff={diff} />
       {byChange.length < diff.count && <p class="hint">{(diff.count - byChange.length).toLocaleString('en')} functions are the same in both, or changed least.</p>}

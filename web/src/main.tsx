@@ -97,7 +97,7 @@ function App() {
     <>
       <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); document.getElementById('main')?.focus(); }}>Skip to the view</a>
       <header>
-        <h1><Mark /> Quern</h1>
+        <h1><Mark /> <span class="brand">Quern</span></h1>
         {files && files.length > 1 ? (
           <select aria-label="File" value={number} title={file?.name}
             onChange={(event) => go({ file: Number((event.target as HTMLSelectElement).value), node: '', open: '', from: '', to: '', metric: '', select: '' })}>
