@@ -1,5 +1,5 @@
 // The heap over time. A window that is marked here is what all other views show.
-import { useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { offline, useAnswer, windowsOf } from './ask';
 import { amount, exact, number, time as showTime } from './format';
 import { Check, CopyButton, csv, download, Problem, useWidth, Waiting } from './parts';
@@ -179,15 +179,26 @@ function Marks({ timeline, shown }: { timeline: Timeline; shown: Shown }) {
   );
 }
 
+// Keeps what is being typed, whatever else comes in meanwhile.
+function NumberField({ value, title, set }: { value: string; title: string; set: (text: string) => void }) {
+  const [text, type] = useState(value);
+  useEffect(() => type(value), [value]);
+  return (
+    <input type="number" min="0" step="any" value={text} title={title}
+      onInput={(event) => type((event.target as HTMLInputElement).value)}
+      onChange={(event) => set((event.target as HTMLInputElement).value)} />
+  );
+}
+
 function WindowFields({ shown, unit }: { shown: Shown; unit: string }) {
   const { state, go } = shown;
   const by = factor(unit), word = by === 1 ? (unit === 'i' ? 'instr.' : unit) : 's';
   const field = (name: 'from' | 'to') => (
     <label class="field">
       {name} ({word})
-      <input type="number" min="0" step="any" value={state[name] ? Number((Number(state[name]) / by).toFixed(6)) : ''} title={state[name] && exact(Number(state[name]), unit)}
-        onChange={(event) => {
-          const value = parseFloat((event.target as HTMLInputElement).value);
+      <NumberField value={state[name] ? String(Number((Number(state[name]) / by).toFixed(6))) : ''} title={state[name] && exact(Number(state[name]), unit)}
+        set={(text) => {
+          const value = parseFloat(text);
           go({ [name]: isNaN(value) || value < 0 ? '' : String(Math.round(value * by)), node: '' });
         }} />
     </label>
