@@ -1,15 +1,15 @@
 """bench/run flame: what sampling costs, whether stacks are complete, and whether it is true.
 
-For each program: CPU time beside native (medians of interleaved runs of some seconds, all that Quern
-takes included, and by itself: what its supervisor took until the program ended, and after that for
-names and files); the share of complete stacks; and, beside the exact instruction counts of
---tool=callgrind and the samples of `perf record`, each in a run of its own, the inclusive shares of
-all named functions that have 5 % or more of main's instructions (agreement.py). Time in the kernel is
-left out of these, which callgrind does not count either.
+For each program: CPU time beside native: by how much the program takes longer (the median of pairs of
+runs that follow each other, each with a part of the work) and what Quern takes itself, names and files
+included, in a run of some seconds with all of the work; the share of complete stacks; and, beside the
+exact instruction counts of --tool=callgrind and the samples of `perf record`, each in a run of its
+own, the inclusive shares of all named functions that have 5 % or more of main's instructions
+(agreement.py). Time in the kernel is left out of these, which callgrind does not count either.
 
-On a machine that others use, native runs of one program differ by 20 % and more, so that a few of
-them say little of 5 %: how far they differ is shown. What a sample takes from a program is measured
-apart from that, in programs/gaps.c, and comes out the same on a busy machine.
+On a machine that others use, native runs of one program differ by 20 % and more, so that a few pairs
+say little of 5 %: how far they differ is shown, and -n gives more of them. What a sample takes from a
+program is measured apart from that, in programs/gaps.c, and comes out the same on a busy machine.
 
 Shares of time and of instructions differ where some instructions take longer than others, most of
 all where data is not in the caches. What is compared is the profiler, not the processor: these runs
@@ -29,6 +29,9 @@ from measure import DATA, PROGRAMS, QUERN, run_program, run_redis
 LOG = os.path.join(DATA, "flame.log")
 FLAME = [QUERN, "--tool=flame", "-v", f"--log-file={LOG}", f"--flame-out-file={DATA}/flame.svg",
          f"--flame-stacks-file={DATA}/flame.stacks"]
+# What the machine does beside changes from second to second. Runs that are compared follow each other
+# the closer the shorter they are, so each has a part of the work; all of it is some seconds.
+PARTS = 3
 # A workload is run with "compared" over it for the comparison.
 WORKLOADS = [
     {"name": "perl", "command": f"perl {PROGRAMS}/work.pl {{size}} {{words}}", "size": 15000000,
@@ -83,23 +86,22 @@ def compare(workload):
 
 
 def measure(workload, runs):
-    """CPU times: natively, sampled by perf, by timers; and what sampled() says of these two. Each
-    round begins with another of them, so that none is always the first."""
-    ways = {"native": [], "timers": [*FLAME, "--sampler=timers"], "perf": [*FLAME]}
+    """CPU times of parts of the work natively, and of the program alone while it is sampled by perf
+    and by timers; and what sampled() says of these two for the whole work. Each round begins with
+    another of them, so that none is always the first."""
+    ways = {"native": [], "perf": [*FLAME], "timers": [*FLAME, "--sampler=timers"]}
     times = {name: [] for name in ways}
-    said = []
-    for turn in range(runs):
+    said = {}
+    part = {**workload, "size": max(workload["size"] // PARTS, 1)}
+    for turn in range(runs * PARTS):
         names = list(ways)
         for name in names[turn % 3:] + names[:turn % 3]:
-            times[name].append(run(workload, ways[name]).cpu)
-            if name != "native":
-                said.append(sampled())
-    return times["native"], times["perf"], times["timers"], said
-
-
-def added(under, native):
-    """The shares of CPU time that are added, in order."""
-    return sorted(u / n - 1 for u, n in zip(under, native, strict=True))
+            took = run(part, ways[name]).cpu
+            times[name].append(took - (sum(sampled()[1:]) if ways[name] else 0))
+    for name in list(ways)[1:]:
+        run(workload, ways[name])
+        said[name] = sampled()
+    return times, said
 
 
 def means(rows):
@@ -130,12 +132,17 @@ class Row:
 
     def __init__(self, workload, runs):
         self.name = workload["name"]
-        native, perf, timers, said = measure(workload, runs)
-        self.native = statistics.median(native)
-        self.noise = max(native) / min(native) - 1
-        self.added = {"perf": added(perf, native), "timers": added(timers, native)}
-        self.complete = min(one[0] for one in said)
-        self.own = [statistics.median(one[i] for one in said) for i in (1, 2)]
+        times, said = measure(workload, runs)
+        native = times.pop("native")
+        self.native = statistics.median(native) * PARTS
+        # How far one native run is from the next, mostly.
+        self.noise = statistics.median(abs(b / a - 1) for a, b in zip(native, native[1:])) \
+            if len(native) > 1 else 0
+        self.own = {way: sum(one[1:]) for way, one in said.items()}
+        self.added = {way: sorted(u / n - 1 + self.own[way] / self.native
+                                  for u, n in zip(under, native, strict=True))
+                      for way, under in times.items()}
+        self.complete = min(one[0] for one in said.values())
         self.rows, self.left_out = compare(workload)
 
     def median(self, way):
@@ -143,12 +150,13 @@ class Row:
 
     def show(self):
         cells = [f"{self.name:<6} {self.native:6.2f} s {percent(self.noise, 0):>5}"]
-        for shares in self.added.values():
-            spread = f"({shares[0] * 100:+.0f} to {shares[-1] * 100:+.0f})"
-            cells.append(f"{statistics.median(shares) * 100:+6.1f} % {spread:<12}")
+        for way, shares in self.added.items():
+            low, high = shares[len(shares) // 4], shares[-1 - len(shares) // 4]
+            spread = f"({low * 100:+.0f} to {high * 100:+.0f})"
+            cells.append(f"{self.median(way) * 100:+6.1f} % {spread:<12} {self.own[way]:6.3f} s")
         by_ir, by_cycles, by_perf = means(self.rows)
-        cells.append(f"{self.own[0]:6.3f} s  {self.own[1]:6.3f} s  {self.complete:7.1f} %"
-                     f"  {len(self.rows):>9}  {percent(by_ir):>6}  {percent(by_cycles):>6}"
+        cells.append(f"{self.complete:7.1f} %  {len(self.rows):>9}  {percent(by_ir):>6}"
+                     f"  {percent(by_cycles):>6}"
                      f"  {percent(by_perf):>6}")
         print("  " + "  ".join(cells), flush=True)
 
@@ -164,13 +172,12 @@ class Row:
 def bench(args):
     missing = build()
     rows = []
-    print(f"flame: {'medians of ' + str(args.n) + ' runs' if args.n > 1 else 'one run'}, 997 Hz; how "
-          "far native runs differ; CPU time added by perf and by timers\n(least and most); of it "
-          "Quern's own until the program ended, and after; mean differences of inclusive\nshares to "
-          "callgrind's, by instructions and by estimated cycles, and to perf record's")
-    print(f"  {'':<6} {'native':>8} {'':>5}  {'perf':>8} {'':<12}  {'timers':>8} {'':<12}  "
-          f"{'until':>8}  {'after':>8}  {'complete':>9}  {'functions':>9}  {'Ir':>6}  {'cycles':>6}"
-          f"  {'perf':>6}")
+    print(f"flame: medians of {args.n * PARTS} pairs of runs, 997 Hz; how far a native run is from the "
+          "next; CPU time added by perf and by\ntimers (what half of the pairs lie between), of it "
+          "Quern's own seconds; mean differences of inclusive shares to callgrind's,\nby instructions "
+          "and by estimated cycles, and to perf record's")
+    print(f"  {'':<6} {'native':>8} {'':>5}  {'perf':>8} {'':<12} {'own':>8}  {'timers':>8} {'':<12} "
+          f"{'own':>8}  {'complete':>9}  {'functions':>9}  {'Ir':>6}  {'cycles':>6}  {'perf':>6}")
     for workload in WORKLOADS:
         if not any(fnmatch.fnmatch(workload["name"], pattern) for pattern in args.patterns):
             continue
@@ -195,7 +202,7 @@ def judge(rows):
         print(f"{'holds' if holds else 'FAILS'}  {text}")
     for row in rows:
         for way in row.added:
-            noise = f"; native runs differ by {percent(row.noise, 0)}" if row.noise > 0.05 else ""
+            noise = f"; native runs differ by {percent(row.noise, 0)}" if row.noise > 0.03 else ""
             say(f"{row.name}: less than 5 % of CPU time added by {way} "
                 f"({percent(row.median(way))}{noise})", row.median(way) < 0.05)
         say(f"{row.name}: over 95 % complete stacks ({row.complete:.1f} %)", row.complete > 95)
