@@ -85,6 +85,7 @@ static inline void tool_set_counters_quickly(void *counters) {
 struct tool_count {
     uint8_t *index_sites[2], *amount_sites[2];
     unsigned index_count, amount_count;
+    uint8_t *start, *end; // of what does nothing if the amount is 0
 };
 // Adds 1 to a counter and an amount to a word.
 void tool_insert_count(struct tool_block *, struct tool_count *, unsigned word);

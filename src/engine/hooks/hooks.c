@@ -273,16 +273,17 @@ void tool_insert_count(struct tool_block *block, struct tool_count *count, unsig
 void tool_insert_word_count(struct tool_block *block, struct tool_count *count, unsigned word) {
     struct builder *b = (struct builder *)block;
     struct emitter *e = &b->e;
-    *count = (struct tool_count){.index_count = 0};
+    *count = (struct tool_count){.start = e->at};
     if (builder_flags_are_dead(b)) {
         emit_bytes(e, (uint8_t[]){0x64, 0x48, 0x83}, 3); // add qword fs:[word], amount
         emit_task_operand(e, 0, hooks_word_field(word));
         amount_here(e, count);
-        return;
+    } else {
+        emit_spill(e, RCX);
+        emit_word_add(e, count, word);
+        emit_unspill(e, RCX);
     }
-    emit_spill(e, RCX);
-    emit_word_add(e, count, word);
-    emit_unspill(e, RCX);
+    count->end = e->at;
 }
 
 void tool_insert_count_at(struct tool_block *block, struct tool_count *count, unsigned word,
@@ -303,8 +304,32 @@ void tool_insert_count_at(struct tool_block *block, struct tool_count *count, un
     emit_unspill(e, RCX);
 }
 
+// Instructions without effect, as few as may be.
+static void fill_with_nothing(uint8_t *at, uint8_t *end) {
+    enum { LONGEST = 8 };
+    static const uint8_t nops[LONGEST][LONGEST] = {
+        {0x90},
+        {0x66, 0x90},
+        {0x0f, 0x1f, 0x00},
+        {0x0f, 0x1f, 0x40, 0x00},
+        {0x0f, 0x1f, 0x44, 0x00, 0x00},
+        {0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00},
+        {0x0f, 0x1f, 0x80, 0x00, 0x00, 0x00, 0x00},
+        {0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00},
+    };
+    while (at < end) {
+        size_t size = end - at < LONGEST ? end - at : LONGEST;
+        memcpy(at, nops[size - 1], size);
+        at += size;
+    }
+}
+
 void tool_fill_count(const struct tool_count *count, uint32_t index, uint8_t amount) {
     uint32_t displacement = 8 * index;
+    if (!amount && count->start) {
+        fill_with_nothing(count->start, count->end);
+        return;
+    }
     for (unsigned i = 0; i < count->index_count; i++)
         memcpy(count->index_sites[i], &displacement, 4);
     for (unsigned i = 0; i < count->amount_count; i++)

@@ -208,6 +208,7 @@ static void on_signal_returned(uint64_t frame) {
 static void on_start(void) {
     const char *jumps = tool_option("collect-jumps");
     collects_jumps = jumps && strcmp(jumps, "yes") == 0;
+    runs_have_callers = true;
     counts_start();
     counts_choose();
     collect_start();

@@ -9,7 +9,7 @@
 enum { RUN_MOST = TOOL_AMOUNT_MOST, NO_LINE = -1 };
 enum { RCX = 1, RSI = 6, RDI = 7 };
 
-bool runs_modify_is_read, runs_first_branch_goes_on;
+bool runs_modify_is_read, runs_first_branch_goes_on, runs_have_callers;
 
 // The run under construction.
 static struct {
@@ -51,7 +51,7 @@ void run_open(struct tool_block *block, uint64_t pc, uint32_t function, bool ski
         tool_insert_count_at(block, &run.inserted, total, WORD_SITE, COUNTS_SKIPPED * COUNTS_IDS);
     else
         tool_insert_count(block, &run.inserted, total);
-    if (simulate_caches) {
+    if (simulate_caches && runs_have_callers) {
         tool_insert_word_count(block, &run.inserted_reads, WORD_READS);
         tool_insert_word_count(block, &run.inserted_writes, WORD_WRITES);
     }
@@ -63,7 +63,7 @@ void run_close(void) {
     run.open = false;
     tool_fill_count(&run.inserted, counts_run(run.pc, run.function, run.lengths, run.count),
                     run.count);
-    if (simulate_caches) {
+    if (simulate_caches && runs_have_callers) {
         tool_fill_count(&run.inserted_reads, 0, run.reads);
         tool_fill_count(&run.inserted_writes, 0, run.writes);
     }
