@@ -262,8 +262,11 @@ void tool_raise(void);
 // A tool that sets `shadows` has a shadow byte for each byte of target memory, at a constant
 // distance (the base of GS), mapped and unmapped with it, zero at first. It is no multiple of a page:
 // a byte and its shadow would share the low bits of their addresses and stand in each other's way
-// in the processor.
-#define TOOL_SHADOW_DISTANCE 0x200002a55840ul
+// in the processor. Its higher bits matter as well: some processors find the way of a cache line by a
+// few sums of address bits (12 and 27, 13 and 26, 14 and 25, 15 and 20 … 19 and 24 on Zen), and of two
+// lines with the same sums each access to one makes the next to the other slow. With this distance,
+// memory and the shadow of what lies nearby differ in them wherever they are.
+#define TOOL_SHADOW_DISTANCE 0x200000155840ul
 
 // What the engine tells apart when it is told which registers an instruction uses.
 enum tool_unit {
