@@ -164,6 +164,8 @@ def main():
     global FOLDER
     bad = 0
     patterns = sys.argv[1:]
+    # A shell starts its background jobs with this signal ignored, and programs under test inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for name, function in TESTS:
         if patterns and not any(fnmatch.fnmatch(name, pattern) for pattern in patterns):
             continue

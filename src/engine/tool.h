@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "engine/task_offsets.h"
 
 // ---- code, as a tool sees it while it is translated ----
 
@@ -115,11 +116,28 @@ enum tool_condition {
 void tool_insert_fast_call(struct tool_block *, enum tool_condition, tool_fast_function *,
                            uint32_t argument);
 // The same for what is mostly little work, at a third of that price: the function is called only if
-// `quick` returns false, having done nothing. A quick function saves the registers that it uses.
+// `quick` returns false, having done nothing. A quick function saves the registers that it uses: so
+// that there are few, it is not given what it can reach by itself.
 #define TOOL_QUICK __attribute__((no_caller_saved_registers))
-typedef TOOL_QUICK bool tool_quick_function(uint32_t argument, uint64_t rsp, void *thread_state);
+typedef TOOL_QUICK bool tool_quick_function(uint32_t argument);
 void tool_insert_quick_call(struct tool_block *, enum tool_condition, tool_quick_function *quick,
                             tool_fast_function *, uint32_t argument);
+
+struct task;
+extern _Thread_local struct task current_task __attribute__((tls_model("local-exec")));
+static inline uint64_t *tool_quick_field(unsigned offset) {
+    return (uint64_t *)((char *)&current_task + offset);
+}
+// In a quick function: the thread's words, its state and the target's rsp, read whenever asked for.
+static inline uint64_t *tool_quick_words(void) {
+    return tool_quick_field(TASK_TOOL_WORDS);
+}
+static inline void *tool_quick_state(void) {
+    return *(void **)tool_quick_field(TASK_TOOL);
+}
+static inline uint64_t tool_quick_rsp(void) {
+    return *(volatile uint64_t *)tool_quick_field(TASK_SPILL + 8 * 4);
+}
 
 // ---- cache lines ----
 //

@@ -60,7 +60,7 @@ void tool_insert_fast_call(struct tool_block *block, enum tool_condition conditi
 static void emit_restore(struct emitter *e, bool flags) {
     if (flags)
         emit_bytes(e, (uint8_t[]){0x58, 0x04, 0x7f, 0x9e}, 4); // pop rax; add al, 127; sahf
-    emit_bytes(e, (uint8_t[]){0x5e, 0x5a, 0x58}, 3);           // pop rsi, rdx, rax
+    emit8(e, 0x58);                                            // pop rax
 }
 
 // Called with rsp and rdi spilled, on the engine's stack.
@@ -69,16 +69,19 @@ static uint64_t make_quick_gate(tool_quick_function *quick, tool_fast_function *
     uint64_t slow = cache_gate_to(function);
     struct emitter start = cache_gate_begin(), *e = &start;
     uint64_t gate = emit_address(e);
-    emit_bytes(e, (uint8_t[]){0x50, 0x52, 0x56}, 3); // push rax, rdx, rsi
+    emit8(e, 0x50); // push rax
     if (flags)
         emit_bytes(e, (uint8_t[]){0x9f, 0x0f, 0x90, 0xc0, 0x50}, 5); // lahf; seto al; push rax
-    emit_load_field(e, RSI, TASK_SPILL + 8 * RSP);
-    emit_load_field(e, RDX, TASK_TOOL);
-    emit_bytes(e, (uint8_t[]){0x48, 0xb8}, 2); // mov rax, quick
+    emit_bytes(e, (uint8_t[]){0x48, 0xb8}, 2);                       // mov rax, quick
     emit64(e, (uint64_t)quick);
     emit_bytes(e, (uint8_t[]){0xff, 0xd0, 0x84, 0xc0, 0x74, 0}, 6); // call rax; test al, al; je
     uint8_t *over = e->at;
     emit_restore(e, flags);
+    if (!flags) {
+        emit_bytes(e, (uint8_t[]){0x64, 0x83}, 2); // cmp dword fs:[pending], 0
+        emit_task_operand(e, 7, TASK_PENDING);
+        emit_bytes(e, (uint8_t[]){0, 0x75, 1, 0xc3}, 4); // jne over the next; ret
+    }
     cache_emit_step_if_pending(e);
     emit8(e, 0xc3); // ret
     over[-1] = e->at - over;

@@ -149,14 +149,14 @@ void event_taken(uint32_t branch, uint64_t rsp, void *thread);
 void event_jumped(uint32_t site, uint64_t rsp, void *thread, uint64_t target);
 
 // What most of the above come to, as quick calls.
-TOOL_QUICK bool event_enter_quick(uint32_t function, uint64_t rsp, void *thread);
-TOOL_QUICK bool event_enter_from_call_quick(uint32_t function, uint64_t rsp, void *thread);
-TOOL_QUICK bool event_maybe_enter_quick(uint32_t function, uint64_t rsp, void *thread);
-TOOL_QUICK bool event_leave_quick(uint32_t popped, uint64_t rsp, void *thread);
+TOOL_QUICK bool event_enter_quick(uint32_t function);
+TOOL_QUICK bool event_enter_from_call_quick(uint32_t function);
+TOOL_QUICK bool event_maybe_enter_quick(uint32_t function);
+TOOL_QUICK bool event_leave_quick(uint32_t popped);
 
 // With more events than instructions.
-TOOL_QUICK bool event_enter_quick_events(uint32_t function, uint64_t rsp, void *thread);
-TOOL_QUICK bool event_leave_quick_events(uint32_t popped, uint64_t rsp, void *thread);
+TOOL_QUICK bool event_enter_quick_events(uint32_t function);
+TOOL_QUICK bool event_leave_quick_events(uint32_t popped);
 
 void thread_interrupted(struct thread *, uint64_t rsp); // a signal handler begins
 void thread_continued(struct thread *);                 // it has returned
