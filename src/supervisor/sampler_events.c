@@ -25,9 +25,9 @@
 #define RINGS_BYTES ((size_t)64 << 20)
 #define RING_MOST   ((size_t)8 << 20)
 #define RING_LEAST  ((size_t)128 << 10)
-// Threads come to CPUs more often than this in a second, and mostly because they have waited: the
-// events of CPUs take over, of so many at most, since each of them ticks all the time. Until it is
-// noticed a server may be slowed down by a third.
+// Threads come to CPUs more often than this in a second, and not only because others displace them:
+// the events of CPUs take over, of so many at most, since each of them ticks all the time. Until it
+// is noticed a server may be slowed down by a third.
 #define SWITCHES_MANY 2000
 #define WIDE_CPUS     16
 #define DEPTH_MAX     16 // of processes that start others
@@ -405,7 +405,7 @@ void sampler_events_watch(struct sampler_perf *sampler, uint64_t now) {
     uint64_t switches = count - sampler->watched;
     bool many = sampler->at && switches > SWITCHES_MANY * (now - sampler->at) / 1000000000;
     int64_t waits = many ? count_waits(sampler->pid, 0) : -1;
-    if (many && sampler->waits >= 0 && waits - sampler->waits > (int64_t)(switches / 2)) {
+    if (many && sampler->waits >= 0 && waits - sampler->waits > (int64_t)(switches / 8)) {
         hand_over(sampler);
         stop_watching(sampler);
     }
