@@ -92,6 +92,7 @@ struct task {
     struct queued_signal queued; // an asynchronous signal under way
     struct queued_signal fault;  // a synchronous one
     struct queued_signal guarded_fault; // what the last call_guarded failed with
+    uint64_t pushed_at; // while stepping: where a pushf has just ended; 0: it is another instruction
     uint64_t sigmask;                   // the target's signal mask
     uint64_t held_back;             // sent to the thread, never blocked natively, but by the target
     stack_t altstack;               // the target's

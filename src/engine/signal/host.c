@@ -84,6 +84,15 @@ static bool is_boundary(const struct block_state *state) {
            state->kind == STATE_SYSCALL || state->kind == STATE_SYSCALL_DONE;
 }
 
+// If a pushf begins here, where the next instruction does; 0: no.
+static uint64_t after_pushf(uint64_t rip) {
+    enum { OPCODE_PUSHF = 0x9c, OPERAND_SIZE = 0x66, REX = 0x40 };
+    const uint8_t *at = (const uint8_t *)rip;
+    while (*at == OPERAND_SIZE || (*at & 0xf0) == REX)
+        at++;
+    return *at == OPCODE_PUSHF ? (uint64_t)at + 1 : 0;
+}
+
 // In the cache, or about to be: out at once if an instruction begins here, else step on.
 static void leave_cache_soon(ucontext_t *context) {
     uint64_t rip = *context_register(context, REG_RIP);
@@ -97,6 +106,7 @@ static void leave_cache_soon(ucontext_t *context) {
     }
     self->stepping = true;
     *context_register(context, REG_EFL) |= FLAG_TRAP;
+    self->pushed_at = after_pushf(rip);
 }
 
 static bool is_cache_or_entry(uint64_t rip) {
@@ -133,6 +143,8 @@ static void stepped(ucontext_t *context) {
     uint64_t rip = *context_register(context, REG_RIP);
     *context_register(context, REG_EFL) &= ~FLAG_TRAP;
     self->stepping = false;
+    if (rip == self->pushed_at) // the target must not find, and set later, the engine's trap flag
+        *(uint16_t *)*context_register(context, REG_RSP) &= ~FLAG_TRAP;
     if (is_cache_or_entry(rip))
         leave_cache_soon(context);
 }
