@@ -17,7 +17,7 @@ struct origin_page {
 };
 
 // A frame that was found. Distances are from the stack pointer.
-enum { KNOWN_BITS = 9, KNOWN_RETURNS = 8 };
+enum { KNOWN_BITS = 12, KNOWN_RETURNS = 8 };
 struct origin_return {
     uint64_t distance, address; // of a return address: where it stands, and itself
 };

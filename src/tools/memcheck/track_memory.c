@@ -77,22 +77,30 @@ static bool may_be_partial(uint64_t address, unsigned size) {
            !(address & (size - 1));
 }
 
+// Of the first byte that is undefined and has one.
+static void note_origin(struct context *c, uint64_t address, unsigned size, const uint8_t *bits) {
+    if (!track_origins)
+        return;
+    for (unsigned i = 0; i < size && !c->origin; i++)
+        if (bits[i])
+            c->origin = shadow_origin(address + i);
+}
+
 static void load_slowly(struct context *c, uint64_t address, unsigned size, uint8_t *bits) {
     unsigned missing = 0;
-    bool origin_wanted = track_origins && !c->origin;
-    if (!origin_wanted && shadow_read_bits(address, size, bits))
+    if (shadow_read_bits(address, size, bits)) {
+        note_origin(c, address, size, bits);
         return;
+    }
     for (unsigned i = 0; i < size; i++) {
         uint8_t byte = 0;
         if (!shadow_state(address + i, &byte)) {
             missing++;
             byte = 0;
-        } else if (byte && origin_wanted) {
-            c->origin = shadow_origin(address + i);
-            origin_wanted = !c->origin;
         }
         bits[i] = byte;
     }
+    note_origin(c, address, size, bits);
     if (!missing)
         return;
     if ((missing == size && !c->over_reads) || !may_be_partial(address, size)) {
@@ -117,8 +125,11 @@ void memory_load(struct context *c, uint64_t address, unsigned size, void *bits)
 
 uint64_t memory_load_word(struct context *c, uint64_t address, unsigned size) {
     uint64_t bits = 0, bad;
-    if (shadow_read_word(address, size, &bits) && (!bits || !track_origins || c->origin))
+    if (shadow_read_word(address, size, &bits)) {
+        if (bits)
+            note_origin(c, address, size, (const uint8_t *)&bits);
         return bits;
+    }
     bits = 0;
     if (shadow_check_defined(address, size, &bad) != SHADOW_FINE)
         load_slowly(c, address, size, (uint8_t *)&bits);
@@ -141,17 +152,18 @@ void memory_check_write(struct context *c, uint64_t address, unsigned size) {
 
 void memory_store(struct context *c, uint64_t address, unsigned size, const void *bits) {
     const uint8_t *bytes = bits;
-    uint8_t any = 0;
-    if (!track_origins && shadow_write_bits(address, size, bits))
-        return;
-    memory_check_write(c, address, size);
-    for (unsigned i = 0; i < size; i++) {
-        uint8_t old;
-        any |= bytes[i];
-        if (shadow_state(address + i, &old) && old != bytes[i])
-            shadow_set_bits(address + i, bytes[i]);
+    if (!shadow_write_bits(address, size, bits)) {
+        memory_check_write(c, address, size);
+        for (unsigned i = 0; i < size; i++) {
+            uint8_t old;
+            if (shadow_state(address + i, &old) && old != bytes[i])
+                shadow_set_bits(address + i, bytes[i]);
+        }
     }
-    if (any && track_origins)
+    uint8_t any = 0;
+    for (unsigned i = 0; track_origins && i < size; i++)
+        any |= bytes[i];
+    if (any)
         shadow_set_origin(address, size, c->origin);
 }
 
