@@ -265,8 +265,8 @@ const struct option option_table[] = {
      .help = "Valgrind's optimiser"},
     {IN, STRING("vex-guest-max-insns", "N", NULL), NO_EFFECT(OWN_TRANSLATOR),
      .help = "Valgrind's optimiser"},
-    {IN, STRING("vex-guest-chase", "no|yes", NULL), NO_EFFECT(OWN_TRANSLATOR),
-     .help = "Valgrind's optimiser"},
+    {IN, BOOL("vex-guest-chase", "yes"),
+     .help = "predict the two branches of a && b as one, as Valgrind does (cachegrind)"},
     {IN, STRING("vex-guest-chase-thresh", "N", NULL), NO_EFFECT(OWN_TRANSLATOR),
      .help = "Valgrind's optimiser"},
 #undef IN

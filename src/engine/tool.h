@@ -55,6 +55,10 @@ struct tool_insn {
     struct tool_access accesses[TOOL_ACCESSES]; // memory operands, the stack's included
 };
 
+// Decodes what lies elsewhere; false: no instruction. `bytes` is where they are put.
+enum { TOOL_INSN_BYTES = 15 };
+bool tool_look(uint64_t pc, struct tool_insn *, uint8_t bytes[TOOL_INSN_BYTES]);
+
 struct tool_block; // the block being translated
 
 typedef void tool_function(void *argument);

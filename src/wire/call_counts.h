@@ -120,7 +120,7 @@ struct counts_id {
     uint64_t pc;
     uint32_t function;
     uint32_t lengths; // of a run: where its instructions' lengths are; of an event: bytes
-                      // concerned; of a branch: where it leads, less pc
+                      // concerned, or what the tool notes; of a branch: where it leads, less pc
     uint16_t count;   // of a run: instructions; of an event: which; of a branch: 1 if conditional
     uint16_t kind;
 };

@@ -165,7 +165,7 @@ static void describe_access(const struct insn *insn, const ZydisDecodedOperand *
         access->displacement -= access->size;
 }
 
-static void show_instruction(struct builder *b, struct insn *insn) {
+static struct tool_insn describe(struct insn *insn) {
     struct tool_insn shown = {
         .pc = insn->pc,
         .size = insn->z.length,
@@ -184,6 +184,22 @@ static void show_instruction(struct builder *b, struct insn *insn) {
             insn->z.meta.category != ZYDIS_CATEGORY_NOP)
             describe_access(insn, operand, &shown.accesses[shown.access_count++]);
     }
+    return shown;
+}
+
+bool tool_look(uint64_t pc, struct tool_insn *shown, uint8_t bytes[TOOL_INSN_BYTES]) {
+    struct insn insn;
+    size_t size = TOOL_INSN_BYTES;
+    while (size && target_read(bytes, pc, size) != 0)
+        size--; // code may end with its page
+    if (!size || insn_decode(&insn, pc, bytes, size) != INSN_VALID)
+        return false;
+    *shown = describe(&insn);
+    return true;
+}
+
+static void show_instruction(struct builder *b, struct insn *insn) {
+    struct tool_insn shown = describe(insn);
     tool->instruction((struct tool_block *)b, &shown);
     if (b->heap_group_count)
         hooks_end_heap_groups(b, insn, shown.flow == TOOL_NEXT);

@@ -1,12 +1,16 @@
 // Counts instructions for each source line, and what caches and branch prediction would make of
 // them; who calls whom is not followed.
+#include <string.h>
+
 #include "tools/callgrind/counts.h"
 #include "tools/callgrind/functions.h"
 #include "tools/callgrind/runs.h"
 #include "tools/tools.h"
 
 static void on_start(void) {
+    const char *join = tool_option("vex-guest-chase");
     runs_modify_is_read = runs_first_branch_goes_on = true;
+    runs_join_branches = join && strcmp(join, "yes") == 0;
     counts_start();
     counts_choose();
 }

@@ -41,9 +41,9 @@ uint32_t counts_site(uint64_t pc, uint32_t function, unsigned kind);
 uint32_t counts_branch(uint64_t pc, uint32_t function, uint64_t target, bool conditional);
 // Three ids in a row, for the events of a system call.
 uint32_t counts_system_call(uint64_t pc, uint32_t function, enum counts_kind);
-// Two events at an instruction, concerning so many bytes; the id of the second follows, and with
-// --simulate-wb, after those of misses, the id of misses that have evicted a dirty line; with
-// --cacheuse, the four of what lines are charged for.
+// Two events at an instruction, concerning so many bytes (or another number that is noted); the id of
+// the second follows, and with --simulate-wb, after those of misses, the id of misses that have
+// evicted a dirty line; with --cacheuse, the four of what lines are charged for.
 uint32_t counts_events(uint64_t pc, uint32_t function, enum counts_kind, enum counts_event first,
                        enum counts_event second, uint32_t size);
 

@@ -3,13 +3,15 @@
 #include <string.h>
 
 #include "tools/callgrind/counts.h"
+#include "tools/callgrind/functions.h"
+#include "tools/callgrind/joined.h"
 #include "tools/callgrind/simulate.h"
 #include "tools/instructions.h"
 
 enum { RUN_MOST = TOOL_AMOUNT_MOST, NO_LINE = -1 };
 enum { RCX = 1, RSI = 6, RDI = 7 };
 
-bool runs_modify_is_read, runs_first_branch_goes_on, runs_have_callers;
+bool runs_modify_is_read, runs_first_branch_goes_on, runs_have_callers, runs_join_branches;
 
 // The run under construction.
 static struct {
@@ -46,7 +48,7 @@ void run_open(struct tool_block *block, uint64_t pc, uint32_t function, bool ski
     run.count = run.reads = run.writes = 0;
     run.function = function;
     static unsigned next_total;
-    unsigned total = WORD_TOTALS + next_total++ % TOTALS;
+    unsigned total = WORD_TOTALS + (runs_join_branches ? 0 : next_total++ % TOTALS);
     if (skipped)
         tool_insert_count_at(block, &run.inserted, total, WORD_SITE, COUNTS_SKIPPED * COUNTS_IDS);
     else
@@ -263,8 +265,29 @@ static void count_branch(void *argument) {
     predict(tool_thread_state(), branch->id, branch_by_count_is_taken(branch->opcode));
 }
 
+static void show_joined(struct tool_block *block, const struct tool_insn *insn,
+                        const struct joined *joined) {
+    struct code_place place = functions_at(joined->second);
+    uint32_t function = place.function ? counts_function(place.function) : run.function;
+    uint32_t second = counts_events(joined->second, function, run_kind(), COUNTS_BC, COUNTS_BCM, 0);
+    uint32_t noted = second * JOINED_SECOND | (joined->is_behind ? JOINED_BEHIND : 0) |
+                     (joined->common_taken ? JOINED_TAKEN : 0);
+    uint32_t id = counts_events(insn->pc, run.function, run_kind(), COUNTS_BC, COUNTS_BCM, noted);
+    if (!id || !second)
+        return;
+    tool_insert_fast_call(block, joined->is_behind ? TOOL_IF_NOT_TAKEN : TOOL_IF_TAKEN,
+                          simulate_first, id);
+    tool_insert_fast_call(block, joined->is_behind ? TOOL_IF_TAKEN : TOOL_IF_NOT_TAKEN,
+                          simulate_only, id);
+}
+
 static void show_branch(struct tool_block *block, const struct tool_insn *insn) {
     uint8_t opcode = insn->bytes[insn->size - 2];
+    struct joined joined;
+    if (runs_join_branches && joined_look(insn, &joined)) {
+        show_joined(block, insn, &joined);
+        return;
+    }
     uint32_t id = counts_events(insn->pc, run.function, run_kind(), COUNTS_BC, COUNTS_BCM, 0);
     if (!id)
         return;
@@ -289,6 +312,9 @@ static void show_branches(struct tool_block *block, const struct tool_insn *insn
         uint32_t id = counts_events(insn->pc, run.function, run_kind(), COUNTS_BI, COUNTS_BIM, 0);
         if (id)
             tool_insert_target_call(block, simulate_indirect, id);
+    } else if (runs_join_branches && (insn->flow != TOOL_NEXT || insn_is_repeated(insn))) {
+        tool_insert_fast_call(block, TOOL_ALWAYS, insn->target ? simulate_jump : simulate_piece_end,
+                              0);
     }
 }
 

@@ -14,7 +14,8 @@
 // An instruction that reads and writes one place counts as one access; of which kind, the tools
 // differ. So does the sense of the branch by rcx in string instructions that compare.
 extern bool runs_modify_is_read, runs_first_branch_goes_on;
-extern bool runs_have_callers; // so that reads and writes of calls are wanted
+extern bool runs_join_branches; // joined.h; the thread's instructions are all in WORD_TOTALS then
+extern bool runs_have_callers;  // so that reads and writes of calls are wanted
 
 void run_block(void); // a block begins
 bool run_is_open(void);

@@ -11,6 +11,7 @@
 #pragma GCC target("general-regs-only")
 
 enum { HISTORY_BITS = 7, ADDRESS_BITS = 7, TARGETS = 512 };
+enum { PIECE_MOST = 60, EXTENSION_LEAST = 3 }; // instructions
 enum { STREAMS = 8, STREAM_BITS = 12, LINES_AHEAD = 5 };
 #define OTHER_NAME (1ul << 62) // beyond any line's number
 
@@ -34,6 +35,10 @@ struct simulation {
     uint32_t history;
     uint8_t conditions[1 << (HISTORY_BITS + ADDRESS_BITS)];
     uint64_t targets[TARGETS];
+    struct {
+        uint64_t start; // the thread's instructions by then
+        bool is_extended;
+    } piece;
     struct stream {
         uint32_t line; // met last, in LL
         int32_t run;   // how many in a row, upwards or (negative) downwards
@@ -208,6 +213,37 @@ void simulate_skipped(uint32_t accesses, uint64_t rsp, void *state) {
     *thread_skipped_counter(thread, COUNTS_DW) += accesses >> 8;
 }
 
+// ---- pieces of code ----------------------------------------------------------------------------
+
+static void begin_piece(struct thread *thread) {
+    thread->simulation->piece.start = thread->words[WORD_TOTALS];
+    thread->simulation->piece.is_extended = false;
+}
+
+static bool piece_has_room(struct thread *thread) {
+    struct simulation *simulation = thread->simulation;
+    uint64_t length = thread->words[WORD_TOTALS] - simulation->piece.start;
+    if (length > PIECE_MOST) {
+        uint64_t earlier = (length - 1) / PIECE_MOST * PIECE_MOST;
+        simulation->piece.start += earlier;
+        simulation->piece.is_extended = false;
+        length -= earlier;
+    }
+    return !simulation->piece.is_extended && length + EXTENSION_LEAST <= PIECE_MOST;
+}
+
+void simulate_jump(uint32_t unused, uint64_t rsp, void *state) {
+    struct thread *thread = state;
+    if (piece_has_room(thread))
+        thread->simulation->piece.is_extended = true;
+    else
+        begin_piece(thread);
+}
+
+void simulate_piece_end(uint32_t unused, uint64_t rsp, void *state) {
+    begin_piece(state);
+}
+
 // ---- branches ----------------------------------------------------------------------------------
 
 static void branch(struct thread *thread, uint32_t id, bool taken) {
@@ -223,6 +259,7 @@ static void branch(struct thread *thread, uint32_t id, bool taken) {
     else if (!taken && *counter > 0)
         --*counter;
     simulation->history = simulation->history << 1 | taken;
+    begin_piece(thread);
 }
 
 void simulate_taken(uint32_t id, uint64_t rsp, void *state) {
@@ -233,6 +270,23 @@ void simulate_not_taken(uint32_t id, uint64_t rsp, void *state) {
     branch(state, id, false);
 }
 
+void simulate_first(uint32_t id, uint64_t rsp, void *state) {
+    struct thread *thread = state;
+    if (piece_has_room(thread))
+        thread->simulation->piece.is_extended = true;
+    else
+        branch(thread, id, !(counts_ids[id].lengths & JOINED_BEHIND));
+}
+
+void simulate_only(uint32_t id, uint64_t rsp, void *state) {
+    struct thread *thread = state;
+    uint32_t joined = counts_ids[id].lengths;
+    if (piece_has_room(thread))
+        branch(thread, joined / JOINED_SECOND, joined & JOINED_TAKEN);
+    else
+        branch(thread, id, joined & JOINED_BEHIND);
+}
+
 void simulate_indirect(uint32_t id, uint64_t rsp, void *state, uint64_t target) {
     struct thread *thread = state;
     uint64_t *expected = &thread->simulation->targets[counts_ids[id].pc % TARGETS];
@@ -240,6 +294,7 @@ void simulate_indirect(uint32_t id, uint64_t rsp, void *state, uint64_t target) 
     if (*expected != target)
         thread_count(thread, id, 1, COUNTS_BIM, 1);
     *expected = target;
+    begin_piece(thread);
 }
 
 // ---- start -------------------------------------------------------------------------------------

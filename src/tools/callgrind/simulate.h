@@ -40,6 +40,16 @@ void simulate_data(uint32_t id, uint64_t rsp, void *thread, uint64_t address);
 void simulate_taken(uint32_t id, uint64_t rsp, void *thread);
 void simulate_not_taken(uint32_t id, uint64_t rsp, void *thread);
 void simulate_indirect(uint32_t id, uint64_t rsp, void *thread, uint64_t target);
+// Before the first of two branches that may be joined (joined.h): it goes to where the second one
+// is met, or elsewhere. The id is the first's; the size that is noted of it is the second's id and
+// flags.
+enum { JOINED_TAKEN = 1, JOINED_BEHIND = 2, JOINED_SECOND = 4 };
+void simulate_first(uint32_t id, uint64_t rsp, void *thread);
+void simulate_only(uint32_t id, uint64_t rsp, void *thread);
+// With branches that may be joined, before a direct jump or call, and before returns and system
+// calls.
+void simulate_jump(uint32_t, uint64_t rsp, void *thread);
+void simulate_piece_end(uint32_t, uint64_t rsp, void *thread);
 // Code that is skipped has read and written; that counts at the site that it was reached from. The
 // argument is the number of reads, and of writes from bit 8 on.
 void simulate_skipped(uint32_t accesses, uint64_t rsp, void *thread);
