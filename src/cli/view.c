@@ -1,16 +1,14 @@
 // quern view FILE...: the files as a page on loopback.
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/verbs.h"
 #include "cli/words.h"
+#include "view/document.h"
 #include "view/page.h"
 #include "view/server.h"
 
@@ -59,13 +57,21 @@ static int take_words(struct request *request, char **words) {
     return status;
 }
 
-// Files that are not there at all are a mistake to be told at once; what else is wrong with a file
-// is on its page.
+static void tell_unreadable(const char *path, const char *problem) {
+    words_fail("cannot show '%s': %s", path, problem);
+}
+
+// Where the first bytes of all files tell that there is nothing to show, there is no page either.
 static int check_paths(const struct request *request) {
-    for (size_t i = 0; i < request->path_count; i++)
-        if (access(request->paths[i], R_OK) != 0)
-            return words_fail("cannot read '%s': %s", request->paths[i], strerror(errno));
-    return WORDS_DONE;
+    size_t bad = 0;
+    for (size_t i = 0; i < request->path_count; i++) {
+        char *problem = document_refusal(request->paths[i]);
+        if (problem)
+            tell_unreadable(request->paths[i], problem);
+        bad += problem != NULL;
+        free(problem);
+    }
+    return bad == request->path_count ? WORDS_FAILED : WORDS_DONE;
 }
 
 // Where there is a desktop. Whatever the browser says is not ours to show.
@@ -94,7 +100,11 @@ static int serve(const struct request *request) {
     char *problem = NULL;
     struct view_server *server = view_server_start(
         &(struct view_server_options){
-            .paths = request->paths, .path_count = request->path_count, .port = request->port},
+            .paths = request->paths,
+            .path_count = request->path_count,
+            .port = request->port,
+            .unreadable = tell_unreadable,
+        },
         &problem);
     if (!server) {
         int status = words_fail("cannot serve the page: %s", problem);

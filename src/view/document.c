@@ -35,7 +35,12 @@ static char *not_known(void) {
     return text_take(&text);
 }
 
-static char *read_document(struct document *document, int fd) {
+// Opening a pipe must not wait for somebody to write.
+static int open_file(const char *path) {
+    return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+static char *recognise(int fd, const struct document_format **format) {
     struct stat status;
     if (fd < 0 || fstat(fd, &status) < 0)
         return base_copy(strerror(errno));
@@ -43,8 +48,22 @@ static char *read_document(struct document *document, int fd) {
         return base_copy("it is not a regular file");
     if (status.st_size == 0)
         return base_copy("it is empty");
-    document->format = format_of(fd);
-    return document->format ? document->format->read(document, fd) : not_known();
+    *format = format_of(fd);
+    return *format ? NULL : not_known();
+}
+
+static char *read_document(struct document *document, int fd) {
+    char *problem = recognise(fd, &document->format);
+    return problem ? problem : document->format->read(document, fd);
+}
+
+char *document_refusal(const char *path) {
+    const struct document_format *format = NULL;
+    int fd = open_file(path);
+    char *problem = recognise(fd, &format);
+    if (fd >= 0)
+        close(fd);
+    return problem;
 }
 
 static void tell_opened(const struct document_watch *watch, int fd) {
@@ -56,8 +75,7 @@ struct document *document_open(const char *path, struct document_window window,
                                const struct document_watch *watch) {
     struct document *document = base_allocate(sizeof *document);
     *document = (struct document){.path = base_copy(path), .window = window, .watch = watch};
-    // Opening a pipe must not wait for somebody to write.
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = open_file(path);
     if (fd >= 0)
         tell_opened(watch, fd);
     document->problem = read_document(document, fd);

@@ -104,6 +104,9 @@ struct document_watch {
 struct document *document_open(const char *path, struct document_window window,
                                const struct document_watch *watch);
 void document_free(struct document *document);
+// Why a file cannot be one, as far as its first bytes tell: it is missing, empty, or of no format.
+// NULL: it may be one. To be freed.
+char *document_refusal(const char *path);
 
 // The metric of this name, the first for NULL; -1: there is none.
 int document_metric(const struct document *document, const char *name);

@@ -58,6 +58,7 @@ struct view_server {
     struct server_file *files;
     size_t file_count;
     pthread_t loader;
+    void (*unreadable)(const char *path, const char *problem);
     // `state` protects files[], but for what a document holds; `answers` is held while an answer is
     // made.
     pthread_mutex_t state, answers;
@@ -119,6 +120,8 @@ static void *load(void *context) {
         struct watch own = {server, file};
         struct document_watch watch = {watch_file, watch_sums, &own};
         struct document *document = document_open(file->path, DOCUMENT_WINDOW_ALL, &watch);
+        if (document->problem && document->format && server->unreadable)
+            server->unreadable(file->path, document->problem);
         pthread_mutex_lock(&server->state);
         file->document = document;
         pthread_cond_broadcast(&server->loaded);
@@ -394,7 +397,8 @@ static int listen_on_loopback(uint16_t *port) {
 
 static struct view_server *new_server(const struct view_server_options *options) {
     struct view_server *server = base_allocate(sizeof *server);
-    *server = (struct view_server){.file_count = options->path_count};
+    *server =
+        (struct view_server){.file_count = options->path_count, .unreadable = options->unreadable};
     server->files = base_allocate((options->path_count + 1) * sizeof *server->files);
     for (size_t i = 0; i < options->path_count; i++)
         server->files[i] = (struct server_file){.path = options->paths[i], .fd = -1};

@@ -21,6 +21,9 @@ struct view_server_options {
     char *const *paths;
     size_t path_count;
     uint16_t port; // 0: any
+    // May be NULL. Called by the thread that reads when a file of a known format cannot be shown;
+    // others can be told beforehand (document_refusal).
+    void (*unreadable)(const char *path, const char *problem);
 };
 
 // Serves until the process ends. NULL after *problem was set to why not, to be freed.
