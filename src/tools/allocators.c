@@ -91,3 +91,16 @@ size_t allocators_add(struct tool_symbol *symbols, size_t count, const struct al
     }
     return count;
 }
+
+// Both structures have ten members: arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks
+// fordblks keepcost.
+enum { MEMBERS = 10, ARENA = 0, IN_USE = 7 };
+
+size_t allocators_inform(uint8_t to[ALLOCATORS_INFORMATION], uint64_t bytes, bool is_wide) {
+    const uint64_t wide[MEMBERS] = {[ARENA] = bytes, [IN_USE] = bytes};
+    const uint32_t narrow[MEMBERS] = {[ARENA] = (uint32_t)bytes, [IN_USE] = (uint32_t)bytes};
+    _Static_assert(sizeof wide == ALLOCATORS_INFORMATION, "");
+    size_t size = is_wide ? sizeof wide : sizeof narrow;
+    memcpy(to, is_wide ? (const void *)wide : narrow, size);
+    return size;
+}

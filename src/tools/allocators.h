@@ -8,6 +8,10 @@
 #ifndef QUERN_TOOLS_ALLOCATORS_H
 #define QUERN_TOOLS_ALLOCATORS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "engine/tool.h"
 
 typedef void allocators_hook(void);
@@ -22,11 +26,31 @@ struct allocators {
     allocators_hook *delete, *delete_array;
 };
 
-enum { ALLOCATORS_SYMBOLS = 48 }; // at most
+enum { ALLOCATORS_SYMBOLS = 48 };   // at most
+enum { ALLOCATORS_ALIGNMENT = 16 }; // of every block, at least
 
 // Where they are looked for (tool_symbol.module). Reads the option when first called.
 const char *allocators_modules(void);
 // Adds symbols behind those that are there; returns how many there are then.
 size_t allocators_add(struct tool_symbol *symbols, size_t count, const struct allocators *);
+
+// What a block is aligned to that was asked for with an alignment of any kind: a power of two.
+static inline size_t allocators_alignment(size_t wanted) {
+    if (wanted <= ALLOCATORS_ALIGNMENT)
+        return ALLOCATORS_ALIGNMENT;
+    if (wanted > (size_t)1 << 62)
+        return (size_t)1 << 62;
+    return (size_t)1 << (64 - __builtin_clzl(wanted - 1));
+}
+
+// Whether posix_memalign takes the alignment.
+static inline bool allocators_alignment_is_valid(size_t wanted) {
+    return wanted && wanted % sizeof(void *) == 0 && !(wanted & (wanted - 1));
+}
+
+enum { ALLOCATORS_INFORMATION = 80 };
+// Writes what mallinfo, or mallinfo2 (is_wide), tells of an allocator that has handed out so many
+// bytes. Returns how long it is.
+size_t allocators_inform(uint8_t to[ALLOCATORS_INFORMATION], uint64_t bytes, bool is_wide);
 
 #endif

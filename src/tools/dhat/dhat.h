@@ -2,8 +2,7 @@
 //
 // Words are those of wire/dhat_counts.h; docs/dhat.md tells how the parts fit.
 //   slot    room for one block, with a note of its own for good; slots have powers of two for
-//   sizes,
-//           and their addresses lead to their notes (tool.h)
+//           sizes, and their addresses lead to their notes (tool.h)
 //
 // Invariants
 //   - A note's size and end are 0 unless its block is live.
@@ -21,6 +20,7 @@
 #include <stdint.h>
 
 #include "engine/tool.h"
+#include "tools/arguments.h"
 #include "wire/dhat_counts.h"
 
 #define LIKELY(x)   __builtin_expect(!!(x), 1)
@@ -162,17 +162,8 @@ void touches_insert(struct tool_block *, const struct tool_insn *);
 extern const struct tool_symbol replaced_strings[];
 size_t replaced_start(struct tool_symbol *); // reads options; how many functions are replaced
 
-static inline unsigned replaced_register(unsigned i) {
-    static const uint8_t numbers[] = {7, 6, 2, 1, 8, 9}; // rdi rsi rdx rcx r8 r9
-    return numbers[i];
-}
-
-static inline uint64_t replaced_argument(unsigned i) {
-    return tool_registers()[replaced_register(i)];
-}
-
 static inline void replaced_return(uint64_t value) {
-    tool_registers()[0] = value;
+    tool_registers()[RESULT] = value;
 }
 
 // Instructions that the function stands for.

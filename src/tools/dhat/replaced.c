@@ -10,9 +10,9 @@
 
 #include "tools/allocators.h"
 #include "tools/dhat/dhat.h"
-#include "tools/memcheck/arguments.h"
+#include "tools/target_errno.h"
 
-enum { PAGE = 4096, ALIGNMENT = 16 };
+enum { PAGE = 4096 };
 
 // Roughly what Valgrind's replacements execute; time goes on by that.
 enum { COST_ALLOCATION = 24, COST_FREE = 14 };
@@ -22,9 +22,13 @@ static uint64_t allocate(size_t size, size_t alignment, bool zeroed) {
     return (int64_t)size < 0 ? 0 : slots_allocate(size, alignment, zeroed);
 }
 
+static void set_errno(void *unused) {
+    target_errno_set(ENOMEM);
+}
+
 static void return_block(uint64_t block) {
     if (UNLIKELY(!block))
-        target_set_errno(ENOMEM);
+        tool_with_vectors(set_errno, NULL);
     replaced_return(block);
 }
 
@@ -46,19 +50,19 @@ static void return_or_end(uint64_t block) {
 // ---- the C library's ---------------------------------------------------------------------------
 
 static void on_malloc(void) {
-    return_block(allocate(replaced_argument(0), ALIGNMENT, false));
+    return_block(allocate(argument(0), ALLOCATORS_ALIGNMENT, false));
 }
 
 static void on_calloc(void) {
     size_t bytes;
-    if (__builtin_mul_overflow(replaced_argument(0), replaced_argument(1), &bytes))
+    if (__builtin_mul_overflow(argument(0), argument(1), &bytes))
         return_block(0);
     else
-        return_block(allocate(bytes, ALIGNMENT, true));
+        return_block(allocate(bytes, ALLOCATORS_ALIGNMENT, true));
 }
 
 static void on_free(void) {
-    uint64_t block = replaced_argument(0);
+    uint64_t block = argument(0);
     replaced_cost(COST_FREE);
     if (block)
         slots_free(block);
@@ -68,10 +72,10 @@ static void on_free(void) {
 static bool zero_frees = true;
 
 static void on_realloc(void) {
-    uint64_t block = replaced_argument(0);
-    size_t size = replaced_argument(1);
+    uint64_t block = argument(0);
+    size_t size = argument(1);
     if (!block) {
-        return_block(allocate(size, ALIGNMENT, false));
+        return_block(allocate(size, ALLOCATORS_ALIGNMENT, false));
     } else if (!size && zero_frees) {
         on_free();
     } else {
@@ -82,16 +86,8 @@ static void on_realloc(void) {
 
 // ---- aligned -----------------------------------------------------------------------------------
 
-static size_t power_of_two(size_t alignment) {
-    if (alignment <= ALIGNMENT)
-        return ALIGNMENT;
-    if (alignment > (size_t)1 << 62)
-        return (size_t)1 << 62;
-    return (size_t)1 << (64 - __builtin_clzl(alignment - 1));
-}
-
 static void on_memalign(void) { // aligned_alloc, too
-    return_block(allocate(replaced_argument(1), power_of_two(replaced_argument(0)), false));
+    return_block(allocate(argument(1), allocators_alignment(argument(0)), false));
 }
 
 struct storing {
@@ -104,14 +100,14 @@ static void store(void *argument) {
 }
 
 static void on_posix_memalign(void) {
-    struct storing it = {replaced_argument(0), 0};
-    size_t alignment = replaced_argument(1);
+    struct storing it = {argument(0), 0};
+    size_t alignment = argument(1);
     uint64_t fault;
-    if (alignment % sizeof(void *) || !alignment || alignment & (alignment - 1)) {
+    if (!allocators_alignment_is_valid(alignment)) {
         replaced_return(EINVAL);
         return;
     }
-    it.word = allocate(replaced_argument(2), power_of_two(alignment), false);
+    it.word = allocate(argument(2), allocators_alignment(alignment), false);
     if (!it.word) {
         replaced_return(ENOMEM);
     } else if (tool_try(store, &it, &fault)) {
@@ -123,17 +119,17 @@ static void on_posix_memalign(void) {
 }
 
 static void on_valloc(void) {
-    return_block(allocate(replaced_argument(0), PAGE, false));
+    return_block(allocate(argument(0), PAGE, false));
 }
 
 static void on_pvalloc(void) {
-    return_block(allocate((replaced_argument(0) + PAGE - 1) & ~(size_t)(PAGE - 1), PAGE, false));
+    return_block(allocate((argument(0) + PAGE - 1) & ~(size_t)(PAGE - 1), PAGE, false));
 }
 
 // ---- about the allocator -----------------------------------------------------------------------
 
 static void on_malloc_usable_size(void) {
-    replaced_return(slots_size_of(replaced_argument(0)));
+    replaced_return(slots_size_of(argument(0)));
 }
 
 static void return_one(void) { // mallopt: as if it had taken note
@@ -144,19 +140,14 @@ static void return_zero(void) { // malloc_trim: nothing was given back
     replaced_return(0);
 }
 
-// Both structures have ten members: arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks
-// fordblks keepcost.
-enum { MEMBERS = 10, ARENA = 0, IN_USE = 7 };
-
 static void inform(void *is_wide) {
+    uint8_t information[ALLOCATORS_INFORMATION];
     events_lock();
     events_tick();
     events_unlock();
-    uint64_t wide[MEMBERS] = {[ARENA] = dhat_header->bytes, [IN_USE] = dhat_header->bytes};
-    uint32_t narrow[MEMBERS] = {[ARENA] = dhat_header->bytes, [IN_USE] = dhat_header->bytes};
-    tool_write(replaced_argument(0), is_wide ? (void *)wide : narrow,
-               is_wide ? sizeof wide : sizeof narrow);
-    replaced_return(replaced_argument(0));
+    size_t size = allocators_inform(information, dhat_header->bytes, is_wide);
+    tool_write(argument(0), information, size);
+    replaced_return(argument(0));
 }
 
 static void on_mallinfo(void) {
@@ -171,19 +162,19 @@ static void on_mallinfo2(void) {
 // ---- C++ ---------------------------------------------------------------------------------------
 
 static void on_new(void) {
-    return_or_end(allocate(replaced_argument(0), ALIGNMENT, false));
+    return_or_end(allocate(argument(0), ALLOCATORS_ALIGNMENT, false));
 }
 
 static void on_new_nothrow(void) {
-    replaced_return(allocate(replaced_argument(0), ALIGNMENT, false));
+    replaced_return(allocate(argument(0), ALLOCATORS_ALIGNMENT, false));
 }
 
 static void on_new_aligned(void) {
-    return_or_end(allocate(replaced_argument(0), power_of_two(replaced_argument(1)), false));
+    return_or_end(allocate(argument(0), allocators_alignment(argument(1)), false));
 }
 
 static void on_new_aligned_nothrow(void) {
-    replaced_return(allocate(replaced_argument(0), power_of_two(replaced_argument(1)), false));
+    replaced_return(allocate(argument(0), allocators_alignment(argument(1)), false));
 }
 
 // ---- where -------------------------------------------------------------------------------------
@@ -217,8 +208,6 @@ static const struct allocators hooks = {
 size_t replaced_start(struct tool_symbol *symbols) {
     const char *zero = tool_option("realloc-zero-bytes-frees");
     zero_frees = !zero || strcmp(zero, "no") != 0;
-    target_has_shadow = false;
-    symbols[0] = (struct tool_symbol){allocators_modules(), "__errno_location", TOOL_LOCATE, NULL,
-                                      &target_errno_function};
+    symbols[0] = target_errno_symbol();
     return allocators_add(symbols, 1, &hooks);
 }

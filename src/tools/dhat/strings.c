@@ -46,7 +46,7 @@ static void run(tool_function *body) {
     struct call call; // not cleared as a whole: that takes longer than most bodies
     uint64_t fault;
     for (unsigned i = 0; i < 4; i++)
-        call.a[i] = registers[replaced_register(i)];
+        call.a[i] = registers[argument_register(i)];
     call.result = call.writes.size = call.copied = call.read_count = 0;
     call.copies = false;
     call.step = 1;
@@ -232,29 +232,27 @@ static void run_if_it_fits(tool_function *body, const char *name, size_t size, s
 }
 
 static void on_memcpy_chk(void) {
-    run_if_it_fits(copied_body, "memcpy_chk", replaced_argument(2), replaced_argument(3));
+    run_if_it_fits(copied_body, "memcpy_chk", argument(2), argument(3));
 }
 
 static void on_memmove_chk(void) {
-    run_if_it_fits(copied_body, "memmove_chk", replaced_argument(2), replaced_argument(3));
+    run_if_it_fits(copied_body, "memmove_chk", argument(2), argument(3));
 }
 
 static void on_mempcpy_chk(void) {
-    run_if_it_fits(mempcpy_body, "mempcpy_chk", replaced_argument(2), replaced_argument(3));
+    run_if_it_fits(mempcpy_body, "mempcpy_chk", argument(2), argument(3));
 }
 
 static void on_memset_chk(void) {
-    run_if_it_fits(memset_body, "memset_chk", replaced_argument(2), replaced_argument(3));
+    run_if_it_fits(memset_body, "memset_chk", argument(2), argument(3));
 }
 
 static void on_strcpy_chk(void) {
-    run_if_it_fits(strcpy_body, "strcpy_chk", length_of(replaced_argument(1)) + 1,
-                   replaced_argument(2));
+    run_if_it_fits(strcpy_body, "strcpy_chk", length_of(argument(1)) + 1, argument(2));
 }
 
 static void on_stpcpy_chk(void) {
-    run_if_it_fits(stpcpy_body, "stpcpy_chk", length_of(replaced_argument(1)) + 1,
-                   replaced_argument(2));
+    run_if_it_fits(stpcpy_body, "stpcpy_chk", length_of(argument(1)) + 1, argument(2));
 }
 
 // ---- lengths and searches ----------------------------------------------------------------------

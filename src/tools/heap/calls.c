@@ -6,24 +6,20 @@
 #include <unistd.h>
 
 #include "tools/allocators.h"
+#include "tools/arguments.h"
 #include "tools/heap/heap.h"
 
-enum { RSP = 4, PAGE = 4096, LEAST_ALIGNMENT = 16 };
-
-static uint64_t argument(unsigned i) {
-    static const uint8_t numbers[] = {7, 6, 2, 1}; // rdi rsi rdx rcx
-    return tool_register(numbers[i]);
-}
+enum { RSP = 4, PAGE = 4096 };
 
 static void set_result(uint64_t value) {
-    tool_registers()[0] = value;
+    tool_registers()[RESULT] = value;
 }
 
 // ---- blocks ----
 
 // Of a size with overhead, as massif counts it.
 static int64_t weight(size_t size) {
-    return (int64_t)(((size + LEAST_ALIGNMENT - 1) & ~(size_t)(LEAST_ALIGNMENT - 1)) +
+    return (int64_t)(((size + ALLOCATORS_ALIGNMENT - 1) & ~(size_t)(ALLOCATORS_ALIGNMENT - 1)) +
                      heap_choices.admin);
 }
 
@@ -98,9 +94,7 @@ static void on_reallocarray(void) {
 static uint64_t allocate_aligned(size_t alignment, size_t size) {
     if (alignment > (size_t)1 << 62)
         return 0;
-    if (alignment <= LEAST_ALIGNMENT)
-        alignment = LEAST_ALIGNMENT;
-    return allocate(size, (size_t)1 << (64 - __builtin_clzl(alignment - 1)), false);
+    return allocate(size, allocators_alignment(alignment), false);
 }
 
 static void on_memalign(void) { // aligned_alloc, too
@@ -109,7 +103,7 @@ static void on_memalign(void) { // aligned_alloc, too
 
 static void on_posix_memalign(void) {
     size_t alignment = argument(1);
-    if (alignment % sizeof(void *) || !alignment || alignment & (alignment - 1)) {
+    if (!allocators_alignment_is_valid(alignment)) {
         set_result(EINVAL);
         return;
     }
@@ -133,7 +127,7 @@ static void on_pvalloc(void) {
 static void on_malloc_usable_size(void) {
     size_t size = 0;
     if (room_find(argument(0), &size))
-        size = (size + LEAST_ALIGNMENT - 1) & ~(size_t)(LEAST_ALIGNMENT - 1);
+        size = (size + ALLOCATORS_ALIGNMENT - 1) & ~(size_t)(ALLOCATORS_ALIGNMENT - 1);
     set_result(size);
 }
 

@@ -1,23 +1,13 @@
-// What a replaced function was called with, and what it returns. General registers only.
+// Whether what a replaced function was called with is defined, and that what it returns is. General
+// registers only.
 #ifndef QUERN_MEMCHECK_ARGUMENTS_H
 #define QUERN_MEMCHECK_ARGUMENTS_H
 
 #include <stdint.h>
-#include "engine/tool.h"
+
+#include "tools/arguments.h"
 #include "tools/memcheck/errors.h"
 #include "tools/memcheck/memcheck.h"
-
-enum { RESULT = 0 /* rax */, ARGUMENTS = 6 };
-
-// The i-th argument of integer or pointer type, from 0.
-static inline unsigned argument_register(unsigned i) {
-    static const uint8_t numbers[ARGUMENTS] = {7, 6, 2, 1, 8, 9}; // rdi rsi rdx rcx r8 r9
-    return numbers[i];
-}
-
-static inline uint64_t argument(unsigned i) {
-    return tool_registers()[argument_register(i)];
-}
 
 static inline void set_result(uint64_t value) {
     tool_registers()[RESULT] = value;
@@ -46,9 +36,5 @@ static inline void arguments_check(unsigned count, unsigned pointers) {
 // Writes a word on the target's behalf, as the function itself would. False: the target gets a
 // signal instead of a result.
 bool target_store(uint64_t address, uint64_t word);
-// Sets the target's errno, if it has one.
-void target_set_errno(int value);
-extern uint64_t target_errno_function; // where __errno_location lies, 0: nowhere
-extern bool target_has_shadow;         // other tools that use the two above have none
 
 #endif

@@ -9,6 +9,7 @@
 #include "tools/memcheck/errors.h"
 #include "tools/memcheck/heap.h"
 #include "tools/memcheck/shadow.h"
+#include "tools/target_errno.h"
 
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
@@ -40,9 +41,15 @@ static bool is_fishy(const char *function, const char *argument, uint64_t value)
     return true;
 }
 
+static void set_errno(void *unused) {
+    uint64_t place = target_errno_set(ENOMEM);
+    if (place)
+        shadow_make_defined(place, sizeof(int));
+}
+
 static void return_block(uint64_t block) {
     if (UNLIKELY(!block))
-        target_set_errno(ENOMEM);
+        tool_with_vectors(set_errno, NULL);
     set_result(block);
 }
 
@@ -113,18 +120,10 @@ static void on_reallocarray(void) {
 
 // ---- aligned -----------------------------------------------------------------------------------
 
-static size_t power_of_two(size_t alignment) {
-    if (alignment <= LEAST_ALIGNMENT)
-        return LEAST_ALIGNMENT;
-    if (alignment > (size_t)1 << 62)
-        return (size_t)1 << 62;
-    return (size_t)1 << (64 - __builtin_clzl(alignment - 1));
-}
-
 static uint64_t allocate_aligned(size_t alignment, size_t size) {
     if (is_fishy("memalign", "size", size))
         return 0;
-    return heap_allocate(size, power_of_two(alignment), HEAP_MALLOC, false);
+    return heap_allocate(size, allocators_alignment(alignment), HEAP_MALLOC, false);
 }
 
 static void on_memalign(void) { // aligned_alloc, too
@@ -136,7 +135,7 @@ static void on_posix_memalign(void) {
     arguments_check(3, 1);
     uint64_t place = argument(0), block;
     size_t alignment = argument(1), size = argument(2);
-    if (alignment % sizeof(void *) || !alignment || alignment & (alignment - 1)) {
+    if (!allocators_alignment_is_valid(alignment)) {
         set_result(EINVAL);
         return;
     }
@@ -177,25 +176,13 @@ static void on_malloc_trim(void) { // nothing was given back
     set_result(0);
 }
 
-// Both structures have ten members: arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks
-// fordblks keepcost.
-enum { MEMBERS = 10, ARENA = 0, IN_USE = 7 };
-
-static void return_information(void *bytes, size_t size) {
+static void inform(void *is_wide) {
+    uint8_t information[ALLOCATORS_INFORMATION];
+    size_t size = allocators_inform(information, heap_totals().live_bytes, is_wide);
     uint64_t place = argument(0);
-    if (tool_write(place, bytes, size) == 0)
+    if (tool_write(place, information, size) == 0)
         shadow_make_defined(place, size);
     set_result(place);
-}
-
-static void inform(void *is_wide) {
-    struct heap_totals totals = heap_totals();
-    uint64_t wide[MEMBERS] = {[ARENA] = totals.live_bytes, [IN_USE] = totals.live_bytes};
-    uint32_t narrow[MEMBERS] = {[ARENA] = totals.live_bytes, [IN_USE] = totals.live_bytes};
-    if (is_wide)
-        return_information(wide, sizeof wide);
-    else
-        return_information(narrow, sizeof narrow);
 }
 
 static void on_mallinfo(void) {
@@ -213,7 +200,7 @@ static uint64_t allocate_new(const char *function, size_t size, size_t alignment
                              enum heap_maker maker) {
     if (is_fishy(function, "size", size))
         return 0;
-    return heap_allocate(size, power_of_two(alignment), maker, false);
+    return heap_allocate(size, allocators_alignment(alignment), maker, false);
 }
 
 static void on_new(void) {
@@ -324,8 +311,7 @@ static const struct allocators hooks = {
 
 size_t entry_symbols(struct tool_symbol *symbols) {
     size_t count = 0;
-    symbols[count++] = (struct tool_symbol){allocators_modules(), "__errno_location", TOOL_LOCATE,
-                                            NULL, &target_errno_function};
+    symbols[count++] = target_errno_symbol();
     for (size_t i = 0; i < sizeof located / sizeof *located; i++)
         symbols[count++] = located[i];
     return allocators_add(symbols, count, &hooks);
