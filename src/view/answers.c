@@ -77,7 +77,8 @@ static void add_views(const struct document *document, struct json *json) {
         json_string(json, "map");
         json_string(json, "tree");
         json_string(json, "functions");
-        json_string(json, "libraries");
+        if (!document->format->tells_libraries || document->format->tells_libraries(document))
+            json_string(json, "libraries");
     }
     for (; views && *views; views++)
         json_string(json, *views);

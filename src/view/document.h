@@ -48,6 +48,8 @@ struct document_format {
     void (*free)(struct document *document);
     // A finished tree of calls by a metric, from the outermost function; NULL: there are none.
     struct calltree *(*tree)(struct document *document, unsigned metric);
+    // Whether it says of any function which program or library it is from. NULL: it does.
+    bool (*tells_libraries)(const struct document *document);
     // Adds objects with label, value and unit.
     void (*facts)(struct document *document, struct json *json);
     // Names of views beside those that come with a tree; NULL at the end.

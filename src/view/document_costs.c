@@ -87,6 +87,14 @@ static struct calltree *tree_of(struct document *document, unsigned metric) {
     return cost_tree(document->costs, metric);
 }
 
+static bool tells_libraries(const struct document *document) {
+    const struct cost_profile *profile = document->costs;
+    for (size_t i = 0; i < profile->function_count; i++)
+        if (*profile->functions[i].object && strcmp(profile->functions[i].object, "???") != 0)
+            return true;
+    return false;
+}
+
 static void add_facts(struct document *document, struct json *json) {
     const struct cost_profile *profile = document->costs;
     for (unsigned i = 0; i < profile->event_count; i++)
@@ -112,6 +120,7 @@ const struct document_format document_callgrind = {
     .read = read_costs,
     .free = free_costs,
     .tree = tree_of,
+    .tells_libraries = tells_libraries,
     .facts = add_facts,
     .views = call_views,
 };
@@ -123,6 +132,7 @@ const struct document_format document_cachegrind = {
     .read = read_costs,
     .free = free_costs,
     .tree = tree_of,
+    .tells_libraries = tells_libraries,
     .facts = add_facts,
     .views = line_views,
 };

@@ -106,6 +106,16 @@ static struct calltree *tree_of(struct document *document, unsigned metric) {
     return tree;
 }
 
+static bool tells_libraries(const struct document *document) {
+    bool told = false;
+    for (size_t i = 0; i < document->dhat->frames.count && !told; i++) {
+        char *module = massif_folded_module(document->dhat->frames.list[i]);
+        told = *module;
+        free(module);
+    }
+    return told;
+}
+
 static void add_facts(struct document *document, struct json *json) {
     const struct dhat_file *file = document->dhat;
     for (unsigned i = 0; i < document->metric_count; i++)
@@ -126,6 +136,7 @@ const struct document_format document_dhat = {
     .read = read_dhat,
     .free = free_dhat,
     .tree = tree_of,
+    .tells_libraries = tells_libraries,
     .facts = add_facts,
     .views = views,
 };

@@ -93,6 +93,16 @@ static struct calltree *tree_of(struct document *document, unsigned metric) {
     return tree;
 }
 
+static bool tells_libraries(const struct document *document) {
+    const struct findings_file *file = document->findings;
+    for (size_t i = 0; i < file->count; i++)
+        for (size_t j = 0; file->list[i].section_count && j < file->list[i].sections[0].frame_count;
+             j++)
+            if (file->list[i].sections[0].frames[j].object)
+                return true;
+    return false;
+}
+
 static void add_facts(struct document *document, struct json *json) {
     const struct findings_file *file = document->findings;
     uint64_t contexts = 0, leaks = 0, blocks = 0;
@@ -125,6 +135,7 @@ const struct document_format document_findings = {
     .read = read_findings,
     .free = free_findings,
     .tree = tree_of,
+    .tells_libraries = tells_libraries,
     .facts = add_facts,
     .views = views,
 };

@@ -38,6 +38,13 @@ static struct calltree *tree_of(struct document *document, unsigned metric) {
     return calltree_shaped(document->folded, 0, DOCUMENT_NODES_MAX);
 }
 
+static bool tells_libraries(const struct document *document) {
+    for (size_t i = 0; i < document->folded->function_count; i++)
+        if (*document->folded->functions[i].group)
+            return true;
+    return false;
+}
+
 static void add_facts(struct document *document, struct json *json) {
     if (document->stacks.details)
         document_fact_text(json, "profile", document->stacks.details);
@@ -52,5 +59,6 @@ const struct document_format document_folded = {
     .read = read_folded,
     .free = free_folded,
     .tree = tree_of,
+    .tells_libraries = tells_libraries,
     .facts = add_facts,
 };

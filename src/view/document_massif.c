@@ -58,6 +58,17 @@ static struct calltree *tree_of(struct document *document, unsigned metric) {
     return massif_folded_tree(&document->massif, document->snapshot, DOCUMENT_NODES_MAX);
 }
 
+// Of frames whose source is not known, the module stands in its place.
+static bool tells_libraries(const struct document *document) {
+    bool told = false;
+    for (size_t i = 0; i < document->massif.node_count && !told; i++) {
+        char *module = massif_folded_module(document->massif.nodes[i].text);
+        told = *module;
+        free(module);
+    }
+    return told;
+}
+
 static void add_facts(struct document *document, struct json *json) {
     const struct massif_file *file = &document->massif;
     const struct massif_file_snapshot *peak = NULL, *last = NULL;
@@ -89,6 +100,7 @@ const struct document_format document_massif = {
     .read = read_massif,
     .free = free_massif,
     .tree = tree_of,
+    .tells_libraries = tells_libraries,
     .facts = add_facts,
     .views = views,
 };

@@ -4,7 +4,6 @@ import { ask, offline, type Tree } from './ask';
 import { amount, exact, percent } from './format';
 import { Check, CopyButton, csv, download, Problem, Waiting } from './parts';
 import type { Shown } from './shown';
-import { unnamed } from './sums';
 import { FUNCTION, PARENT, PLACE, SELF, TOTAL } from './tree';
 
 interface Child {
@@ -157,7 +156,7 @@ export function CallTable({ shown }: { shown: Shown }) {
       row?.focus();
     }
   };
-  const nameless = unnamed.includes(shown.overview.kind ?? '');
+  const nameless = !shown.overview.views.includes('libraries');
   // On a phone names come first: numbers are what may be scrolled to.
   const phone = window.innerWidth < 640;
   const names = <th scope="col" key="names">{state.invert ? 'Function, and who called it' : 'Function, and what it called'}</th>;

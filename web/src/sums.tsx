@@ -14,8 +14,8 @@ function Bar({ part, whole }: { part: number; whole: number }) {
   );
 }
 
-// These files do not say which library a function is from.
-export const unnamed = ['massif', 'cachegrind'];
+// These have either source lines or the library of a function.
+const partly = ['massif', 'dhat'];
 
 export function Sums({ shown, question }: { shown: Shown; question: 'functions' | 'libraries' }) {
   const { state, go, metric } = shown;
@@ -43,7 +43,7 @@ export function Sums({ shown, question }: { shown: Shown; question: 'functions' 
     },
     { key: 'name', label: question === 'functions' ? 'Function' : 'Library', text: (row) => row.name, sortable: true, wide: true },
   ];
-  if (question === 'functions' && !unnamed.includes(shown.overview.kind ?? '')) columns.push({ key: 'library', label: 'Library', text: (row) => row.library });
+  if (question === 'functions' && shown.overview.views.includes('libraries')) columns.push({ key: 'library', label: 'Library', text: (row) => row.library });
   // Without calls both sums are the same.
   if (shown.overview.kind === 'cachegrind') columns.splice(1, 1);
   return (
@@ -51,6 +51,9 @@ export function Sums({ shown, question }: { shown: Shown; question: 'functions' 
       <div class="controls">
         <Search id="search" value={state.search} label={`Search ${question}`} set={(search) => go({ search }, true)} />
       </div>
+      {question === 'libraries' && partly.includes(shown.overview.kind ?? '') && (
+        <p class="hint">Of functions whose source lines it knows, this file does not name the library: they are [unknown].</p>
+      )}
       {head ? (
         <Table label={question === 'functions' ? 'Functions' : 'Libraries'} columns={columns} source={source}
           sort={sort} setSort={(sort) => go({ sort })} name={question} tall
