@@ -7,9 +7,13 @@
 
 #include <stdio.h>
 
+#include "base/text.h"
 #include "profile/calltree.h"
 
 // The tree must be finished.
 void folded_write(FILE *out, const struct calltree *tree);
+// The same with frames in another form: add_frame appends one to a line.
+void folded_write_as(FILE *out, const struct calltree *tree,
+                     void (*add_frame)(struct text *line, const struct calltree_function *));
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "report/folded.h"
 #include "report/stack_text.h"
 
 #define FIRST_LINE "# quern stacks: \"1\""
@@ -27,26 +28,12 @@ static void add_escaped(struct text *line, const char *name, const char *special
     }
 }
 
-static void write_node(FILE *out, const struct calltree *tree, const struct calltree_node *node,
-                       struct text *line) {
-    size_t before = line->size;
-    if (node->function != CALLTREE_ROOT) {
-        const struct calltree_function *function = &tree->functions[node->function];
-        if (before)
-            text_char(line, ';');
-        if (*function->group) {
-            add_escaped(line, function->group, ";`#");
-            text_char(line, '`');
-        }
-        add_escaped(line, function->name, ";`#");
+static void add_frame(struct text *line, const struct calltree_function *function) {
+    if (*function->group) {
+        add_escaped(line, function->group, ";`#");
+        text_char(line, '`');
     }
-    if (node->self && line->size)
-        fprintf(out, "%s %" PRIu64 "\n", line->bytes, node->self);
-    for (uint32_t i = 0; i < node->count; i++)
-        write_node(out, tree, node->children[i], line);
-    line->size = before;
-    if (line->bytes)
-        line->bytes[before] = 0;
+    add_escaped(line, function->name, ";`#");
 }
 
 // In quotes, so that no line of the head ends in a number: other readers of stacks skip them.
@@ -60,15 +47,13 @@ static void write_fact(FILE *out, const char *name, const char *value) {
 }
 
 void stack_file_write(FILE *out, const struct calltree *tree, const struct stack_info *info) {
-    struct text line = {0};
     fputs(FIRST_LINE "\n", out);
     write_fact(out, "command", info->command);
     write_fact(out, "unit", info->unit);
     write_fact(out, "details", info->details);
     if (info->frequency)
         fprintf(out, "# frequency: \"%" PRIu64 "\"\n", info->frequency);
-    write_node(out, tree, &tree->root, &line);
-    text_free(&line);
+    folded_write_as(out, tree, add_frame);
 }
 
 // ---- reading -----------------------------------------------------------------------------------
