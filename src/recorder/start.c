@@ -27,7 +27,7 @@
 #include "wire/preloaded.h"
 #include "wire/wire_target.h"
 
-#define VARIABLE   "QUERN_RECORDER="
+#define VARIABLE   WIRE_HEAP_VARIABLE "="
 #define EARLY_ROOM 65536
 // Rounds of thread-specific destructors that other libraries get before ours takes effect.
 #define END_ROUNDS 3

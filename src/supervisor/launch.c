@@ -15,8 +15,9 @@
 #include "supervisor/flame.h"
 #include "supervisor/log.h"
 #include "supervisor/scenario.h"
-#include "wire/wire_supervisor.h"
+#include "wire/wire_heap.h"
 #include "wire/wire_start.h"
+#include "wire/wire_supervisor.h"
 
 extern char **environ;
 
@@ -113,16 +114,19 @@ static void run_translated(const struct supervisor_request *request, int wire, i
     execve(request->engine, line.vector, (char *[]){NULL});
 }
 
-// The recorder comes first, so that it sees what an allocator preloaded by the user does.
+void launch_preload(const char *library) {
+    struct text text = {0};
+    const char *others = getenv("LD_PRELOAD");
+    text_format(&text, "%s%s%s", library, others && *others ? ":" : "", others ? others : "");
+    setenv("LD_PRELOAD", text.bytes, 1);
+    text_free(&text);
+}
+
 static void run_recorded(const struct supervisor_request *request, int wire, int config) {
     struct text text = {0};
     text_format(&text, "%d,%d", wire, config);
-    setenv("QUERN_RECORDER", text.bytes, 1);
-    text_clear(&text);
-    const char *others = getenv("LD_PRELOAD");
-    text_format(&text, "%s%s%s", request->heap.recorder, others && *others ? ":" : "",
-                others ? others : "");
-    setenv("LD_PRELOAD", text.bytes, 1);
+    setenv(WIRE_HEAP_VARIABLE, text.bytes, 1);
+    launch_preload(request->heap.recorder);
     execv(request->program, request->argv);
 }
 

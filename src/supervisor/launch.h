@@ -1,5 +1,5 @@
-// Starting the target: the child of the supervisor that becomes quern-engine or, for heap tools, the
-// program itself with the recorder preloaded, or for flame the program as it is.
+// Starting the target: the child of the supervisor that becomes quern-engine or, for heap tools,
+// the program itself with the recorder preloaded, or for flame the program as it is.
 //
 // The target must find what it would find natively: signal mask and dispositions, limits, open
 // descriptors, environment, process group, terminal. launch_prepare() therefore notes what the
@@ -20,8 +20,8 @@ struct launch {
     int wire;       // the supervisor's end
     int wire_other; // the target's end, -1 once released
     int config;
-    int gate;    // written to let the child go on
-    int failure; // read: the error number when the engine could not be started
+    int gate;      // written to let the child go on
+    int failure;   // read: the error number when the engine could not be started
     int output[2]; // the target's standard and error output, if they are wanted; else -1
 };
 
@@ -33,6 +33,9 @@ void launch_prepare(void);
 bool launch_start(struct launch *launch, const struct supervisor_request *request);
 // Lets the child exec the engine. False after a message when that failed.
 bool launch_release(struct launch *launch, const struct supervisor_request *request);
+// In the child: the target loads this library. It comes first (wire/preloaded.h counts on that), so
+// that it sees what an allocator preloaded by the user does.
+void launch_preload(const char *library);
 // Ends the waiting child: the run does not take place.
 void launch_abandon(struct launch *launch);
 

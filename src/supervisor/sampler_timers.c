@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "supervisor/launch.h"
 #include "wire/wire_samples.h"
 
 _Static_assert(SAMPLES_REGISTERS == UNWIND_REGISTERS, "both have DWARF's numbers");
@@ -68,15 +69,11 @@ struct sampler_timers *sampler_timers_open(const struct sampler_settings *settin
 
 void sampler_timers_enter(const struct sampler_timers *timers) {
     struct text text = {0};
-    const char *others = getenv("LD_PRELOAD");
     fcntl(timers->fd, F_SETFD, 0);
     text_format(&text, "%d", timers->fd);
     setenv(SAMPLES_VARIABLE, text.bytes, 1);
-    text_clear(&text);
-    text_format(&text, "%s%s%s", timers->settings.agent, others && *others ? ":" : "",
-                others ? others : "");
-    setenv("LD_PRELOAD", text.bytes, 1);
     text_free(&text);
+    launch_preload(timers->settings.agent);
 }
 
 void sampler_timers_close(struct sampler_timers *timers) {

@@ -23,6 +23,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#define WIRE_HEAP_VARIABLE "QUERN_RECORDER" // its value is "WIRE,OPTIONS", two descriptors
+
 #define WIRE_HEAP_RINGS      4096
 #define WIRE_HEAP_RING_WORDS 32768 // a power of two
 // Levels of the table of stacks: each has four times as many slots as the one before.
