@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "target.h"
+
 struct Node {
     std::shared_ptr<Node> next;
     std::string name;
@@ -26,8 +28,6 @@ static void __attribute__((noinline)) make() {
 }
 int main() {
     make();
-    volatile char stack[4096];
-    for (unsigned i = 0; i < sizeof stack; i++)
-        stack[i] = 0;
+    wipe();
     return 0;
 }

@@ -1,4 +1,6 @@
 // Objects with several bases, held by a pointer to the second.
+#include "target.h"
+
 struct First {
     long a;
     First() : a(1) {}
@@ -31,8 +33,6 @@ static void __attribute__((noinline)) make() {
 }
 int main() {
     make();
-    volatile char stack[4096];
-    for (unsigned i = 0; i < sizeof stack; i++)
-        stack[i] = 0;
+    wipe();
     return 0;
 }

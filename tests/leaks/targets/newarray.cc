@@ -1,4 +1,6 @@
 // Arrays of objects that have destructors; of those that have none; of none at all.
+#include "target.h"
+
 struct Named {
     long a, b, c;
     Named() : a(0), b(0), c(0) {}
@@ -21,8 +23,6 @@ static void __attribute__((noinline)) make() {
 }
 int main() {
     make();
-    volatile char stack[4096];
-    for (unsigned i = 0; i < sizeof stack; i++)
-        stack[i] = 0;
+    wipe();
     return 0;
 }

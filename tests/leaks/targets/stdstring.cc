@@ -2,6 +2,8 @@
 #define _GLIBCXX_USE_CXX11_ABI 0
 #include <string>
 
+#include "target.h"
+
 static std::string *volatile kept;
 
 static void __attribute__((noinline)) make() {
@@ -11,8 +13,6 @@ static void __attribute__((noinline)) make() {
 }
 int main() {
     make();
-    volatile char stack[4096];
-    for (unsigned i = 0; i < sizeof stack; i++)
-        stack[i] = 0;
+    wipe();
     return 0;
 }

@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 // Held to the end.
-static void *volatile held[64];
+static void *volatile held[64] __attribute__((unused));
 
 // A block of words, all zero, so that every word counts as known. Not inlined: Valgrind takes the
 // header's lines for those of the program then.
 static __attribute__((noinline, unused)) void **words(int count) {
-    return calloc((size_t)count, sizeof(void *));
+    return (void **)calloc((size_t)count, sizeof(void *));
 }
 // Overwrites what calls have left on the stack and in registers.
 static void __attribute__((noinline, unused)) wipe(void) {
