@@ -4,14 +4,8 @@
 
 #include "base/text.h"
 #include "report/dhat_print.h"
+#include "any.h"
 #include "unit.h"
-
-static uint64_t state = 11;
-
-static uint64_t any(uint64_t below) {
-    state = state * 6364136223846793005 + 1442695040888963407;
-    return (state >> 33) % below;
-}
 
 static uint32_t *numbers(size_t count, const uint32_t *from) {
     uint32_t *list = base_allocate((count + 1) * sizeof *list);

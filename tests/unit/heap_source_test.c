@@ -6,16 +6,10 @@
 
 #include "profile/summary.h"
 #include "supervisor/heap_source.h"
+#include "any.h"
 #include "unit.h"
 #include "wire/wire.h"
 #include "wire/wire_heap.h"
-
-static uint64_t state = 11;
-
-static uint64_t any(uint64_t below) {
-    state = state * 6364136223846793005 + 1442695040888963407;
-    return (state >> 33) % below;
-}
 
 struct area {
     struct wire_heap_header *header;

@@ -3,6 +3,7 @@
 
 #include "profile/massif.h"
 #include "report/massif_print.h"
+#include "any.h"
 #include "unit.h"
 
 static const struct massif_options plain = {
@@ -14,13 +15,6 @@ static const struct massif_options plain = {
 };
 
 static struct heap_sink sink;
-static uint64_t state = 5;
-
-static uint64_t any(uint64_t below) {
-    state = state * 6364136223846793005 + 1442695040888963407;
-    return (state >> 33) % below;
-}
-
 static void allocate(struct heap_block *block, uint64_t size, uint32_t stack) {
     *block = (struct heap_block){.size = size, .capacity = heap_rounded(size), .stack = stack};
     sink.event(sink.context, &(struct heap_event){.kind = HEAP_ALLOCATED, .block = block});

@@ -6,19 +6,13 @@
 #include <zstd.h>
 
 #include "profile/recording_index.h"
+#include "any.h"
 #include "unit.h"
 
 #define EVENTS  1300000
 #define LIVE    3000
 #define THREADS 9
 #define SITES   40
-
-static uint64_t state = 1;
-
-static uint64_t any(uint64_t below) {
-    state = state * 6364136223846793005 + 1442695040888963407;
-    return (state >> 33) % below;
-}
 
 // ---- a history ----
 

@@ -6,14 +6,8 @@
 
 #include "profile/recording.h"
 #include "profile/summary.h"
+#include "any.h"
 #include "unit.h"
-
-static uint64_t state;
-
-static uint64_t any(uint64_t below) {
-    state = state * 6364136223846793005 + 1442695040888963407;
-    return (state >> 33) % below;
-}
 
 #define LIVE_MAX 100
 #define THREADS  3
@@ -134,7 +128,7 @@ static void check_same(const struct summary *got, const struct summary *wanted) 
 
 // A history of so many events, merged every so many.
 static void merge_and_compare(uint64_t seed, size_t events, size_t often, uint64_t most) {
-    state = seed;
+    any_state = seed;
     struct history history = {0};
     struct summary wanted = {0}, got = {0};
     struct recording_process process = {.pid = 42, .started = 1, .command = "a command"};

@@ -10,14 +10,8 @@
 #include "profile/classes.h"
 #include "profile/recording.h"
 #include "profile/summary.h"
+#include "any.h"
 #include "unit.h"
-
-static uint64_t state = 1;
-
-static uint64_t any(uint64_t below) {
-    state = state * 6364136223846793005 + 1442695040888963407;
-    return (state >> 33) % below;
-}
 
 // ---- a history to record ----
 
@@ -204,7 +198,8 @@ static void count_life(void *context, const struct heap_event *event) {
     lives += hash;
 }
 
-// Few stacks and sizes, several threads, times of every other millisecond, blocks that go in any order.
+// Few stacks and sizes, several threads, times of every other millisecond, blocks that go in any
+// order.
 static void live_and_die(struct heap_sink *sinks, size_t events) {
     static struct heap_block live[2000];
     size_t count = 0;
@@ -394,7 +389,7 @@ TEST(hostile_records_do_no_harm) {
     static uint8_t plain[CHUNKS_MAX][1 << 18], bent[1 << 18];
     static uint8_t packed[1 << 20];
     size_t sizes[CHUNKS_MAX], chunks = 0;
-    state = 99;
+    any_state = 99;
     int fd = record(2900, &written, true);
     CHECK(lseek(fd, sizeof(struct recording_header), SEEK_SET) > 0);
     for (struct recording_chunk chunk; chunks < CHUNKS_MAX && read_chunk(fd, &chunk, packed);)

@@ -1,5 +1,6 @@
 // The ledger of mappings against a model that keeps one record for each page.
 #include "engine/space/space.h"
+#include "any.h"
 #include "unit.h"
 
 #include <errno.h>
@@ -124,13 +125,6 @@ struct page {
 };
 
 static struct page model[PAGES];
-static uint64_t random_state = 1;
-
-static uint32_t random_below(uint32_t limit) {
-    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-    return (random_state >> 33) % limit;
-}
-
 static uintptr_t page_address(size_t page) {
     return (BASE + page) * P;
 }
@@ -141,13 +135,13 @@ static bool same_attributes(const struct space_attributes *a, const struct space
 }
 
 static void random_map(struct space *space, size_t first, size_t end) {
-    struct space_attributes attributes = {.prot = random_below(4), .tag = random_below(2)};
-    if (random_below(2)) {
+    struct space_attributes attributes = {.prot = any(4), .tag = any(2)};
+    if (any(2)) {
         attributes.flags = SPACE_FILE;
         attributes.dev = 1;
-        attributes.inode = random_below(2);
+        attributes.inode = any(2);
         // Mostly the offset that makes neighbours mergeable.
-        attributes.offset = (first + (random_below(4) == 0)) * P;
+        attributes.offset = (first + (any(4) == 0)) * P;
     }
     CHECK_EQ(space_map(space, page_address(first), page_address(end), &attributes), 0);
     for (size_t i = first; i < end; i++) {
@@ -158,11 +152,11 @@ static void random_map(struct space *space, size_t first, size_t end) {
 }
 
 static void random_change(struct space *space) {
-    size_t first = random_below(PAGES), length = 1 + random_below(random_below(8) ? 8 : 100);
+    size_t first = any(PAGES), length = 1 + any(any(8) ? 8 : 100);
     size_t end = first + length < PAGES ? first + length : PAGES;
     uintptr_t start_address = page_address(first), end_address = page_address(end);
-    uint32_t prot = random_below(4);
-    switch (random_below(6)) {
+    uint32_t prot = any(4);
+    switch (any(6)) {
     case 0:
     case 1:
         random_map(space, first, end);
@@ -206,11 +200,11 @@ static size_t model_pick(size_t pages, size_t align, size_t lo, size_t hi, bool 
 }
 
 static void compare_questions(const struct space *space) {
-    size_t lo = random_below(PAGES), hi = lo + random_below(PAGES - lo);
-    size_t pages = 1 + random_below(12), align = 1u << random_below(4);
-    bool top_down = random_below(2);
-    CHECK_EQ(space_pick(space, pages * P - random_below(P), align * P, page_address(lo),
-                        page_address(hi), top_down),
+    size_t lo = any(PAGES), hi = lo + any(PAGES - lo);
+    size_t pages = 1 + any(12), align = 1u << any(4);
+    bool top_down = any(2);
+    CHECK_EQ(space_pick(space, pages * P - any(P), align * P, page_address(lo), page_address(hi),
+                        top_down),
              model_pick(pages, align, lo, hi, top_down) * P);
     size_t mapped = 0;
     for (size_t i = lo; i < hi; i++)

@@ -5,6 +5,7 @@
 #include <link.h>
 #include <string.h>
 
+#include "any.h"
 #include "unit.h"
 #include "unwind/unwind.h"
 
@@ -12,17 +13,11 @@
 
 static struct unwind_space space;
 static struct unwind_thread lasting, fresh;
-static uint64_t state = 3;
 static uint64_t stack_high;
 static long checks, different, shared;
 static long quick, quick_same;
 static uint64_t last[256]; // pcs of the last walk of `lasting`
 static size_t last_count;
-
-static uint64_t any(uint64_t below) {
-    state = state * 6364136223846793005 + 1442695040888963407;
-    return (state >> 33) % below;
-}
 
 static int add_module(struct dl_phdr_info *info, size_t size, void *context) {
     struct unwind_image image;

@@ -125,60 +125,66 @@ static uint64_t walk_two(struct unwind_space *space, struct unwind_thread *threa
     return pcs[1];
 }
 
-TEST(removal_empties_the_caches) {
-    static struct unwind_thread thread;
+static struct {
     struct unwind_space space;
-    struct unwind_image image = module_of(qsort);
-    uint64_t stack[4] = {0x1111, 0x2222, 0, 0};
-    enum unwind_end end;
-    CHECK_EQ(unwind_space_open(&space), UNWIND_OK);
-    CHECK_EQ(unwind_space_add(&space, &image), UNWIND_OK);
+    struct unwind_image image;
+    struct unwind_thread thread;
+    uint64_t stack[4];
+    enum unwind_end end; // of the last walk
+} walked;
+
+// A stack as it is when qsort has just been called, from 0x1111.
+static void begin_walks(void) {
+    memset(&walked, 0, sizeof walked);
+    walked.image = module_of(qsort);
+    walked.stack[0] = 0x1111;
+    walked.stack[1] = 0x2222;
+    CHECK_EQ(unwind_space_open(&walked.space), UNWIND_OK);
+    CHECK_EQ(unwind_space_add(&walked.space, &walked.image), UNWIND_OK);
+}
+
+// So many words of the stack can be read.
+static uint64_t walk_qsort(size_t words) {
+    return walk_two(&walked.space, &walked.thread, (uint64_t)qsort, walked.stack, words,
+                    &walked.end);
+}
+
+TEST(removal_empties_the_caches) {
+    begin_walks();
     for (int i = 0; i < 2; i++)
-        CHECK_EQ(walk_two(&space, &thread, (uint64_t)qsort, stack, 4, &end), 0x1111);
-    CHECK_EQ(thread.counts.missed, 1);
-    unwind_space_remove(&space, image.start, image.end);
-    CHECK_EQ(walk_two(&space, &thread, (uint64_t)qsort, stack, 4, &end), 0);
-    CHECK_EQ(end, UNWIND_END_NO_MODULE);
-    CHECK_EQ(thread.counts.walks, 3);
-    CHECK_EQ(thread.counts.frames, 5);
-    CHECK_EQ(thread.counts.ends[UNWIND_END_NO_MODULE], 3);
-    unwind_space_close(&space);
+        CHECK_EQ(walk_qsort(4), 0x1111);
+    CHECK_EQ(walked.thread.counts.missed, 1);
+    unwind_space_remove(&walked.space, walked.image.start, walked.image.end);
+    CHECK_EQ(walk_qsort(4), 0);
+    CHECK_EQ(walked.end, UNWIND_END_NO_MODULE);
+    CHECK_EQ(walked.thread.counts.walks, 3);
+    CHECK_EQ(walked.thread.counts.frames, 5);
+    CHECK_EQ(walked.thread.counts.ends[UNWIND_END_NO_MODULE], 3);
+    unwind_space_close(&walked.space);
 }
 
 // What a signal handler sees that has interrupted a walk of its own thread.
 TEST(walk_within_a_walk_leaves_the_cache_alone) {
-    static struct unwind_thread thread;
     static const struct unwind_cache_entry empty[UNWIND_CACHE_SIZE];
-    struct unwind_space space;
-    struct unwind_image image = module_of(qsort);
-    uint64_t stack[4] = {0x1111, 0x2222, 0, 0};
-    enum unwind_end end;
-    CHECK_EQ(unwind_space_open(&space), UNWIND_OK);
-    CHECK_EQ(unwind_space_add(&space, &image), UNWIND_OK);
-    thread.walking = true;
-    CHECK_EQ(walk_two(&space, &thread, (uint64_t)qsort, stack, 4, &end), 0x1111);
-    CHECK(thread.walking);
-    CHECK(memcmp(thread.cache, empty, sizeof empty) == 0);
-    thread.walking = false;
-    CHECK_EQ(walk_two(&space, &thread, (uint64_t)qsort, stack, 4, &end), 0x1111);
-    CHECK(!thread.walking);
-    CHECK(memcmp(thread.cache, empty, sizeof empty) != 0);
-    unwind_space_close(&space);
+    begin_walks();
+    walked.thread.walking = true;
+    CHECK_EQ(walk_qsort(4), 0x1111);
+    CHECK(walked.thread.walking);
+    CHECK(memcmp(walked.thread.cache, empty, sizeof empty) == 0);
+    walked.thread.walking = false;
+    CHECK_EQ(walk_qsort(4), 0x1111);
+    CHECK(!walked.thread.walking);
+    CHECK(memcmp(walked.thread.cache, empty, sizeof empty) != 0);
+    unwind_space_close(&walked.space);
 }
 
 TEST(walks_stay_within_the_stack) {
-    static struct unwind_thread thread;
-    struct unwind_space space;
-    struct unwind_image image = module_of(qsort);
-    uint64_t stack[4] = {0x1111, 0x2222, 0, 0};
-    enum unwind_end end;
-    CHECK_EQ(unwind_space_open(&space), UNWIND_OK);
-    CHECK_EQ(unwind_space_add(&space, &image), UNWIND_OK);
-    CHECK_EQ(walk_two(&space, &thread, (uint64_t)qsort, stack, 1, &end), 0x1111);
-    CHECK_EQ(walk_two(&space, &thread, (uint64_t)qsort, stack, 0, &end), 0);
-    CHECK_EQ(end, UNWIND_END_UNREADABLE);
-    CHECK(strcmp(unwind_end_text(end), "stack memory not readable") == 0);
-    unwind_space_close(&space);
+    begin_walks();
+    CHECK_EQ(walk_qsort(1), 0x1111);
+    CHECK_EQ(walk_qsort(0), 0);
+    CHECK_EQ(walked.end, UNWIND_END_UNREADABLE);
+    CHECK(strcmp(unwind_end_text(walked.end), "stack memory not readable") == 0);
+    unwind_space_close(&walked.space);
 }
 
 // ---- readers and writers at once ----
