@@ -1,19 +1,22 @@
 """bench/run flame: what sampling costs, whether stacks are complete, and whether it is true.
 
-For each program: CPU time beside native: by how much the program takes longer (the median of pairs of
-runs that follow each other, each with a part of the work) and what Quern takes itself, names and files
-included, in a run of some seconds with all of the work; the share of complete stacks; and, beside the
-exact instruction counts of --tool=callgrind and the samples of `perf record`, each in a run of its
-own, the inclusive shares of all named functions that have 5 % or more of main's instructions
-(agreement.py). Time in the kernel is left out of these, which callgrind does not count either.
+For each program: CPU time beside native: by how much the program takes longer, and what Quern takes
+itself, names and files included, in a run of about ten seconds; the share of complete stacks; and,
+beside the exact instruction counts of --tool=callgrind and the samples of `perf record`, each in a
+run of its own, the inclusive shares of all named functions that have 5 % or more of main's
+instructions (agreement.py). Time in the kernel is left out of these, which callgrind does not count
+either.
 
-On a machine that others use, native runs of one program differ by 20 % and more, so that a few pairs
-say little of 5 %: how far they differ is shown, and -n gives more of them. What a sample takes from a
-program is measured apart from that, in programs/gaps.c, and comes out the same on a busy machine.
+Whatever else a machine does only makes runs longer, by 5 to 20 % for seconds at a time. So the runs that
+are compared are short and many, take turns, and of each kind the first quartile counts: a quarter of
+the runs were disturbed less. How far that can be trusted is shown by the native runs themselves: the
+quartile of every other one beside that of the rest. What a sample takes from a program is measured
+apart from that, in programs/gaps.c, and comes out the same on a busy machine.
 
 Shares of time and of instructions differ where some instructions take longer than others, most of
 all where data is not in the caches. What is compared is the profiler, not the processor: these runs
-have few words and keys, so that the data stays in the caches, and requests come many at a time.
+have few words and keys, so that the data stays in the caches, requests come many at a time, and the
+Rust program is one whose loops are alike.
 """
 
 import fnmatch
@@ -29,35 +32,38 @@ from measure import DATA, PROGRAMS, QUERN, run_program, run_redis
 LOG = os.path.join(DATA, "flame.log")
 FLAME = [QUERN, "--tool=flame", "-v", f"--log-file={LOG}", f"--flame-out-file={DATA}/flame.svg",
          f"--flame-stacks-file={DATA}/flame.stacks"]
-# What the machine does beside changes from second to second. Runs that are compared follow each other
-# the closer the shorter they are, so each has a part of the work; all of it is some seconds.
-PARTS = 3
-# A workload is run with "compared" over it for the comparison.
+ROUNDS = 8  # short runs of each kind for each of -n
+# "size" is about ten seconds, "part" half a second. A workload is run with "compared" over it for
+# the comparison.
 WORKLOADS = [
-    {"name": "perl", "command": f"perl {PROGRAMS}/work.pl {{size}} {{words}}", "size": 15000000,
-     "quick": 400000, "words": 3000, "compared": {"size": 2500000, "words": 200}},
-    {"name": "redis", "run": run_redis, "size": 60000, "quick": 10000,
+    {"name": "perl", "command": f"perl {PROGRAMS}/work.pl {{size}} {{words}}", "size": 45000000,
+     "part": 2000000, "words": 3000, "compared": {"size": 2500000, "words": 200}},
+    {"name": "redis", "run": run_redis, "size": 180000, "part": 10000,
      "compared": {"size": 30000, "keys": 100, "pipeline": 32}},
-    {"name": "rust", "command": f"{DATA}/words {{size}} {{words}}", "size": 450, "quick": 20,
-     "words": 20011, "compared": {"size": 100, "words": 200}},
+    {"name": "rust", "command": f"{DATA}/words {{size}} {{words}}", "size": 1200, "part": 55,
+     "words": 20011, "compared": {"command": f"{DATA}/lines {{size}}", "size": 3000000}},
 ]
+RUST = ("words", "lines")
 
 
 def build():
     """What is missing; names of workloads that cannot be run."""
-    program = os.path.join(DATA, "words")
-    source = os.path.join(PROGRAMS, "words.rs")
-    if shutil.which("rustc") and (not os.path.exists(program)
-                                  or os.path.getmtime(program) < os.path.getmtime(source)):
-        subprocess.run(["rustc", "-O", "-g", source, "-o", program], check=True)
-    missing = set() if os.path.exists(program) else {"rust"}
-    return missing | {name for name in ("perl",) if not shutil.which(name)} | \
-        (set() if shutil.which("redis-server") and shutil.which("redis-benchmark") else {"redis"})
+    missing = {name for name in ("perl",) if not shutil.which(name)}
+    if not shutil.which("redis-server") or not shutil.which("redis-benchmark"):
+        missing.add("redis")
+    for name in RUST:
+        program, source = os.path.join(DATA, name), os.path.join(PROGRAMS, name + ".rs")
+        if shutil.which("rustc") and (not os.path.exists(program)
+                                      or os.path.getmtime(program) < os.path.getmtime(source)):
+            subprocess.run(["rustc", "-O", "-g", source, "-o", program], check=True)
+        if not os.path.exists(program):
+            missing.add("rust")
+    return missing
 
 
 def run(workload, prefix):
     if "command" in workload:
-        command = workload["command"].replace("{words}", str(workload["words"]))
+        command = workload["command"].replace("{words}", str(workload.get("words")))
         workload = {**workload, "command": command}
     return workload.get("run", run_program)(workload, prefix)[0]
 
@@ -85,23 +91,27 @@ def compare(workload):
     return agreement.compare(path, agreement.sampled_shares(f"{DATA}/flame.stacks"), witness)
 
 
-def measure(workload, runs):
-    """CPU times of parts of the work natively, and of the program alone while it is sampled by perf
-    and by timers; and what sampled() says of these two for the whole work. Each round begins with
-    another of them, so that none is always the first."""
+def measure(workload, rounds):
+    """CPU times of short runs, natively and of the program alone while it is sampled by perf and by
+    timers; and what sampled() says of these two in a long run, with that run's CPU time. Each round
+    begins with another of them, so that none is always the first."""
     ways = {"native": [], "perf": [*FLAME], "timers": [*FLAME, "--sampler=timers"]}
     times = {name: [] for name in ways}
     said = {}
-    part = {**workload, "size": max(workload["size"] // PARTS, 1)}
-    for turn in range(runs * PARTS):
+    part = {**workload, "size": workload["part"]}
+    for turn in range(rounds):
         names = list(ways)
         for name in names[turn % 3:] + names[:turn % 3]:
             took = run(part, ways[name]).cpu
             times[name].append(took - (sum(sampled()[1:]) if ways[name] else 0))
     for name in list(ways)[1:]:
-        run(workload, ways[name])
-        said[name] = sampled()
+        took = run(workload, ways[name]).cpu
+        said[name] = (*sampled(), took)
     return times, said
+
+
+def quartile(values):
+    return sorted(values)[len(values) // 4]
 
 
 def means(rows):
@@ -130,30 +140,25 @@ def interruption():
 class Row:
     """What was measured of a workload."""
 
-    def __init__(self, workload, runs):
+    def __init__(self, workload, rounds):
         self.name = workload["name"]
-        times, said = measure(workload, runs)
+        times, said = measure(workload, rounds)
         native = times.pop("native")
-        self.native = statistics.median(native) * PARTS
-        # How far one native run is from the next, mostly.
-        self.noise = statistics.median(abs(b / a - 1) for a, b in zip(native, native[1:])) \
-            if len(native) > 1 else 0
-        self.own = {way: sum(one[1:]) for way, one in said.items()}
-        self.added = {way: sorted(u / n - 1 + self.own[way] / self.native
-                                  for u, n in zip(under, native, strict=True))
-                      for way, under in times.items()}
+        self.noise = abs(quartile(native[::2]) / quartile(native[1::2]) - 1)
         self.complete = min(one[0] for one in said.values())
+        self.own = {way: sum(one[1:3]) for way, one in said.items()}
+        # The program alone; and with Quern's own share of the long run.
+        self.slowed = {way: quartile(under) / quartile(native) - 1 for way, under in times.items()}
+        self.long = max(one[3] - sum(one[1:3]) for one in said.values())
+        self.added = {way: self.slowed[way] + self.own[way] / (one[3] - self.own[way])
+                      for way, one in said.items()}
         self.rows, self.left_out = compare(workload)
 
-    def median(self, way):
-        return statistics.median(self.added[way])
-
     def show(self):
-        cells = [f"{self.name:<6} {self.native:6.2f} s {percent(self.noise, 0):>5}"]
-        for way, shares in self.added.items():
-            low, high = shares[len(shares) // 4], shares[-1 - len(shares) // 4]
-            spread = f"({low * 100:+.0f} to {high * 100:+.0f})"
-            cells.append(f"{self.median(way) * 100:+6.1f} % {spread:<12} {self.own[way]:6.3f} s")
+        cells = [f"{self.name:<6} {self.long:6.1f} s {percent(self.noise):>6}"]
+        for way, added in self.added.items():
+            cells.append(f"{added * 100:+6.1f} % {self.slowed[way] * 100:+6.1f} % "
+                         f"{self.own[way]:6.3f} s")
         by_ir, by_cycles, by_perf = means(self.rows)
         cells.append(f"{self.complete:7.1f} %  {len(self.rows):>9}  {percent(by_ir):>6}"
                      f"  {percent(by_cycles):>6}"
@@ -172,12 +177,13 @@ class Row:
 def bench(args):
     missing = build()
     rows = []
-    print(f"flame: medians of {args.n * PARTS} pairs of runs, 997 Hz; how far a native run is from the "
-          "next; CPU time added by perf and by\ntimers (what half of the pairs lie between), of it "
-          "Quern's own seconds; mean differences of inclusive shares to callgrind's,\nby instructions "
-          "and by estimated cycles, and to perf record's")
-    print(f"  {'':<6} {'native':>8} {'':>5}  {'perf':>8} {'':<12} {'own':>8}  {'timers':>8} {'':<12} "
-          f"{'own':>8}  {'complete':>9}  {'functions':>9}  {'Ir':>6}  {'cycles':>6}  {'perf':>6}")
+    rounds = 2 if args.quick else args.n * ROUNDS
+    print(f"flame: first quartiles of {rounds} short runs, 997 Hz; CPU time of a long run; how far every "
+          "other native run is\nfrom the rest; CPU time added by perf and by timers, what of it the program "
+          "itself took, Quern's own in the\nlong run; mean differences of inclusive shares to "
+          "callgrind's, by instructions and by estimated cycles, and to perf\nrecord's")
+    print(f"  {'':<6} {'long':>8} {'':>6}  {'perf':>8} {'program':>8} {'own':>8}  {'timers':>8} "
+          f"{'program':>8} {'own':>8}  {'complete':>9}  {'functions':>9}  {'Ir':>6}  {'cycles':>6}  {'perf':>6}")
     for workload in WORKLOADS:
         if not any(fnmatch.fnmatch(workload["name"], pattern) for pattern in args.patterns):
             continue
@@ -185,8 +191,8 @@ def bench(args):
             print(f"  {workload['name']:<8} not installed")
             continue
         if args.quick:
-            workload["size"] = workload["quick"]
-        rows.append(Row(workload, args.n))
+            workload["size"] = workload["part"]
+        rows.append(Row(workload, rounds))
         rows[-1].show()
     for row in rows:
         row.explain()
@@ -202,9 +208,9 @@ def judge(rows):
         print(f"{'holds' if holds else 'FAILS'}  {text}")
     for row in rows:
         for way in row.added:
-            noise = f"; native runs differ by {percent(row.noise, 0)}" if row.noise > 0.03 else ""
+            noise = f"; native runs differ by {percent(row.noise)}" if row.noise > 0.02 else ""
             say(f"{row.name}: less than 5 % of CPU time added by {way} "
-                f"({percent(row.median(way))}{noise})", row.median(way) < 0.05)
+                f"({percent(row.added[way])}{noise})", row.added[way] < 0.05)
         say(f"{row.name}: over 95 % complete stacks ({row.complete:.1f} %)", row.complete > 95)
         by_ir, by_cycles, _ = means(row.rows)
         say(f"{row.name}: shares of {len(row.rows)} functions within 5 % in the mean, by "
