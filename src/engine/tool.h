@@ -161,7 +161,7 @@ enum { TOOL_LINES = 2048 };
 struct tool_lines {
     uint64_t clock;
     struct tool_line {
-        uint64_t start; // address of its first byte; 0: none
+        uint64_t start; // address of its first byte; 0: none, or the line at address 0
         uint64_t *stamp;
     } known[TOOL_CACHES][TOOL_LINES]; // number % TOOL_LINES
 };

@@ -138,23 +138,33 @@ void cache_set_followers(void (*follow)(void *), void (*replace)(void *), void (
     cache_gate_end(&e);
 }
 
-uint64_t cache_gate_to(void (*function)(uint32_t, uint64_t, void *)) {
+uint64_t *cache_gate_of(const void *function, enum gate_kind kind) {
+    enum { GATES = 64 };
     static struct {
-        void (*function)(uint32_t, uint64_t, void *);
+        const void *function;
+        enum gate_kind kind;
         uint64_t gate;
-    } known[16];
+    } known[GATES];
     unsigned i = 0;
-    for (; i < 16 && known[i].function; i++)
-        if (known[i].function == function)
-            return known[i].gate;
-    if (i == 16)
-        fatal("internal error: too many fast calls");
-    struct emitter e = cache_gate_begin();
+    while (i < GATES && known[i].function &&
+           (known[i].function != function || known[i].kind != kind))
+        i++;
+    if (i == GATES)
+        fatal("internal error: too many functions are called from translated code");
     known[i].function = function;
-    known[i].gate = gates_end;
-    emit_gate_to(&e, function);
-    cache_gate_end(&e);
-    return known[i].gate;
+    known[i].kind = kind;
+    return &known[i].gate;
+}
+
+uint64_t cache_gate_to(void (*function)(uint32_t, uint64_t, void *)) {
+    uint64_t *gate = cache_gate_of(function, GATE_FAST);
+    if (!*gate) {
+        struct emitter e = cache_gate_begin();
+        *gate = emit_address(&e);
+        emit_gate_to(&e, function);
+        cache_gate_end(&e);
+    }
+    return *gate;
 }
 
 // A call that a fault ends as call_guarded is ended: with 0 in rax, and on its return.
@@ -194,22 +204,13 @@ static uint64_t emit_gate_try(struct emitter *e, uint64_t function) {
 }
 
 uint64_t cache_gate_try(tool_quick_hook *hook) {
-    enum { GATES = 16 };
-    static struct {
-        uint64_t function, gate;
-    } known[GATES];
-    unsigned i = 0;
-    while (i < GATES && known[i].function && known[i].function != (uint64_t)hook)
-        i++;
-    if (i == GATES)
-        fatal("internal error: too many quick hooks");
-    if (!known[i].function) {
+    uint64_t *gate = cache_gate_of(hook, GATE_TRY);
+    if (!*gate) {
         struct emitter e = cache_gate_begin();
-        known[i].function = (uint64_t)hook;
-        known[i].gate = emit_gate_try(&e, (uint64_t)hook);
+        *gate = emit_gate_try(&e, (uint64_t)hook);
         cache_gate_end(&e);
     }
-    return known[i].gate;
+    return *gate;
 }
 
 void cache_write_gates(const struct far_table *high_code, const struct far_table *versions) {

@@ -42,6 +42,9 @@ struct emitter cache_gate_begin(void);
 void cache_gate_end(const struct emitter *);
 // At the end of a gate through which C code was called.
 void cache_emit_step_if_pending(struct emitter *);
+// Where a function's gate of this kind is noted; 0: it is still to be written.
+enum gate_kind { GATE_FAST, GATE_TRY, GATE_QUICK, GATE_QUICK_KEEPS_FLAGS };
+uint64_t *cache_gate_of(const void *function, enum gate_kind);
 // The gate through which translated code calls a function that leaves vector registers alone, on
 // the engine's stack, with edi as it is, the target's stack pointer and the thread's state of the
 // tool. With the lock held.

@@ -94,22 +94,10 @@ static uint64_t make_quick_gate(tool_quick_function *quick, tool_fast_function *
 void tool_insert_quick_call(struct tool_block *block, enum tool_condition condition,
                             tool_quick_function *quick, tool_fast_function *function,
                             uint32_t argument) {
-    enum { GATES = 8 };
-    static struct {
-        tool_quick_function *quick;
-        uint64_t gates[2]; // 1: flags are kept
-    } known[GATES];
     struct builder *b = (struct builder *)block;
-    unsigned i = 0;
-    while (i < GATES && known[i].quick && known[i].quick != quick)
-        i++;
-    if (i == GATES)
-        fatal("internal error: too many quick calls");
-    if (!known[i].quick) {
-        known[i].quick = quick;
-        for (unsigned flags = 0; flags < 2; flags++)
-            known[i].gates[flags] = make_quick_gate(quick, function, flags);
-    }
     bool flags = condition != TOOL_ALWAYS || !builder_flags_are_dead(b);
-    insert_call(b, condition, known[i].gates[flags], argument);
+    uint64_t *gate = cache_gate_of(quick, flags ? GATE_QUICK_KEEPS_FLAGS : GATE_QUICK);
+    if (!*gate)
+        *gate = make_quick_gate(quick, function, flags);
+    insert_call(b, condition, *gate, argument);
 }

@@ -32,6 +32,7 @@ struct simulation {
     struct cache code, data, last;
     struct cache_use *uses; // instead of these
     struct tool_lines lines;
+    uint64_t nowhere; // stamp of lines that are not known: an access to address 0 takes them for known
     uint32_t history;
     uint8_t conditions[1 << (HISTORY_BITS + ADDRESS_BITS)];
     uint64_t targets[TARGETS];
@@ -85,7 +86,7 @@ static bool use_first(struct simulation *simulation, enum tool_cache kind, uint6
         uint64_t at = find_way(cache, line, &found), old = cache->lines[at];
         struct tool_line *evicted = known_place(simulation, kind, old);
         if (!found && evicted->start == old << cache->bits)
-            evicted->start = 0;
+            *evicted = (struct tool_line){.stamp = &simulation->nowhere};
         cache->lines[at] = line;
         known->start = line << cache->bits;
         known->stamp = &cache->stamps[at];
@@ -367,6 +368,8 @@ void simulate_thread_start(struct thread *thread) {
     struct simulation *simulation = counts_reserve(sizeof *simulation);
     thread->simulation = simulation;
     if (simulate_caches) {
+        for (unsigned i = 0; i < TOOL_CACHES; i++)
+            simulation->lines.known[i][0].stamp = &simulation->nowhere;
         tool_set_thread_lines(&simulation->lines);
         if (simulate_uses)
             simulation->uses = cache_use_new(shapes);
