@@ -191,7 +191,20 @@ static void print_line(void *context, const char *text) {
     puts(text);
 }
 
-static void print_heads(const struct recording_info *info, bool is_filtered) {
+// Which part it is that follows. Filters may let everything pass.
+static void print_part(const struct request *request, uint64_t end) {
+    uint64_t from = request->filter.from < end ? request->filter.from : end;
+    if (!request->is_filtered)
+        return;
+    printf("filtered:   what follows is about a part of it");
+    if (from || request->filter.to != UINT64_MAX)
+        printf(", %.3f s from %.3f to %.3f s", (double)(end - from) / 1e9, (double)from / 1e9,
+               (double)end / 1e9);
+    puts("");
+}
+
+static void print_heads(const struct request *request, const struct heap_file *file) {
+    const struct recording_info *info = &file->info;
     printf("command:    ");
     stack_text_escaped(stdout, info->process.command ? info->process.command : "(unknown)");
     printf("\nprocess:    %d\n", info->process.pid);
@@ -204,8 +217,7 @@ static void print_heads(const struct recording_info *info, bool is_filtered) {
     if (merged)
         printf("merged:     %s\n", merged);
     free(merged);
-    if (is_filtered)
-        puts("filtered:   what follows is about a part of it");
+    print_part(request, file->summary.time);
     char digits[32];
     if (info->end.missed)
         printf("missed:     %s events could not be recorded\n",
@@ -277,7 +289,8 @@ static int print_recording(struct request *request, int fd) {
         printf("Peak memory usage: %s bytes\n",
                heap_text_number(digits, file.summary.total.peak_bytes));
     } else if (!problem) {
-        print_heads(&file.info, request->is_filtered);
+        print_heads(request, &file);
+        request->heap.from = request->filter.from;
         problem = print_view(request, fd, &file, &threads, &lifetimes);
     }
     int status = problem ? fail(request->path, problem) : 0;

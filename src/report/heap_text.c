@@ -103,9 +103,10 @@ static void write_totals(struct writer *writer) {
     add_number(writer, total->allocated_bytes, " bytes in ");
     add_number(writer, total->allocated, " blocks and ");
     add_number(writer, summary->resized, " resizes");
-    if (seconds > 0) {
+    if (summary->time > writer->options->from) {
+        double length = (double)(summary->time - writer->options->from) / 1e9;
         text_string(text, ", ");
-        add_number(writer, (uint64_t)((double)total->allocated / seconds), " blocks a second");
+        add_number(writer, (uint64_t)((double)total->allocated / length), " blocks a second");
     }
     end_line(writer);
     text_string(text, "temporary:  ");

@@ -12,6 +12,7 @@ struct heap_text_options {
     size_t top;                // stacks in each list
     size_t callers;            // frames of each stack
     const struct paint *paint; // NULL: plain
+    uint64_t from;             // nanoseconds: where the part begins that is summed up
 };
 
 // Calls line for each line, without a newline. `names` knows the addresses of the summary's stacks.

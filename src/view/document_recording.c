@@ -19,6 +19,10 @@ static struct heap_filter filter_of(const struct document *document) {
     return filter;
 }
 
+static bool is_part(const struct document *document) {
+    return document->window.from || document->window.to != UINT64_MAX;
+}
+
 // ---- while it is read ----
 
 struct progress {
@@ -42,15 +46,14 @@ static void on_sample(void *context, const struct heap_sample *sample) {
 
 static char *read_recording(struct document *document, int fd) {
     struct heap_filter filter = filter_of(document);
-    bool is_part = filter.from || filter.to != UINT64_MAX;
     document->timeline = base_allocate(sizeof *document->timeline);
     *document->timeline = (struct timeline){0};
     struct progress progress = {.document = document};
     struct heap_sink watch = {.context = &progress, .sample = on_sample};
     bool is_watched = document->watch && document->watch->so_far;
-    char *problem = is_part ? heap_filter_read(fd, &document->heap, &filter, NULL, 0)
-                            : heap_file_read_sums(fd, &document->heap, document->timeline,
-                                                  is_watched ? &watch : NULL);
+    char *problem = is_part(document) ? heap_filter_read(fd, &document->heap, &filter, NULL, 0)
+                                      : heap_file_read_sums(fd, &document->heap, document->timeline,
+                                                            is_watched ? &watch : NULL);
     if (problem)
         return problem;
     const struct recording_info *info = &document->heap.info;
@@ -92,6 +95,19 @@ static struct calltree *tree_of(struct document *document, unsigned metric) {
     return rows_tree(&document->heap, &heap_weights[metric], false, DOCUMENT_NODES_MAX);
 }
 
+// The clock goes by the run: what it shows at the end of a part is not how long that took.
+static void add_times(const struct document *document, struct json *json) {
+    uint64_t end = document->heap.summary.time;
+    uint64_t from = document->window.from < end ? document->window.from : end;
+    if (!is_part(document)) {
+        document_fact(json, "time", end, "nanoseconds");
+        return;
+    }
+    document_fact(json, "window from", from, "nanoseconds");
+    document_fact(json, "window to", end, "nanoseconds");
+    document_fact(json, "length of the window", end - from, "nanoseconds");
+}
+
 static void add_facts(struct document *document, struct json *json) {
     const struct summary *summary = &document->heap.summary;
     const struct summary_site *total = &summary->total;
@@ -107,7 +123,7 @@ static void add_facts(struct document *document, struct json *json) {
     document_fact(json, "mapped by the program itself", summary->regions.bytes, "bytes");
     document_fact(json, "peak of resident memory", summary->resident.peak_bytes, "bytes");
     document_fact(json, "threads", summary->threads, "");
-    document_fact(json, "time", summary->time, "nanoseconds");
+    add_times(document, json);
     char pid[16];
     snprintf(pid, sizeof pid, "%d", document->heap.info.process.pid);
     document_fact_text(json, "process", pid);
