@@ -273,6 +273,8 @@ static track_function *choose(struct track *t, const uint8_t *bytes,
                               const ZydisDecodedOperand *operands) {
     track_function *run = track_branch(t, z);
     if (!run)
+        run = track_control(t, z);
+    if (!run)
         run = track_integer(t, z);
     if (!run)
         run = track_shift(t, z);

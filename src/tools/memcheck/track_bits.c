@@ -1,8 +1,6 @@
 // Single bits: tests, searches, counts, extractions.
 #include "tools/memcheck/track_parts.h"
 
-static const struct item NOTHING = {0, 0};
-
 static struct item operand_item(struct context *c, const struct track *t, unsigned operand) {
     return (struct item){operand_value(c, t, operand), operand_bits(c, t, operand)};
 }

@@ -1,7 +1,5 @@
-// Moves, arithmetic and logic on general registers and memory, control flow, the stack.
+// Moves, arithmetic, logic and conditions on general registers and memory.
 #include "tools/memcheck/track_parts.h"
-
-static const struct item NOTHING = {0, 0};
 
 static struct item operand_item(struct context *c, const struct track *t, unsigned operand) {
     return (struct item){operand_value(c, t, operand) & width_mask(t->width),
@@ -390,100 +388,6 @@ static void run_conditional_move(struct context *c, const struct track *t) {
     operand_set_bits(c, t, 0, bits);
 }
 
-// jrcxz, jecxz, loop, loope, loopne.
-static void run_counted_jump(struct context *c, const struct track *t) {
-    uint64_t mask = width_mask(t->width);
-    struct item count = {c->values[1] & mask, general_bits(c, 1) & mask};
-    bool loops = t->mnemonic != ZYDIS_MNEMONIC_JRCXZ && t->mnemonic != ZYDIS_MNEMONIC_JECXZ;
-    if (loops) {
-        count.bits = subtract_bits(count, (struct item){1, 0}, NOTHING) & mask;
-        count.value = (count.value - 1) & mask;
-        set_general_bits(c, 1, count.bits);
-    }
-    bool unsure = count.bits && !(count.value & ~count.bits);
-    if (t->mnemonic == ZYDIS_MNEMONIC_LOOPE || t->mnemonic == ZYDIS_MNEMONIC_LOOPNE)
-        unsure |= condition_bits(c) >> COND_Z & 1;
-    if (unsure)
-        report_condition(c);
-}
-
-// ---- the stack and jumps ----
-
-static uint64_t stack_pointer(struct context *c) {
-    if (general_bits(c, 4))
-        report_value(c, 8);
-    return c->values[4];
-}
-
-static void run_push(struct context *c, const struct track *t) {
-    unsigned size = t->width / 8;
-    uint64_t bits = operand_bits(c, t, 0);
-    memory_store_word(c, stack_pointer(c) - size, size, bits);
-}
-
-static void run_pop(struct context *c, const struct track *t) {
-    unsigned size = t->width / 8;
-    uint64_t bits = memory_load_word(c, stack_pointer(c), size);
-    if (t->operands[0].kind == OPERAND_MEMORY && t->operands[0].access.base == 4) {
-        // The address is that after rsp has moved.
-        memory_store_word(c, tool_access_address(&t->operands[0].access) + size, size, bits);
-        return;
-    }
-    operand_set_bits(c, t, 0, bits);
-}
-
-static void run_push_flags(struct context *c, const struct track *t) {
-    unsigned size = t->width / 8;
-    memory_store_word(c, stack_pointer(c) - size, size, flags_now(c).bits);
-}
-
-static void run_pop_flags(struct context *c, const struct track *t) {
-    unsigned size = t->width / 8;
-    uint64_t address = stack_pointer(c);
-    uint64_t bits = memory_load_word(c, address, size);
-    set_conditions(c, flags_conditions((struct flags){memory_value(address, size) & FLAGS_ALL,
-                                                      bits & FLAGS_ALL}));
-}
-
-static void run_call(struct context *c, const struct track *t) {
-    if (operand_bits(c, t, 0))
-        report_value(c, 8);
-    memory_store_word(c, stack_pointer(c) - 8, 8, 0);
-}
-
-static void run_jump(struct context *c, const struct track *t) {
-    if (operand_bits(c, t, 0))
-        report_value(c, 8);
-}
-
-static void run_return(struct context *c, const struct track *t) {
-    if (memory_load_word(c, stack_pointer(c), 8))
-        report_value(c, 8);
-}
-
-static void run_leave(struct context *c, const struct track *t) {
-    unsigned size = t->width / 8;
-    uint64_t bits = general_bits(c, 5);
-    if (bits)
-        report_value(c, 8);
-    uint64_t frame = memory_load_word(c, c->values[5], size);
-    set_general_bits(c, 4, bits);
-    set_general_bits(c, 5, size == 8 ? frame : (bits & ~0xfffful) | frame);
-}
-
-static void run_enter(struct context *c, const struct track *t) {
-    uint64_t stack = stack_pointer(c), bits = general_bits(c, 5);
-    unsigned size = t->width / 8, level = t->operands[1].immediate & 31;
-    memory_store_word(c, stack - size, size, bits);
-    for (unsigned i = 1; i < level; i++) {
-        uint64_t pointer = memory_load_word(c, c->values[5] - i * size, size);
-        memory_store_word(c, stack - (i + 1) * size, size, pointer);
-    }
-    if (level)
-        memory_store_word(c, stack - (level + 1) * size, size, 0);
-    set_general_bits(c, 5, size == 8 ? 0 : bits & ~0xfffful);
-}
-
 // ---- single flags ----
 
 static void run_load_ah(struct context *c, const struct track *t) {
@@ -514,32 +418,7 @@ static void run_set_carry(struct context *c, const struct track *t) {
     set_conditions(c, (old & ~both) | (flags_conditions(flags) & both));
 }
 
-// A system call returns defined values; what it is given has been looked at elsewhere.
-static void run_system_call(struct context *c, const struct track *t) {
-    set_general_bits(c, 0, 0);
-    set_general_bits(c, 1, 0);
-    set_general_bits(c, 11, 0);
-}
-
 // ---- which is which ----
-
-static track_function *set_variant(struct track *t, unsigned variant, track_function *run) {
-    t->variant = variant;
-    return run;
-}
-
-static track_function *set_width(struct track *t, unsigned width, track_function *run) {
-    t->width = width;
-    return run;
-}
-
-// The stack's operand is the hidden one.
-static unsigned stack_width(const struct track *t) {
-    for (unsigned i = 0; i < t->operand_count; i++)
-        if (t->operands[i].is_hidden && t->operands[i].kind == OPERAND_MEMORY)
-            return t->operands[i].size * 8;
-    return 64;
-}
 
 static track_function *conditional(struct track *t, const ZydisDecodedInstruction *z) {
     track_function *run = NULL;
@@ -564,42 +443,6 @@ static track_function *multiplication(struct track *t, const ZydisDecodedInstruc
     return set_variant(t, z->operand_count_visible == 3, run_multiply);
 }
 
-static track_function *stack_or_jump(struct track *t, const ZydisDecodedInstruction *z) {
-    bool is_near = z->meta.branch_type != ZYDIS_BRANCH_TYPE_FAR;
-    switch (z->mnemonic) {
-    case ZYDIS_MNEMONIC_PUSH:
-        return set_width(t, stack_width(t), run_push);
-    case ZYDIS_MNEMONIC_POP:
-        return set_width(t, stack_width(t), run_pop);
-    case ZYDIS_MNEMONIC_PUSHF:
-    case ZYDIS_MNEMONIC_PUSHFQ:
-        return set_width(t, stack_width(t), run_push_flags);
-    case ZYDIS_MNEMONIC_POPF:
-    case ZYDIS_MNEMONIC_POPFQ:
-        return set_width(t, stack_width(t), run_pop_flags);
-    case ZYDIS_MNEMONIC_LEAVE:
-        return set_width(t, stack_width(t), run_leave);
-    case ZYDIS_MNEMONIC_ENTER:
-        return set_width(t, stack_width(t), run_enter);
-    case ZYDIS_MNEMONIC_CALL:
-        return is_near ? run_call : NULL;
-    case ZYDIS_MNEMONIC_JMP:
-        return is_near ? run_jump : NULL;
-    case ZYDIS_MNEMONIC_RET:
-        return is_near ? run_return : NULL;
-    case ZYDIS_MNEMONIC_JRCXZ:
-    case ZYDIS_MNEMONIC_LOOP:
-    case ZYDIS_MNEMONIC_LOOPE:
-    case ZYDIS_MNEMONIC_LOOPNE:
-    case ZYDIS_MNEMONIC_JECXZ:
-        return set_width(t, z->address_width, run_counted_jump);
-    case ZYDIS_MNEMONIC_SYSCALL:
-        return run_system_call;
-    default:
-        return NULL;
-    }
-}
-
 static track_function *flags_only(struct track *t, const ZydisDecodedInstruction *z) {
     switch (z->mnemonic) {
     case ZYDIS_MNEMONIC_LAHF:
@@ -616,9 +459,7 @@ static track_function *flags_only(struct track *t, const ZydisDecodedInstruction
 }
 
 track_function *track_integer(struct track *t, const ZydisDecodedInstruction *z) {
-    track_function *run = stack_or_jump(t, z);
-    if (!run)
-        run = conditional(t, z);
+    track_function *run = conditional(t, z);
     if (!run)
         run = flags_only(t, z);
     if (run)

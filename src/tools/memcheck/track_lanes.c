@@ -1,8 +1,6 @@
 // Vector logic and arithmetic, lane by lane.
 #include "tools/memcheck/track_vector.h"
 
-static const struct item NOTHING = {0, 0};
-
 // The two sources of an instruction: of those that name two operands, the destination is the first.
 static unsigned first_source(const struct track *t) {
     return t->is_legacy ? 0 : 1;

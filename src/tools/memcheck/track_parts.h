@@ -111,6 +111,8 @@ struct item {
     uint64_t value, bits;
 };
 
+static const struct item NOTHING = {0, 0};
+
 static inline uint64_t width_mask(unsigned width) {
     return width >= 64 ? ~0ul : (1ul << width) - 1;
 }
@@ -250,8 +252,14 @@ void flags_of_result(struct flags *, unsigned width, struct item result);
 
 // ---- ways of following ----
 
+static inline track_function *set_variant(struct track *t, unsigned variant, track_function *run) {
+    t->variant = variant;
+    return run;
+}
+
 // NULL: not theirs.
 track_function *track_branch(struct track *, const ZydisDecodedInstruction *);
+track_function *track_control(struct track *, const ZydisDecodedInstruction *);
 track_function *track_integer(struct track *, const ZydisDecodedInstruction *);
 track_function *track_shift(struct track *, const ZydisDecodedInstruction *);
 track_function *track_bits(struct track *, const ZydisDecodedInstruction *);

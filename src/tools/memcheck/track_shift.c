@@ -228,11 +228,6 @@ static void run_shift_plain(struct context *c, const struct track *t) {
     operand_set_bits(c, t, 0, bits);
 }
 
-static track_function *set_variant(struct track *t, unsigned variant, track_function *run) {
-    t->variant = variant;
-    return run;
-}
-
 track_function *track_shift(struct track *t, const ZydisDecodedInstruction *z) {
     switch (z->mnemonic) {
     case ZYDIS_MNEMONIC_SHL:
