@@ -10,13 +10,22 @@
 #define STRING_FUNCTION(name, hook)                                                                \
     { STRING_LIBRARIES, name, TOOL_REPLACE, hook, NULL }
 
-// Those that every such tool replaces, as rows of an array of struct tool_symbol.
-#define STRING_FUNCTIONS                                                                           \
-    STRING_FUNCTION("strlen", on_strlen), STRING_FUNCTION("strnlen", on_strnlen),                  \
-        STRING_FUNCTION("strcpy", on_strcpy), STRING_FUNCTION("stpcpy", on_stpcpy),                \
+// Those that every such tool replaces, as rows of an array of struct tool_symbol: functions that
+// copy and fill, and functions that only look.
+#define COPY_FUNCTIONS                                                                             \
+    STRING_FUNCTION("strcpy", on_strcpy), STRING_FUNCTION("stpcpy", on_stpcpy),                    \
         STRING_FUNCTION("__stpcpy", on_stpcpy), STRING_FUNCTION("strncpy", on_strncpy),            \
         STRING_FUNCTION("stpncpy", on_stpncpy), STRING_FUNCTION("__stpncpy", on_stpncpy),          \
         STRING_FUNCTION("strcat", on_strcat), STRING_FUNCTION("strncat", on_strncat),              \
+        STRING_FUNCTION("memcpy", on_memcpy), STRING_FUNCTION("memmove", on_memmove),              \
+        STRING_FUNCTION("mempcpy", on_mempcpy), STRING_FUNCTION("__mempcpy", on_mempcpy),          \
+        STRING_FUNCTION("bcopy", on_bcopy), STRING_FUNCTION("__memcpy_chk", on_memcpy_chk),        \
+        STRING_FUNCTION("__memmove_chk", on_memmove_chk),                                          \
+        STRING_FUNCTION("__mempcpy_chk", on_mempcpy_chk),                                          \
+        STRING_FUNCTION("__memset_chk", on_memset_chk), STRING_FUNCTION("memset", on_memset),      \
+        STRING_FUNCTION("wcscpy", on_wcscpy)
+#define STRING_FUNCTIONS                                                                           \
+    STRING_FUNCTION("strlen", on_strlen), STRING_FUNCTION("strnlen", on_strnlen),                  \
         STRING_FUNCTION("strcmp", on_strcmp), STRING_FUNCTION("strncmp", on_strncmp),              \
         STRING_FUNCTION("strcasecmp", on_strcasecmp),                                              \
         STRING_FUNCTION("__strcasecmp", on_strcasecmp),                                            \
@@ -31,18 +40,11 @@
         STRING_FUNCTION("strrchr", on_strrchr), STRING_FUNCTION("rindex", on_strrchr),             \
         STRING_FUNCTION("strstr", on_strstr), STRING_FUNCTION("strspn", on_strspn),                \
         STRING_FUNCTION("strcspn", on_strcspn), STRING_FUNCTION("strpbrk", on_strpbrk),            \
-        STRING_FUNCTION("memcpy", on_memcpy), STRING_FUNCTION("memmove", on_memmove),              \
-        STRING_FUNCTION("mempcpy", on_mempcpy), STRING_FUNCTION("__mempcpy", on_mempcpy),          \
-        STRING_FUNCTION("bcopy", on_bcopy), STRING_FUNCTION("__memcpy_chk", on_memcpy_chk),        \
-        STRING_FUNCTION("__memmove_chk", on_memmove_chk),                                          \
-        STRING_FUNCTION("__mempcpy_chk", on_mempcpy_chk),                                          \
-        STRING_FUNCTION("__memset_chk", on_memset_chk), STRING_FUNCTION("memset", on_memset),      \
         STRING_FUNCTION("memcmp", on_memcmp), STRING_FUNCTION("bcmp", on_memcmp),                  \
         STRING_FUNCTION("__memcmpeq", on_memcmp), STRING_FUNCTION("wcslen", on_wcslen),            \
-        STRING_FUNCTION("wcsnlen", on_wcsnlen), STRING_FUNCTION("wcscpy", on_wcscpy),              \
-        STRING_FUNCTION("wcscmp", on_wcscmp), STRING_FUNCTION("wcsncmp", on_wcsncmp),              \
-        STRING_FUNCTION("wcschr", on_wcschr), STRING_FUNCTION("wcsrchr", on_wcsrchr),              \
-        STRING_FUNCTION("wmemchr", on_wmemchr)
+        STRING_FUNCTION("wcsnlen", on_wcsnlen), STRING_FUNCTION("wcscmp", on_wcscmp),              \
+        STRING_FUNCTION("wcsncmp", on_wcsncmp), STRING_FUNCTION("wcschr", on_wcschr),              \
+        STRING_FUNCTION("wcsrchr", on_wcsrchr), STRING_FUNCTION("wmemchr", on_wmemchr)
 
 // What becomes of a program whose __*_chk function has been told that the destination is too small.
 void string_functions_overflow(const char *name);

@@ -122,9 +122,11 @@ static bool on_request(const uint64_t words[6], uint64_t *result) {
 
 // ---- start and end -----------------------------------------------------------------------------
 
-static void add_symbols(size_t at, const struct tool_symbol *more) {
-    for (; more->name && at < SYMBOLS - 1; more++)
-        symbols[at++] = *more;
+// Adds them behind those that are there; returns how many there are then.
+static size_t add_symbols(size_t count, const struct tool_symbol *more) {
+    for (; more->name && count < SYMBOLS - 1; more++)
+        symbols[count++] = *more;
+    return count;
 }
 
 static void on_start(void) {
@@ -135,7 +137,8 @@ static void on_start(void) {
     file_start();
     points_start();
     events_start();
-    add_symbols(replaced_start(symbols), replaced_strings);
+    size_t count = add_symbols(replaced_start(symbols), replaced_copies);
+    add_symbols(count, replaced_strings);
 }
 
 static void on_end(void) {

@@ -11,7 +11,8 @@
 //     target memory: a fork takes it while it holds the engine's locks.
 //
 // The hooks of replaced functions use general registers only (slots.c, points.c, events.c,
-// replaced.c, strings.c, touches.c); the rest is called through tool_with_vectors from there.
+// replaced.c, copies.c, strings.c, touches.c); the rest is called through tool_with_vectors from
+// there.
 #ifndef QUERN_DHAT_H
 #define QUERN_DHAT_H
 
@@ -159,7 +160,7 @@ void touches_insert(struct tool_block *, const struct tool_insn *);
 
 // ---- replaced functions ----
 
-extern const struct tool_symbol replaced_strings[];
+extern const struct tool_symbol replaced_copies[], replaced_strings[];
 size_t replaced_start(struct tool_symbol *); // reads options; how many functions are replaced
 
 static inline void replaced_return(uint64_t value) {

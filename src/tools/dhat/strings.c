@@ -1,38 +1,10 @@
-// mem*, str* and wcs* functions, as far as Valgrind replaces them. General registers only.
+// mem*, str* and wcs* functions that look at memory, as far as Valgrind replaces them; copies.c has
+// those that write. General registers only.
 //
 // The C library reads by vectors, and beyond the ends of strings; these read what the function is
 // about, each byte once, in the way that Valgrind's replacements do. The work is done in bulk, and
-// accesses are told in ranges. Copies are events of the mode `copy`.
-#include "tools/dhat/dhat.h"
-#include "tools/string_functions.h"
-#include "tools/words.h"
-
-#define ALWAYS static inline __attribute__((always_inline))
-
-enum { WIDE = 4, SPANS = 3 };
-
-struct span {
-    uint64_t start;
-    size_t size;
-};
-
-struct call {
-    uint64_t a[4];
-    uint64_t result;
-    struct span reads[SPANS], writes;
-    unsigned read_count;
-    bool copies;
-    size_t copied;
-    unsigned step; // bytes that the function looks at in one go, a power of two
-    uint64_t cost;
-};
-
-static void reads(struct call *call, uint64_t start, size_t size) {
-    call->reads[call->read_count++] = (struct span){start, size};
-}
-
-// By bytes, a few instructions for each.
-enum { COST_CALL = 8, COST_BYTE = 4, COST_COPIED = 6, COST_TOLOWER = 14 };
+// accesses are told in ranges.
+#include "tools/dhat/strings.h"
 
 static void add_copy(size_t size) {
     uint32_t point = point_here();
@@ -41,7 +13,7 @@ static void add_copy(size_t size) {
 }
 
 // A body may be begun anew, so what it has done is told when it has ended.
-static void run(tool_function *body) {
+void string_call(tool_function *body) {
     const uint64_t *registers = tool_registers();
     struct call call; // not cleared as a whole: that takes longer than most bodies
     uint64_t fault;
@@ -65,194 +37,6 @@ static void run(tool_function *body) {
     if (call.copies && dhat_mode == DHAT_COPY)
         add_copy(call.copied);
     replaced_return(call.result);
-}
-
-#define HOOK(name)                                                                                 \
-    static void on_##name(void) {                                                                  \
-        run(name##_body);                                                                          \
-    }
-
-static size_t length_of(uint64_t string) {
-    return bytes_before(string, 0, 0, SIZE_MAX);
-}
-
-static size_t least(size_t a, size_t b) {
-    return a < b ? a : b;
-}
-
-// ---- copies ------------------------------------------------------------------------------------
-
-static void copy(struct call *call, uint64_t to, uint64_t from, size_t size) {
-    bytes_move(to, from, size);
-    reads(call, from, size);
-    call->writes = (struct span){to, size};
-    call->copies = true;
-    call->copied = size;
-}
-
-static void memmove_body(void *argument) {
-    struct call *call = argument;
-    size_t size = call->a[2];
-    copy(call, call->a[0], call->a[1], size);
-    if (call->a[0] == call->a[1])
-        call->read_count = call->writes.size = 0;
-    bool by_words = !((call->a[0] ^ call->a[1]) & 7);
-    call->cost += by_words ? size / 8 * 3 + 30 : COST_COPIED * size;
-    call->result = call->a[0];
-}
-
-// By bytes, and nothing at all onto itself.
-static void copy_bytes(struct call *call, uint64_t to, uint64_t from, size_t size) {
-    copy(call, to, from, size);
-    if (to == from)
-        call->read_count = call->writes.size = 0;
-    call->cost += COST_COPIED * size;
-}
-
-static void mempcpy_body(void *argument) {
-    struct call *call = argument;
-    copy_bytes(call, call->a[0], call->a[1], call->a[2]);
-    call->result = call->a[0] + call->a[2];
-}
-
-static void copied_body(void *argument) {
-    struct call *call = argument;
-    copy_bytes(call, call->a[0], call->a[1], call->a[2]);
-    call->result = call->a[0];
-}
-
-static void bcopy_body(void *argument) {
-    struct call *call = argument;
-    copy_bytes(call, call->a[1], call->a[0], call->a[2]);
-}
-
-static void copy_string(struct call *call, uint64_t to, uint64_t from) {
-    size_t size = length_of(from) + 1;
-    bytes_copy_up(to, from, size);
-    reads(call, from, size);
-    call->writes = (struct span){to, size};
-    call->copies = true;
-    call->copied = size;
-    call->cost += COST_COPIED * size;
-}
-
-static void strcpy_body(void *argument) {
-    struct call *call = argument;
-    copy_string(call, call->a[0], call->a[1]);
-    call->result = call->a[0];
-}
-
-static void stpcpy_body(void *argument) {
-    struct call *call = argument;
-    copy_string(call, call->a[0], call->a[1]);
-    call->result = call->a[0] + call->copied - 1;
-}
-
-// Exactly `size` bytes, with zeros after the string's end.
-static size_t copy_padded(struct call *call) {
-    uint64_t to = call->a[0], from = call->a[1];
-    size_t size = call->a[2], length = bytes_before(from, 0, 0, size);
-    bytes_copy_up(to, from, length);
-    bytes_fill(to + length, 0, size - length);
-    call->copied = least(length + 1, size);
-    reads(call, from, call->copied);
-    call->writes = (struct span){to, size};
-    call->copies = true;
-    call->cost += COST_COPIED * size;
-    return length;
-}
-
-static void strncpy_body(void *argument) {
-    struct call *call = argument;
-    copy_padded(call);
-    call->result = call->a[0];
-}
-
-static void stpncpy_body(void *argument) {
-    struct call *call = argument;
-    call->result = call->a[0] + copy_padded(call);
-}
-
-static void append(struct call *call, size_t most) {
-    size_t before = length_of(call->a[0]), length = bytes_before(call->a[1], 0, 0, most);
-    uint64_t end = call->a[0] + before;
-    bytes_copy_up(end, call->a[1], length);
-    byte_store(end + length, 0);
-    reads(call, call->a[0], before + 1);
-    reads(call, call->a[1], length < most ? length + 1 : most);
-    call->writes = (struct span){end, length + 1};
-    call->result = call->a[0];
-}
-
-static void strcat_body(void *argument) {
-    append(argument, SIZE_MAX);
-}
-
-static void strncat_body(void *argument) {
-    struct call *call = argument;
-    if (call->a[2])
-        append(call, call->a[2]);
-    else
-        reads(call, call->a[0], length_of(call->a[0]) + 1);
-    if (!call->a[2])
-        call->writes = (struct span){call->a[0] + call->reads[0].size - 1, 1};
-    call->result = call->a[0];
-}
-
-static void memset_body(void *argument) {
-    struct call *call = argument;
-    uint64_t to = call->a[0], size = call->a[2];
-    bytes_fill(to, call->a[1], size);
-    call->writes = (struct span){to, size};
-    call->cost += size / 8 * 2 + 20;
-    call->result = to;
-}
-
-HOOK(memmove)
-HOOK(mempcpy)
-HOOK(bcopy)
-HOOK(strcpy)
-HOOK(stpcpy)
-HOOK(strncpy)
-HOOK(stpncpy)
-HOOK(strcat)
-HOOK(strncat)
-HOOK(memset)
-
-static void on_memcpy(void) {
-    on_memmove();
-}
-
-// The same with the size of the destination.
-static void run_if_it_fits(tool_function *body, const char *name, size_t size, size_t room) {
-    if (LIKELY(size <= room))
-        run(body);
-    else
-        string_functions_overflow(name);
-}
-
-static void on_memcpy_chk(void) {
-    run_if_it_fits(copied_body, "memcpy_chk", argument(2), argument(3));
-}
-
-static void on_memmove_chk(void) {
-    run_if_it_fits(copied_body, "memmove_chk", argument(2), argument(3));
-}
-
-static void on_mempcpy_chk(void) {
-    run_if_it_fits(mempcpy_body, "mempcpy_chk", argument(2), argument(3));
-}
-
-static void on_memset_chk(void) {
-    run_if_it_fits(memset_body, "memset_chk", argument(2), argument(3));
-}
-
-static void on_strcpy_chk(void) {
-    run_if_it_fits(strcpy_body, "strcpy_chk", length_of(argument(1)) + 1, argument(2));
-}
-
-static void on_stpcpy_chk(void) {
-    run_if_it_fits(stpcpy_body, "stpcpy_chk", length_of(argument(1)) + 1, argument(2));
 }
 
 // ---- lengths and searches ----------------------------------------------------------------------
@@ -470,7 +254,7 @@ static size_t span(struct call *call, bool until_found, bool *ended) {
     uint64_t set = call->a[1];
     size_t count = look_for_end(set), length = 0;
     *ended = !count;
-    if (!count && (!until_found || ended))
+    if (!count)
         return until_found ? look_for_end(call->a[0]) : 0;
     for (;; length++) {
         uint8_t byte = look(call->a[0] + length);
@@ -516,17 +300,6 @@ HOOK(strpbrk)
 
 // ---- wide characters ---------------------------------------------------------------------------
 
-static uint32_t wide_at(uint64_t string, size_t i) {
-    return *(const volatile uint32_t *)(string + WIDE * i);
-}
-
-static size_t wide_before(uint64_t string, uint32_t a, uint32_t b, size_t most) {
-    size_t i = 0;
-    while (i < most && wide_at(string, i) != a && wide_at(string, i) != b)
-        i++;
-    return i;
-}
-
 static void wcslen_body(void *argument) {
     struct call *call = argument;
     call->step = WIDE;
@@ -539,18 +312,6 @@ static void wcsnlen_body(void *argument) {
     call->step = WIDE;
     call->result = wide_before(call->a[0], 0, 0, call->a[1]);
     reads(call, call->a[0], WIDE * least(call->result + 1, call->a[1]));
-}
-
-static void wcscpy_body(void *argument) {
-    struct call *call = argument;
-    size_t size = WIDE * (wide_before(call->a[1], 0, 0, SIZE_MAX) + 1);
-    bytes_copy_up(call->a[0], call->a[1], size);
-    reads(call, call->a[1], size);
-    call->writes = (struct span){call->a[0], size};
-    call->copies = true;
-    call->copied = size;
-    call->cost += COST_BYTE * size / WIDE;
-    call->result = call->a[0];
 }
 
 ALWAYS void wide_compare(struct call *call, size_t most) {
@@ -604,7 +365,6 @@ static void wmemchr_body(void *argument) {
 
 HOOK(wcslen)
 HOOK(wcsnlen)
-HOOK(wcscpy)
 HOOK(wcscmp)
 HOOK(wcsncmp)
 HOOK(wcschr)
@@ -617,7 +377,5 @@ const struct tool_symbol replaced_strings[] = {
     STRING_FUNCTIONS,
     STRING_FUNCTION("strcasestr", on_strcasestr),
     STRING_FUNCTION("__strcasestr", on_strcasestr),
-    STRING_FUNCTION("__strcpy_chk", on_strcpy_chk),
-    STRING_FUNCTION("__stpcpy_chk", on_stpcpy_chk),
     {0},
 };

@@ -543,6 +543,7 @@ HOOK(strpbrk, 1, 2, 3)
 // are not replaced: what they do can be followed.
 
 const struct tool_symbol string_symbols[] = {
+    COPY_FUNCTIONS,
     STRING_FUNCTIONS,
     STRING_FUNCTION("wcpcpy", on_wcpcpy),
     STRING_FUNCTION("wcsncpy", on_wcsncpy),
