@@ -18,7 +18,8 @@ enum { DEPTH_MAX = 400, LEAST_SHARE = 500000 };
 // Functions that call each other in a circle, or one function.
 struct circle {
     uint64_t total;         // own costs, and those of calls that lead out
-    uint64_t received;      // by calls that lead in
+    uint64_t claimed;       // by calls that lead in, as the file has them
+    uint64_t received;      // by these calls in truth: never more than the total
     uint64_t start;         // where the rounding of the latest entry began
     uint32_t entered_first; // where what nobody called begins
     uint32_t count;         // of members
@@ -42,18 +43,22 @@ struct edge {
 struct walk {
     const struct cost_profile *profile;
     unsigned event;
+    uint64_t whole; // own costs of all functions
     struct calltree *tree;
     struct member *members; // the functions, and one more
     struct edge *edges;     // calls of others that cost something, by caller
     struct circle *circles;
     uint32_t circle_count;
+    uint32_t *order;          // functions by circle, callees first; while circles are looked for
     uint64_t least;           // smaller pieces are not followed further
     uint32_t smaller, deeper; // functions that stand for what is left out
     uint32_t path[DEPTH_MAX + 2];
 };
 
+// No call costs more than everything: sums of costs stay small.
 static uint64_t cost_of(const struct walk *walk, const struct cost_call *call) {
-    return cost_values(walk->profile, call->inclusive)[walk->event];
+    uint64_t cost = cost_values(walk->profile, call->inclusive)[walk->event];
+    return cost < walk->whole ? cost : walk->whole;
 }
 
 static void *zeroed(size_t count, size_t size) {
@@ -125,7 +130,7 @@ struct search {
     uint32_t *open;  // functions not yet in a circle
     uint32_t *at;    // the call that is followed next, of functions on the way
     uint32_t *way;
-    uint32_t open_count, way_count, reached;
+    uint32_t open_count, way_count, reached, closed;
 };
 
 static void reach(struct search *search, uint32_t function) {
@@ -142,6 +147,7 @@ static void close_circle(struct search *search, uint32_t function) {
     uint32_t member;
     do {
         member = search->open[--search->open_count];
+        walk->order[search->closed++] = member;
         walk->members[member].circle = walk->circle_count;
         walk->members[member].place = circle->count++;
     } while (member != function);
@@ -172,21 +178,51 @@ static void search_from(struct search *search, uint32_t start) {
     }
 }
 
-static void sum_circles(struct walk *walk) {
-    const struct cost_profile *profile = walk->profile;
-    for (uint32_t i = 0; i < profile->function_count; i++)
-        walk->circles[walk->members[i].circle].total += walk->members[i].own;
-    for (uint32_t i = 0; i < profile->function_count; i++) {
+// Files may claim more for calls than the callee and what it calls have: where code jumps on to
+// code that goes by another name, or the callee stands elsewhere under another file's name. What is
+// claimed too much is taken from all these calls in proportion, so that nothing counts twice; what
+// was meant by it is in the file without a caller. Callers' sums follow: callees come first.
+static void claim_calls(struct walk *walk) {
+    for (uint32_t i = 0; i < walk->profile->function_count; i++) {
         const struct member *caller = &walk->members[i];
         for (uint32_t at = caller->calls; at < caller[1].calls; at++) {
-            const struct edge *edge = &walk->edges[at];
-            uint32_t to = walk->members[edge->callee].circle;
-            if (caller->circle != to) {
-                walk->circles[caller->circle].total += edge->cost;
-                walk->circles[to].received += edge->cost;
-            }
+            struct circle *to = &walk->circles[walk->members[walk->edges[at].callee].circle];
+            if (to != &walk->circles[caller->circle])
+                to->claimed += walk->edges[at].cost;
         }
     }
+}
+
+static uint64_t granted(struct circle *circle, uint64_t cost) {
+    if (circle->claimed <= circle->total) {
+        circle->received += cost;
+        return cost;
+    }
+    // `start` counts claims meanwhile. Rounded so that all parts together are the total.
+    unsigned __int128 total = circle->total;
+    uint64_t before = circle->received;
+    circle->start += cost;
+    circle->received = (uint64_t)(total * circle->start / circle->claimed);
+    return circle->received - before;
+}
+
+static void sum_circles(struct walk *walk) {
+    claim_calls(walk);
+    for (uint32_t i = 0; i < walk->profile->function_count; i++) {
+        const struct member *caller = &walk->members[walk->order[i]];
+        struct circle *own = &walk->circles[caller->circle];
+        own->total += caller->own;
+        for (uint32_t at = caller->calls; at < caller[1].calls; at++) {
+            struct edge *edge = &walk->edges[at];
+            struct circle *to = &walk->circles[walk->members[edge->callee].circle];
+            if (to == own)
+                continue;
+            edge->cost = granted(to, edge->cost);
+            own->total += edge->cost;
+        }
+    }
+    for (uint32_t i = 0; i < walk->circle_count; i++)
+        walk->circles[i].start = 0;
 }
 
 static void find_circles(struct walk *walk) {
@@ -197,10 +233,12 @@ static void find_circles(struct walk *walk) {
                             .open = zeroed(count, sizeof(uint32_t)),
                             .at = zeroed(count, sizeof(uint32_t)),
                             .way = zeroed(count, sizeof(uint32_t))};
+    walk->order = zeroed(count, sizeof(uint32_t));
     for (uint32_t i = 0; i < count; i++)
         if (!search.order[i])
             search_from(&search, i);
     sum_circles(walk);
+    free(walk->order);
     free(search.order);
     free(search.low);
     free(search.open);
@@ -333,6 +371,7 @@ static void walk_open(struct walk *walk, const struct cost_profile *profile, uns
     size_t functions = profile->function_count;
     *walk = (struct walk){.profile = profile,
                           .event = event,
+                          .whole = profile->totals[event],
                           .tree = calltree_new(NODES_MAX),
                           .members = zeroed(functions, sizeof(struct member)),
                           .edges = zeroed(profile->call_count, sizeof(struct edge)),

@@ -3,7 +3,8 @@
 // A call graph does not say along which path a function's callees were called: what a function
 // spends is shared out among its callers in proportion to what their calls cost. So the own costs
 // of a function, summed up over the tree, are those of the profile, but for rounding and for what
-// is too small to be followed: that stands as "[smaller calls]" on the function that calls.
+// is too small to be followed: that stands as "[smaller calls]" on the function that calls. All of
+// the tree together is exactly what all functions have, whatever the file claims for calls.
 //
 // Functions that call each other in a circle are taken as one: what comes in through any of them is
 // shared out among all, and each stands at the end of the shortest chain of calls to it.
