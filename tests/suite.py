@@ -7,6 +7,7 @@ fails a test that leaves a marked process behind.
 """
 import fnmatch
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -217,3 +218,33 @@ def run(words, stdin=subprocess.DEVNULL, timeout=300, env=None, **more):
                           timeout=timeout, env=clean_environment(**(env or {})), text=True,
                           errors='replace', **more)
     return done.returncode, done.stdout, done.stderr
+
+
+def xtree(path, source):
+    """An xtree file: its events, and its stacks with their values. A stack is what it has of the
+    files that begin with `source`: (function, line, file), outermost first."""
+    events, found, names, chain = [], {}, {}, []
+    for line in open(path):
+        named = re.match(r'(c?f[nil])=\((\d+)\)(?: (.*))?', line)
+        if named:
+            kind = 'function' if named[1].endswith('n') else 'file'
+            text = named[3] or names[kind, named[2]]
+            names[kind, named[2]] = text
+            if named[1] == 'fn':
+                function = text
+            elif named[1] == 'fl':
+                file = text.rsplit('/', 1)[-1]
+            is_call = named[1].startswith('c')
+        elif line.startswith('events:'):
+            events = line.split()[1:]
+        elif re.match(r'\d+( \d+)+$', line):
+            chain.append((function, line.split()[0], file))
+            if is_call:
+                continue
+            own = tuple(frame for frame in chain if frame[2].startswith(source))
+            values = [int(word) for word in line.split()[1:]]
+            found[own] = [sum(pair) for pair in zip(found.get(own, [0] * len(values)), values)]
+            chain = []
+        elif line.startswith('totals:'):
+            found['totals'] = [int(word) for word in line.split()[1:]]
+    return events, found

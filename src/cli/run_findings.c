@@ -80,6 +80,17 @@ static void choose_leaks(const struct option_values *values, struct findings_set
     }
 }
 
+static char *choose_memory(const struct option_values *values, struct findings_settings *findings) {
+    if (is(values, "xtree-memory", "none"))
+        return NULL;
+    if (strncmp(option_text(values, "keep-stacktraces"), "alloc", strlen("alloc")) != 0)
+        return base_copy("--xtree-memory needs to know where blocks were allocated: "
+                         "leave --keep-stacktraces out");
+    findings->xtree_memory = option_text(values, "xtree-memory-file");
+    findings->xtree_memory_full = is(values, "xtree-memory", "full");
+    return NULL;
+}
+
 static char *choose_markers(const struct option_values *values,
                             struct findings_settings *findings) {
     const char *markers = option_text(values, "error-markers");
@@ -196,7 +207,9 @@ char *run_findings(const struct tool *tool, const struct option_values *values,
     };
     choose_lists(values, findings);
     choose_leaks(values, findings, request->xml.wanted);
-    error = choose_markers(values, findings);
+    error = choose_memory(values, findings);
+    if (!error)
+        error = choose_markers(values, findings);
     return error ? error : read_suppressions(values, default_file, findings->suppressions);
 }
 

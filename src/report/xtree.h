@@ -1,6 +1,8 @@
-// Values by call stack, as a file that KCachegrind and callgrind_annotate read: what Valgrind calls
-// an execution tree. Each stack is written with its callers, whose calls have its values, too.
-// Supervisor context.
+// Values by call stack, as a file: what Valgrind calls an execution tree.
+//
+// In callgrind's format, for KCachegrind and callgrind_annotate, each stack is written with its
+// callers, whose calls have its values, too. In massif's, for ms_print and massif-visualizer, each
+// event is a snapshot. Supervisor context.
 #ifndef QUERN_REPORT_XTREE_H
 #define QUERN_REPORT_XTREE_H
 
@@ -34,6 +36,9 @@ struct xtree {
 void xtree_add(struct xtree *, const struct named_stack *, const uint64_t *values);
 // Merges what has the same stack, then adds the file's text.
 void xtree_write(struct xtree *, struct text *);
+// The same in massif's format (xtree_massif.c); `milliseconds` since the start.
+void xtree_write_massif(struct xtree *, uint64_t milliseconds, const struct stack_text_options *,
+                        struct text *);
 void xtree_free(struct xtree *);
 
 #endif

@@ -97,6 +97,9 @@ void leaks_show(struct errors *errors); // the losses and the summary of the sea
 void leaks_check(struct errors *errors); // limits, and what stands out
 void leaks_drop(struct errors *errors);
 
+// findings_xtree.c
+void memory_write_xtree(struct errors *); // if it is wanted
+
 // findings_summary.c
 void summary_count(struct errors *errors); // reads the ledger
 uint64_t summary_errors(const struct errors *errors);

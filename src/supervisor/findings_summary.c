@@ -253,14 +253,16 @@ static void finish_xml(struct errors *errors) {
 static void show_all(struct errors *errors) {
     const struct findings_settings *settings = FINDINGS_SETTINGS;
     if (findings.request->xml.wanted) {
+        memory_write_xtree(errors);
         if (!errors->muted)
             finish_xml(errors);
         return;
     }
-    if (log_shows(0)) {
+    if (log_shows(0))
         findings_say(errors, "");
+    memory_write_xtree(errors);
+    if (log_shows(0))
         show_heap(errors, &errors->heap);
-    }
     show_leaks(errors);
     if (!log_shows(0) && settings->list == LIST_NO)
         return;

@@ -1,4 +1,5 @@
 // --xtree-leak: the losses of the search at the end of a process, as a file.
+// --xtree-memory: what each stack has allocated and freed, as a file.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,21 +83,21 @@ static bool write_file(const char *path, const struct text *content) {
     return fclose(file) == 0 && fine;
 }
 
-static void write_and_tell(struct errors *errors, const struct text *content) {
+static void write_and_tell(struct errors *errors, const char *what, const char *pattern,
+                           const struct text *content) {
     char *reason = NULL;
-    char *path = template_expand(FINDINGS_SETTINGS->xtree_leak, errors->pid, 0, &reason);
-    struct text line = {0};
+    char *path = template_expand(pattern, errors->pid, 0, &reason);
     char folder[4096];
-    if (!path)
-        text_format(&line, "xtree leak report: %s: %s", FINDINGS_SETTINGS->xtree_leak, reason);
-    else if (!write_file(path, content))
-        text_format(&line, "xtree leak report: cannot write %s: %s", path, strerror(errno));
-    else if (path[0] != '/' && getcwd(folder, sizeof folder))
-        text_format(&line, "xtree leak report: %s/%s", folder, path);
-    else
-        text_format(&line, "xtree leak report: %s", path);
-    findings_say(errors, line.bytes);
-    text_free(&line);
+    if (!path || !write_file(path, content)) {
+        log_cannot_write(path ? path : pattern, path ? strerror(errno) : reason);
+    } else if (log_shows(0)) {
+        struct text line = {0};
+        bool is_relative = path[0] != '/' && getcwd(folder, sizeof folder);
+        text_format(&line, "xtree %s report: %s%s%s", what, is_relative ? folder : "",
+                    is_relative ? "/" : "", path);
+        findings_say(errors, line.bytes);
+        text_free(&line);
+    }
     free(path);
     free(reason);
 }
@@ -113,8 +114,140 @@ void leaks_write_xtree(struct errors *errors) {
         if (!errors->search.losses[i].facts.is_quiet) // else it is suppressed
             add(&tree, &errors->search.losses[i]);
     xtree_write(&tree, &content);
-    write_and_tell(errors, &content);
+    write_and_tell(errors, "leak", FINDINGS_SETTINGS->xtree_leak, &content);
     xtree_free(&tree);
     text_free(&content);
+    free(command);
+}
+
+// ---- the heap by place -------------------------------------------------------------------------
+
+enum { LIVE_EVENTS = 2 }; // of --xtree-memory=allocs
+
+static const struct xtree_event memory_events[SITE_VALUES] = {
+    [SITE_LIVE_BYTES] = {"curB", "currently allocated Bytes"},
+    [SITE_LIVE_BLOCKS] = {"curBk", "currently allocated Blocks"},
+    [SITE_BYTES] = {"totB", "total allocated Bytes"},
+    [SITE_BLOCKS] = {"totBk", "total allocated Blocks"},
+    [SITE_FREED_BYTES] = {"totFdB", "total Freed Bytes"},
+    [SITE_FREED_BLOCKS] = {"totFdBk", "total Freed Blocks"},
+};
+
+// The process's word, read after its end.
+struct memory {
+    uint32_t count, pc_count;
+    bool is_full; // of stacks, some of which have found no place
+    struct ledger_site *sites;
+    uint64_t *pcs;
+    struct named_stack *stacks;
+};
+
+static bool read_part(const struct errors *errors, size_t offset, void *to, size_t size) {
+    size_t done = 0;
+    while (done < size) {
+        ssize_t got = pread(errors->ledger, (char *)to + done, size - done,
+                            (off_t)(offsetof(struct ledger_and_sites, sites) + offset + done));
+        if (got <= 0)
+            return false;
+        done += (size_t)got;
+    }
+    return true;
+}
+
+static bool memory_read(const struct errors *errors, struct memory *memory) {
+    uint32_t taken[2];
+    if (!read_part(errors, 0, taken, sizeof taken))
+        return false;
+    memory->is_full = taken[0] >= LEDGER_SITES || taken[1] >= LEDGER_SITE_PCS;
+    memory->count = taken[0] < LEDGER_SITES ? taken[0] : LEDGER_SITES;
+    memory->pc_count = taken[1] < LEDGER_SITE_PCS ? taken[1] : LEDGER_SITE_PCS;
+    memory->sites = base_allocate((memory->count + 1) * sizeof *memory->sites);
+    memory->pcs = base_allocate((memory->pc_count + 1) * sizeof *memory->pcs);
+    memory->stacks = base_allocate((memory->count + 1) * sizeof *memory->stacks);
+    memset(memory->stacks, 0, (memory->count + 1) * sizeof *memory->stacks);
+    return read_part(errors, offsetof(struct ledger_sites, sites), memory->sites,
+                     memory->count * sizeof *memory->sites) &&
+           read_part(errors, offsetof(struct ledger_sites, pcs), memory->pcs,
+                     memory->pc_count * sizeof *memory->pcs);
+}
+
+static void memory_free(struct memory *memory) {
+    for (uint32_t i = 0; i < memory->count && memory->stacks; i++)
+        named_stack_free(&memory->stacks[i]);
+    free(memory->sites);
+    free(memory->pcs);
+    free(memory->stacks);
+}
+
+// The function that allocates or frees is left out, unless there is nothing else.
+static void drop_innermost(struct named_stack *stack) {
+    size_t first = 0;
+    while (first < stack->shown && stack->frames[first].address == stack->frames[0].address)
+        first++;
+    if (first == stack->shown)
+        return;
+    memmove(stack->frames, stack->frames + first, (stack->count - first) * sizeof *stack->frames);
+    stack->count -= first;
+    stack->shown -= first;
+}
+
+static struct named_stack memory_stack(struct errors *errors, const struct memory *memory,
+                                       const struct ledger_site *site) {
+    struct named_stack named = {0};
+    if (site->pc_count <= memory->pc_count && site->first_pc <= memory->pc_count - site->pc_count) {
+        struct stack stack = {
+            .pid = errors->pid, .addresses = memory->pcs + site->first_pc, .count = site->pc_count};
+        named =
+            named_stack_make(findings.symbols, errors->cache, &stack, &findings.request->stacks);
+    }
+    if (named.shown) {
+        drop_innermost(&named);
+        return named;
+    }
+    named.frames = base_reallocate(named.frames, sizeof *named.frames); // of an unknown place
+    named.frames[0] = (struct named_frame){0};
+    named.count = named.shown = 1;
+    return named;
+}
+
+static bool has_any(const uint64_t *values, unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        if (values[i])
+            return true;
+    return false;
+}
+
+void memory_write_xtree(struct errors *errors) {
+    const char *pattern = FINDINGS_SETTINGS->xtree_memory;
+    struct memory memory = {0};
+    if (!pattern || !memory_read(errors, &memory)) {
+        memory_free(&memory);
+        return;
+    }
+    char *command = command_of(errors->pid);
+    struct xtree tree = {.events = memory_events,
+                         .event_count =
+                             FINDINGS_SETTINGS->xtree_memory_full ? SITE_VALUES : LIVE_EVENTS,
+                         .compress_strings = FINDINGS_SETTINGS->xtree_compress,
+                         .command = command,
+                         .pid = errors->pid};
+    struct text content = {0};
+    for (uint32_t i = 0; i < memory.count; i++) {
+        if (!has_any(memory.sites[i].values, tree.event_count))
+            continue;
+        memory.stacks[i] = memory_stack(errors, &memory, &memory.sites[i]);
+        xtree_add(&tree, &memory.stacks[i], memory.sites[i].values);
+    }
+    if (strstr(pattern, ".ms"))
+        xtree_write_massif(&tree, log_milliseconds(), &findings.request->stacks, &content);
+    else
+        xtree_write(&tree, &content);
+    if (memory.is_full)
+        findings_say(errors, "There were more different stacks than --xtree-memory has room for: "
+                             "what the rest did stands under ???");
+    write_and_tell(errors, "memory", pattern, &content);
+    xtree_free(&tree);
+    text_free(&content);
+    memory_free(&memory);
     free(command);
 }

@@ -130,7 +130,9 @@ struct findings_settings {
     enum generate_suppressions generate;
     int input_fd;             // where answers are read from
     const char *xtree_leak;   // a file for losses (--xtree-leak-file); NULL: they are shown
-    bool xtree_compress;      // names in it are written once
+    const char *xtree_memory; // a file for the heap by place (--xtree-memory-file); NULL: none
+    bool xtree_memory_full;   // all that ever was, not only what is alive
+    bool xtree_compress;      // names in these are written once
     const char *marker_begin; // NULL: none
     const char *marker_end;
 };

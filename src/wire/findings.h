@@ -172,4 +172,38 @@ struct ledger {
     struct ledger_answers answers; // the supervisor writes this part only, the process never
 };
 
+// ---- behind the ledger, if --xtree-memory asks for it: the heap by place ----
+
+enum site_value {
+    SITE_LIVE_BYTES,
+    SITE_LIVE_BLOCKS,
+    SITE_BYTES, // ever allocated
+    SITE_BLOCKS,
+    SITE_FREED_BYTES, // here, wherever they were allocated
+    SITE_FREED_BLOCKS,
+    SITE_VALUES,
+};
+
+enum { LEDGER_SITES = 1 << 20, LEDGER_SITE_PCS = 1 << 24 };
+
+// A stack that has allocated or freed.
+struct ledger_site {
+    uint64_t values[SITE_VALUES];
+    uint32_t first_pc, pc_count; // pc_count is written last
+    uint64_t reserved;           // a cache line for each
+};
+
+// Places come to the end and stay. The first is for what has found no room.
+struct ledger_sites {
+    uint32_t count, pc_count; // taken; may exceed what there is room for
+    uint32_t reserved[14];
+    struct ledger_site sites[LEDGER_SITES];
+    uint64_t pcs[LEDGER_SITE_PCS];
+};
+
+struct ledger_and_sites {
+    struct ledger ledger;
+    _Alignas(4096) struct ledger_sites sites;
+};
+
 #endif

@@ -19,13 +19,14 @@
 //   7  WIRE_HEAP_ENDING; wire_heap.h: what the recorder itself has mapped, whose heap it is
 //   8  wire_heap.h: instructions and stacks, marks, questions, chunks
 //   9  WIRE_OPTION
+//  10  findings.h: the heap by place, behind the ledger
 #ifndef QUERN_WIRE_WIRE_H
 #define QUERN_WIRE_WIRE_H
 
 #include <stdint.h>
 
 #define WIRE_MAGIC       0x4e525551u // "QURN" in memory
-#define WIRE_VERSION     9
+#define WIRE_VERSION     10
 #define WIRE_MESSAGE_MAX 65536 // header and payload together
 
 enum wire_type {

@@ -11,6 +11,7 @@
 #include "engine/tool.h"
 #include "tools/memcheck/origins.h"
 #include "tools/memcheck/errors.h"
+#include "tools/memcheck/ledger.h"
 #include "tools/memcheck/memcheck.h"
 #include "tools/memcheck/track.h"
 
@@ -251,4 +252,8 @@ void error_overlap(const char *function, uint64_t to, uint64_t from, size_t size
 
 void error_fishy(const char *function, const char *argument, int64_t value) {
     note("fishy", value, 0, false);
+}
+
+struct ledger_sites *ledger_sites(void) {
+    return NULL;
 }

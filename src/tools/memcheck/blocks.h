@@ -201,6 +201,8 @@ struct heap_options {
     uint64_t freed_volume, large;
     int malloc_fill, free_fill; // -1: none
     bool keep_made, keep_freed, freed_over_made;
+    // Nothing is to be done about stacks but to keep them: most runs.
+    bool only_keep_made, only_keep_freed;
     bool mismatches, resize_to_zero_frees;
 };
 extern struct heap_options heap_options;

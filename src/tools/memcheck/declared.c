@@ -8,6 +8,7 @@
 #include "engine/tool.h"
 #include "tools/memcheck/blocks.h"
 #include "tools/memcheck/shadow.h"
+#include "tools/memcheck/sites.h"
 #include "tools/memcheck/stacks.h"
 
 enum { FREED_MOST = 100000 }; // freed blocks that are remembered
@@ -166,6 +167,8 @@ void heap_declare(uint64_t start, size_t size, size_t red_zone, bool zeroed) {
         allocations++;
         bytes += size;
         live_bytes += size;
+        if (sites_wanted)
+            sites_made(entry->block.made_at, size);
     }
     declared_unlock();
     if (is_known) {
@@ -201,16 +204,18 @@ static void keep_freed(struct declared *entry, uint32_t stack, bool is_counted) 
 }
 
 static bool undeclare(uint64_t start, size_t red_zone, bool is_counted) {
-    uint32_t stack = heap_options.keep_freed ? stack_here() : 0;
+    uint32_t stack = heap_freeing_stack();
     declared_lock();
     struct declared *entry = starting_at(start);
     bool is_live = entry && entry->block.state == HEAP_LIVE;
     struct heap_block block = {0};
     if (is_live) {
         block = entry->block;
-        keep_freed(entry, stack, is_counted);
+        keep_freed(entry, heap_options.keep_freed ? stack : 0, is_counted);
     }
     declared_unlock();
+    if (is_live && sites_wanted)
+        sites_freed(block.made_at, stack, block.size);
     if (is_live)
         shadow_make_noaccess(start - red_zone, block.size + 2 * red_zone);
     return is_live;
@@ -231,6 +236,8 @@ bool heap_redeclare(uint64_t start, size_t old_size, size_t new_size, size_t red
     if (is_live) {
         entry->block.size = new_size;
         live_bytes += new_size - old_size;
+        if (sites_wanted)
+            sites_resized(entry->block.made_at, old_size, new_size);
     }
     declared_unlock();
     if (!is_live)

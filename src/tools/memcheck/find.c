@@ -4,6 +4,7 @@
 
 #include "engine/tool.h"
 #include "tools/memcheck/blocks.h"
+#include "tools/memcheck/sites.h"
 #include "tools/memcheck/frames.h"
 #include "tools/memcheck/stacks.h"
 
@@ -31,6 +32,9 @@ static void read_stack_options(void) {
     heap_options.keep_made = strncmp(kept, "alloc", 5) == 0;
     heap_options.keep_freed = strstr(kept, "free");
     heap_options.freed_over_made = strcmp(kept, "alloc-then-free") == 0;
+    heap_options.only_keep_made = heap_options.keep_made && !sites_wanted;
+    heap_options.only_keep_freed =
+        heap_options.keep_freed && !heap_options.freed_over_made && !sites_wanted;
 }
 
 enum { SYMBOLS = 256 };

@@ -5,6 +5,7 @@
 #include "tools/memcheck/blocks.h"
 #include "tools/memcheck/errors.h"
 #include "tools/memcheck/shadow.h"
+#include "tools/memcheck/sites.h"
 #include "tools/memcheck/stacks.h"
 
 #define LIKELY(x)   __builtin_expect(!!(x), 1)
@@ -273,8 +274,19 @@ static void __attribute__((noinline)) release_oldest(struct heap *heap) {
 
 // ---- allocating --------------------------------------------------------------------------------
 
-static uint32_t stack_of_new(void) {
-    return heap_options.keep_made ? stack_here() : 0;
+uint32_t heap_freeing_stack(void) {
+    return heap_options.keep_freed || sites_wanted == SITES_FULL ? stack_here() : 0;
+}
+
+static uint32_t __attribute__((noinline)) count_new(size_t size) {
+    uint32_t stack = heap_options.keep_made ? stack_here() : 0;
+    if (sites_wanted)
+        sites_made(stack, size);
+    return stack;
+}
+
+static uint32_t stack_of_new(size_t size) {
+    return LIKELY(heap_options.only_keep_made) ? stack_here() : count_new(size);
 }
 
 // What a slot must hold, 0: too large.
@@ -312,7 +324,7 @@ static uint64_t place_huge(struct heap *heap, size_t size, size_t alignment, enu
     if (!huge)
         return 0;
     huge->maker = maker;
-    huge->made_at = stack_of_new();
+    huge->made_at = stack_of_new(size);
     finish(huge->block, size, zeroed, true);
     atomic_store(&huge->state, BLOCK_LIVE);
     return huge->block;
@@ -339,7 +351,7 @@ static uint64_t place(struct heap *heap, uint64_t need, size_t size, size_t alig
     }
     struct block_note *note = &slab->notes[slot];
     uint64_t block = slot_block(slab, slot, alignment);
-    note->made_at = stack_of_new();
+    note->made_at = stack_of_new(size);
     finish(block, size, zeroed, false);
     atomic_store_explicit(&note->word, note_word(size, maker, __builtin_ctzl(alignment)),
                           memory_order_release);
@@ -420,13 +432,23 @@ static bool mark_freed(const struct found *found) {
            atomic_compare_exchange_strong(&found->note->word, &word, freed);
 }
 
-static void keep_freed_stack(const struct found *found) {
+static void __attribute__((noinline)) count_freed(const struct found *found, uint32_t *freed_at) {
     uint32_t *made_at = found->huge ? &found->huge->made_at : &found->note->made_at;
-    uint32_t *freed_at = found->huge ? &found->huge->freed_at : &found->slab->freed_at[found->slot];
+    uint32_t stack = heap_freeing_stack();
+    if (sites_wanted)
+        sites_freed(*made_at, stack, found->size);
     if (heap_options.keep_freed)
-        *freed_at = stack_here();
+        *freed_at = stack;
     if (heap_options.freed_over_made)
         *made_at = 0;
+}
+
+static void keep_freed_stack(const struct found *found) {
+    uint32_t *freed_at = found->huge ? &found->huge->freed_at : &found->slab->freed_at[found->slot];
+    if (LIKELY(heap_options.only_keep_freed))
+        *freed_at = stack_here();
+    else
+        count_freed(found, freed_at);
 }
 
 static bool give_up(uint64_t address, const struct found *found) {

@@ -48,7 +48,8 @@ bool heap_redeclare(uint64_t start, size_t old_size, size_t new_size, size_t red
 // Chunks of pools. One counts as allocated, but neither as in use nor as freed: its pool's memory
 // does. When it has ended it is remembered as freed blocks are; what was declared inside it then
 // ends without being counted.
-uint32_t heap_making_stack(void); // the calling thread's, 0: not kept
+uint32_t heap_making_stack(void);  // the calling thread's, 0: not kept
+uint32_t heap_freeing_stack(void); // the same, 0: nobody wants it
 void heap_chunk_made(uint64_t start, size_t size);
 void heap_chunk_freed(uint64_t start, size_t size, size_t red_zone, uint32_t made_at);
 bool heap_undeclare_with_chunk(uint64_t start);

@@ -17,16 +17,18 @@
 #define WAIT_STEPS   300000 // a minute
 
 static struct ledger *ledger;
+static bool has_sites;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t used_threads; // entries of ledger->threads that were ever given away
 
 // Mapped at once, so that no descriptor is left for the target to meet.
 static struct ledger *make(void *where) {
     int fd = memfd_create("quern-ledger", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0 || !fd_set_size(fd, sizeof(struct ledger)) ||
+    size_t size = has_sites ? sizeof(struct ledger_and_sites) : sizeof(struct ledger);
+    if (fd < 0 || !fd_set_size(fd, size) ||
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
         goto failed;
-    struct ledger *made = mmap(where, sizeof *made, PROT_READ | PROT_WRITE,
+    struct ledger *made = mmap(where, size, PROT_READ | PROT_WRITE,
                                MAP_SHARED | MAP_NORESERVE | (where ? MAP_FIXED : 0), fd, 0);
     if (made == MAP_FAILED)
         goto failed;
@@ -35,12 +37,82 @@ static struct ledger *make(void *where) {
     close(fd);
     return made;
 failed:
-    tool_say("memcheck: cannot make a file for the error counts");
+    tool_say(has_sites ? "memcheck: cannot make a file for the counts of --xtree-memory: is the "
+                         "size of files limited (ulimit -f)?"
+                       : "memcheck: cannot make a file for the error counts");
     _Exit(1);
 }
 
 void ledger_start(void) {
+    const char *memory = tool_option("xtree-memory");
+    has_sites = memory && strcmp(memory, "none") != 0;
     ledger = make(NULL);
+}
+
+// ---- places of the heap ------------------------------------------------------------------------
+//
+// The parent goes on counting in the file that the child copies from: the values are noted before
+// the fork (without memory for that, they are taken as they are). Places and their stacks are only
+// ever added, so that these may be taken afterwards.
+
+static uint64_t (*noted)[SITE_VALUES];
+static uint32_t noted_count;
+
+struct ledger_sites *ledger_sites(void) {
+    return has_sites ? &((struct ledger_and_sites *)ledger)->sites : NULL;
+}
+
+static uint32_t within(const uint32_t *taken, uint32_t room) {
+    uint32_t count = __atomic_load_n(taken, __ATOMIC_ACQUIRE);
+    return count < room ? count : room;
+}
+
+void ledger_forking(void) {
+    struct ledger_sites *sites = ledger_sites();
+    if (!sites)
+        return;
+    noted_count = within(&sites->count, LEDGER_SITES);
+    noted = mmap(NULL, (noted_count + 1) * sizeof *noted, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (noted == MAP_FAILED)
+        noted = NULL;
+    for (uint32_t i = 0; noted && i < noted_count; i++)
+        memcpy(noted[i], sites->sites[i].values, sizeof noted[i]);
+}
+
+void ledger_fork_made(void) {
+    if (noted)
+        munmap(noted, (noted_count + 1) * sizeof *noted);
+    noted = NULL;
+}
+
+// The parent's once more, where the child's will not be. NULL: none.
+static struct ledger_sites *map_again(void) {
+    struct ledger_sites *sites = ledger_sites();
+    if (!sites)
+        return NULL;
+    void *again = mremap(sites, 0, sizeof *sites, MREMAP_MAYMOVE); // 0: the old mapping stays
+    if (again != MAP_FAILED)
+        return again;
+    tool_say("memcheck: out of memory");
+    _Exit(1);
+}
+
+static void copy_sites(struct ledger_sites *from) {
+    struct ledger_sites *to = ledger_sites();
+    if (!from)
+        return;
+    to->count = within(&from->count, LEDGER_SITES);
+    to->pc_count = within(&from->pc_count, LEDGER_SITE_PCS);
+    memcpy(to->sites, from->sites, to->count * sizeof *to->sites);
+    memcpy(to->pcs, from->pcs, to->pc_count * sizeof *to->pcs);
+    for (uint32_t i = 0; noted && i < to->count; i++) {
+        if (i < noted_count)
+            memcpy(to->sites[i].values, noted[i], sizeof noted[i]);
+        else
+            memset(to->sites[i].values, 0, sizeof to->sites[i].values);
+    }
+    munmap(from, sizeof *from);
 }
 
 // The child's copy is made page by page through private memory: the old file must not be written.
@@ -61,7 +133,10 @@ void ledger_forked(void) {
     memcpy(counts, ledger->counts, used * sizeof *counts);
     memcpy(verdicts, ledger->answers.verdicts, used);
     memcpy(threads, ledger->threads, used_threads * sizeof *threads);
+    struct ledger_sites *sites = map_again();
     ledger = make(ledger);
+    copy_sites(sites);
+    ledger_fork_made();
     ledger->contexts = (uint32_t)used;
     ledger->full = full;
     ledger->found = found;

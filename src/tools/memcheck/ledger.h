@@ -11,8 +11,12 @@
 
 #include "wire/findings.h"
 
-void ledger_start(void);
-void ledger_forked(void); // a ledger of its own for the child, which begins as a copy
+void ledger_start(void);     // reads options
+void ledger_forking(void);   // before a fork
+void ledger_fork_made(void); // in the parent, also when it failed
+void ledger_forked(void);    // a ledger of its own for the child, which begins as a copy
+
+struct ledger_sites *ledger_sites(void); // NULL: not wanted
 
 // The number of a new context plus 1; 0: there is no room. One thread at a time.
 uint32_t ledger_new_context(void);

@@ -7,9 +7,11 @@
 #include "tools/memcheck/heap.h"
 #include "tools/memcheck/origins.h"
 #include "tools/memcheck/leaks.h"
+#include "tools/memcheck/ledger.h"
 #include "tools/memcheck/quick.h"
 #include "tools/memcheck/requests.h"
 #include "tools/memcheck/shadow.h"
+#include "tools/memcheck/sites.h"
 #include "tools/memcheck/syscalls.h"
 #include "tools/memcheck/track.h"
 #include "tools/tools.h"
@@ -33,6 +35,7 @@ static void start(void) {
     track_start();
     if (track_origins)
         origins_start();
+    sites_start();
     heap_start();
     leaks_start();
 }
@@ -41,6 +44,16 @@ static void end(void) {
     requests_end();
     leaks_check_at_end();
     errors_end();
+}
+
+static void forking(void) {
+    heap_forking();
+    ledger_forking();
+}
+
+static void fork_made(void) {
+    ledger_fork_made();
+    heap_fork_made();
 }
 
 static void forked(void) {
@@ -126,8 +139,8 @@ const struct tool tool_memcheck = {
     .start = start,
     .end = end,
     .exit_status = errors_exit_status,
-    .forking = heap_forking,
-    .fork_made = heap_fork_made,
+    .forking = forking,
+    .fork_made = fork_made,
     .forked = forked,
     .units = units,
     .prepare = prepare,

@@ -8,6 +8,7 @@
 #include "tools/memcheck/errors.h"
 #include "tools/memcheck/heap.h"
 #include "tools/memcheck/leaks_search.h"
+#include "tools/memcheck/sites.h"
 #include "tools/memcheck/stacks.h"
 
 // ---- a table of things with an address, by that address ----------------------------------------
@@ -108,9 +109,17 @@ static void *allocate(size_t size) {
 
 // What is carved from a metapool's chunk is described; the chunk itself is not once it has ended.
 static void end_chunk(const struct pool *pool, const struct chunk *chunk) {
+    if (sites_wanted == SITES_FULL)
+        sites_freed(chunk->made_at, heap_freeing_stack(), chunk->size);
     shadow_make_noaccess(chunk->node.key - pool->red_zone, chunk->size + 2 * pool->red_zone);
     if (!(pool->flags & POOL_META))
         heap_chunk_freed(chunk->node.key, chunk->size, pool->red_zone, chunk->made_at);
+}
+
+static void resize_chunk(struct chunk *chunk, size_t size) {
+    if (sites_wanted == SITES_FULL)
+        sites_resized(chunk->made_at, chunk->size, size);
+    chunk->size = size;
 }
 
 static void end_all_chunks(struct pool *pool) {
@@ -153,7 +162,8 @@ void pools_destroy(uint64_t anchor) {
 
 void pools_allocate(uint64_t anchor, uint64_t start, size_t size) {
     struct chunk *chunk = allocate(sizeof *chunk);
-    *chunk = (struct chunk){.node.key = start, .size = size, .made_at = heap_making_stack()};
+    uint32_t made_at = heap_making_stack();
+    *chunk = (struct chunk){.node.key = start, .size = size, .made_at = made_at};
     bool zeroed = false;
     pthread_mutex_lock(&lock);
     struct pool *pool = pool_at(anchor);
@@ -169,6 +179,8 @@ void pools_allocate(uint64_t anchor, uint64_t start, size_t size) {
         return;
     }
     heap_chunk_made(start, size);
+    if (sites_wanted == SITES_FULL)
+        sites_made(made_at, size);
     if (zeroed) {
         shadow_make_defined(start, size);
     } else {
@@ -233,7 +245,7 @@ static bool trim_chunk(const struct pool *pool, struct chunk *chunk, uint64_t st
     if (last > end)
         shadow_make_noaccess(end, last - end);
     chunk->node.key = first < start ? start : first;
-    chunk->size = (last > end ? end : last) - chunk->node.key;
+    resize_chunk(chunk, (last > end ? end : last) - chunk->node.key);
     return true;
 }
 
@@ -279,7 +291,7 @@ void pools_change(uint64_t anchor, uint64_t old_start, uint64_t start, size_t si
         chunk = (struct chunk *)table_take(&pool->chunks, old_start);
     if (chunk) {
         chunk->node.key = start;
-        chunk->size = size;
+        resize_chunk(chunk, size);
         table_add(&pool->chunks, &chunk->node);
     }
     pthread_mutex_unlock(&lock);
