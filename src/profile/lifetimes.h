@@ -6,8 +6,8 @@
 //            never freed, to the end
 //   brief    a life shorter than a given time
 //   own      a resized block may stay with the stack that allocated it (dhat), or go over to the
-//   one
-//            that resized it (everybody else); dhat also counts each resize as a block of its own
+//            one that resized it (everybody else); dhat also counts each resize as a block of its
+//            own
 //
 // A sink. Supervisor context.
 #ifndef QUERN_PROFILE_LIFETIMES_H

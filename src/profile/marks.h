@@ -5,9 +5,8 @@
 // Words:
 //   point   a marker, or a snapshot that was asked for
 //   scope   a part of a thread's work with a name; scopes of a thread lie within each other, and
-//   all
-//           that the thread does counts for every one that is open. One that is still open at the
-//           end ends there
+//           all that the thread does counts for every one that is open. One that is still open at
+//           the end ends there
 //
 // Invariant: points are in order of time. Beyond MARKS_POINTS of them, and MARKS_SCOPES names, the
 // others are counted only. Supervisor context.

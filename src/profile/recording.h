@@ -6,8 +6,7 @@
 //            alone every ten
 //   record   an event, or something that events refer to (a stack, a mapping, a thread)
 //   column   the numbers of one sort from all records of a chunk, one behind the other: what is
-//   alike
-//            stands together, which is why it packs well
+//            alike stands together, which is why it packs well
 //
 // Of a block that is freed or resized only its group is written (classes.h), and the reader takes
 // the oldest one of that. But one of the latest blocks that a thread has allocated is always named:

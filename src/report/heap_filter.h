@@ -3,8 +3,7 @@
 // A filter stands between the reader and the sinks. Blocks that do not pass are not told of; that
 // something happened is (HEAP_SKIPPED), so that sinks can tell what came straight after what.
 //   window    blocks allocated from `from` on and before `to`; what happens at `to` or later has
-//   not
-//             happened yet, so that what is left is what was alive at `to`
+//             not happened yet, so that what is left is what was alive at `to`
 //   size      by the size that was first asked for
 //   lifetime  from allocation to release, or to the end for a block that was not freed
 //   function, library   of any frame that is shown; comma-separated patterns

@@ -1,6 +1,7 @@
 // What the tools callgrind and cachegrind count, in a memory file that the target's process fills
-// and the supervisor reads when the process has ended, however it ended. The file is sparse: every
-// table has room for the most there can be, and only what is used takes up memory.
+// and the supervisor reads: for a dump that was asked for, and when the process has ended, however
+// it ended. The file is sparse: every table has room for the most there can be, and only what is
+// used takes up memory.
 //
 // Words
 //   id        names a run, a site, a repeat or an event at an instruction: counts_id[id]
@@ -9,24 +10,22 @@
 //   site      an instruction from which other functions may be entered, or left
 //   repeat    a string instruction with a rep prefix; its counter has the steps beyond the first
 //   event     what is counted: instructions, accesses, misses … Counted of each run are how often
-//   it
-//             was begun, and so its instructions and accesses; all other events have ids
+//             it was begun, and so its instructions and accesses; all other events have ids
 //   function  a piece of code with a symbol, or, without one, code that was called: its first pc
 //   context   a function and the level of its recursion (1, or 2 for all deeper ones, unless more
 //             are wanted): whose costs are being counted
 //   area      counters of one thread, by id. Area 0 has all contexts of level 1 that run their own
 //             function's code, area 1 those of level 2. A context that runs other code (a jump into
-//             the middle of another function), or is deeper, has an area for itself, from 4 on.
-//             What is not to be collected goes to COUNTS_OFF_AREA, which nobody reads
+//             the middle of another function) has an area for itself, from 4 on. What is not to be
+//             collected goes to COUNTS_OFF_AREA, which nobody reads
 //   recurses  a function that has been in a context of level 2. Until then what it spends may be in
 //             area 0 or 1, so that the area need not change whenever levels do; what area 1 had
 //             when it began to recurse is kept in COUNTS_MOVED_AREA and belongs to level 1
 //   numbered  contexts, if functions are told apart by their callers, or by more or fewer levels
-//   than
-//             two (header.contexts): struct counts_context tells whose costs are in which area. The
-//             contexts of one function have different areas, those of different functions share
-//             them. "Area" is the number of the context then in edges and frames, and in an edge
-//             "level" is the callee's, with COUNTS_TO_CONTEXT. No function "recurses"
+//             than two (header.contexts): struct counts_context tells whose costs are in which
+//             area. The contexts of one function have different areas, those of different functions
+//             share them. "Area" is the number of the context then in edges and frames, and in an
+//             edge "level" is the callee's, with COUNTS_TO_CONTEXT. No function "recurses"
 //   skipped   instructions of PLT entries and of functions that are to be skipped, which count for
 //             the function that called: two areas further on, by the id of the site that they were
 //             reached from
@@ -34,8 +33,7 @@
 //   edge      calls from a site in one context to another function; or an indirect jump within one
 //             (COUNTS_TO_ADDRESS)
 //   branch    with --collect-jumps, a direct jump or a branch; its counter has how often a branch
-//   was
-//             taken. How often it was met, its runs say
+//             was taken. How often it was met, its runs say
 //   frame     a call that has not returned
 //
 // The reader trusts nothing here: the target may write anywhere in its own process.

@@ -6,9 +6,9 @@
 //   visit   a function that describes memory which a list of pieces cannot: lengths in memory,
 //           structures that depend on a command
 //   pass    one walk through the description. Before the call, what the kernel reads is checked to
-//   be
-//           defined and what it writes to be addressable; after a call that succeeded, what it has
-//           written becomes defined. The same description serves both; a visit does not ask which.
+//           be defined and what it writes to be addressable; after a call that succeeded, what it
+//           has written becomes defined. The same description serves both; a visit does not ask
+//           which.
 //
 // Names are those of Valgrind's reports, because suppressions contain them: `write(buf)`. A name
 // without a parenthesis is put into those of the call; others stand as they are. Names are
