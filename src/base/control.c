@@ -22,7 +22,8 @@ static int is_own_folder(const char *path) {
            (st.st_mode & 077) == 0;
 }
 
-char *control_path(int pid, int make_folder) {
+// The socket's path, to be freed. NULL: there is no safe place for it.
+static char *path_of(int pid, int make_folder) {
     const char *runtime = getenv("XDG_RUNTIME_DIR");
     struct text path = {0};
     if (runtime && *runtime == '/' && is_own_folder(runtime))
@@ -40,7 +41,7 @@ char *control_path(int pid, int make_folder) {
 }
 
 static int fill_address(int pid, int make_folder, struct sockaddr_un *address) {
-    char *path = control_path(pid, make_folder);
+    char *path = path_of(pid, make_folder);
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
     if (!path || strlen(path) >= sizeof address->sun_path) {
         free(path);

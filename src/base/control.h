@@ -2,8 +2,8 @@
 //
 // The supervisor listens on a socket named by the main process's pid, in a folder that belongs to
 // the user alone. One connection is one wish: a line of words, and a line in answer that begins
-// with "ok" or says what is wrong. Any tool may serve wishes; the supervisor's loop decides which. Supervisor and
-// command line only.
+// with "ok" or says what is wrong. Any tool may serve wishes; the supervisor's loop decides which.
+// Supervisor and command line only.
 #ifndef QUERN_BASE_CONTROL_H
 #define QUERN_BASE_CONTROL_H
 
@@ -11,8 +11,6 @@
 
 enum { CONTROL_MOST = 256 }; // bytes of a wish
 
-// The socket's path, to be freed. NULL: there is no safe place for it.
-char *control_path(int pid, int make_folder);
 // Starts listening: a descriptor, or -1. Without it the run goes on.
 int control_open(int pid);
 // The next wish, NUL-terminated: the descriptor to answer on, or -1.

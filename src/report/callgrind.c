@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const callgrind_cache_names[3] = {"I1", "D1", "LL"};
+static const char *const cache_names[3] = {"I1", "D1", "LL"};
 
 // The three spaces of numbers that stand for names.
 enum name_space { NAMES_OBJECT, NAMES_FILE, NAMES_FUNCTION, NAME_SPACES };
@@ -303,7 +303,7 @@ static void write_header(const struct writer *writer) {
         text_format(out, "thread: %d\n", options->thread);
     text_string(out, "\n\n");
     for (unsigned i = 0; i < 3; i++)
-        text_format(out, "desc: %s cache: %s\n", callgrind_cache_names[i],
+        text_format(out, "desc: %s cache: %s\n", cache_names[i],
                     options->caches[i] ? options->caches[i] : "");
     text_string(out, "\ndesc: Trigger: ");
     add_name(out, options->trigger);
@@ -333,8 +333,7 @@ void cachegrind_write(struct call_graph *graph, const struct callgrind_options *
     merge(graph, options);
     for (unsigned i = 0; i < 3; i++)
         if (options->caches[i])
-            text_format(out, "desc: %s cache:         %s\n", callgrind_cache_names[i],
-                        options->caches[i]);
+            text_format(out, "desc: %s cache:         %s\n", cache_names[i], options->caches[i]);
     text_string(out, "cmd: ");
     add_name(out, options->command);
     text_string(out, "\nevents:");

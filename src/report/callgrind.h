@@ -20,8 +20,6 @@ struct callgrind_options {
     const char *caches[3]; // I1, D1, LL; NULL: not simulated
 };
 
-extern const char *const callgrind_cache_names[3];
-
 // Sorts and merges what is in the graph, then adds the file's text.
 void callgrind_write(struct call_graph *, const struct callgrind_options *, struct text *);
 void cachegrind_write(struct call_graph *, const struct callgrind_options *, struct text *);

@@ -167,7 +167,7 @@ const char *loss_xml_kind(const struct loss *loss) {
     return words[loss->facts.kind];
 }
 
-const char *loss_word(enum loss_kind kind) {
+static const char *loss_word(enum loss_kind kind) {
     static const char *const words[LOSS_KINDS] = {"definite", "indirect", "possible", "reachable"};
     return words[kind];
 }

@@ -55,8 +55,6 @@ const char *finding_xml_kind(const struct finding *);
 const char *loss_xml_kind(const struct loss *);
 // The line between kind and stack of a suppression; false: there is none.
 bool finding_parameter(const struct finding *, struct text *);
-// definite, indirect, possible, reachable.
-const char *loss_word(enum loss_kind);
 
 // ---- telling ----
 

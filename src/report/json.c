@@ -1,7 +1,6 @@
 #include "report/json.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 #include "report/stack_text.h"
 
@@ -65,14 +64,6 @@ void json_number(struct json *json, uint64_t number) {
 void json_signed(struct json *json, int64_t number) {
     before_value(json);
     text_format(&json->text, "%" PRId64, number);
-}
-
-void json_real(struct json *json, double number) {
-    before_value(json);
-    if (isfinite(number))
-        text_format(&json->text, "%.9g", number);
-    else
-        text_string(&json->text, "null");
 }
 
 void json_bool(struct json *json, bool value) {

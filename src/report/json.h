@@ -22,7 +22,6 @@ void json_name(struct json *json, const char *name);
 void json_string(struct json *json, const char *string); // NULL: null
 void json_number(struct json *json, uint64_t number);
 void json_signed(struct json *json, int64_t number);
-void json_real(struct json *json, double number); // null if there is none in JSON
 void json_bool(struct json *json, bool value);
 // Text that is JSON already.
 void json_raw(struct json *json, const char *text);

@@ -50,8 +50,9 @@ static bool is_below_main(const char *name) {
     return false;
 }
 
-const char *stack_text_directory(const struct symbol_frame *frame,
-                                 const struct stack_text_options *options) {
+/* The directory as the options want it, or "". */
+static const char *directory_of(const struct symbol_frame *frame,
+                                const struct stack_text_options *options) {
     if (!options->fullpath_after_count || !frame->directory)
         return "";
     const char *directory = frame->directory;
@@ -79,7 +80,7 @@ void stack_text_frame(FILE *out, const struct symbol_frame *frame,
     if (options->symbol_offsets && frame->name && !frame->inlined && frame->offset)
         fprintf(out, "+%" PRIu64, frame->offset);
     if (frame->file && frame->line) {
-        const char *directory = stack_text_directory(frame, options);
+        const char *directory = directory_of(frame, options);
         fputs(" (", out);
         stack_text_escaped(out, directory);
         if (directory[0])

@@ -63,10 +63,6 @@ void stack_text_frame(FILE *out, const struct symbol_frame *frame,
 bool stack_text_is_main(const struct symbol_frame *frame);
 /* Whether it is one of those that call main, which go by the name (below main). */
 bool stack_text_is_below_main(const struct symbol_frame *frame);
-/* The directory as the options want it, or "". */
-const char *stack_text_directory(const struct symbol_frame *frame,
-                                 const struct stack_text_options *options);
-
 /* The length of the UTF-8 character at text; 0 if it is none, or one that steers terminals. */
 size_t stack_text_printable(const unsigned char *text);
 

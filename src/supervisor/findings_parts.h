@@ -102,7 +102,6 @@ void memory_write_xtree(struct errors *); // if it is wanted
 
 // findings_summary.c
 void summary_count(struct errors *errors); // reads the ledger
-uint64_t summary_errors(const struct errors *errors);
 uint64_t summary_failures(const struct errors *errors); // errors that are not in the baseline
 void summary_show(struct errors *errors);
 

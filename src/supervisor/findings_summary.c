@@ -42,12 +42,8 @@ static struct sums sum_up(const struct errors *errors) {
     return sums;
 }
 
-uint64_t summary_errors(const struct errors *errors) {
-    return sum_up(errors).errors;
-}
-
 uint64_t summary_failures(const struct errors *errors) {
-    uint64_t failures = summary_errors(errors) - errors->known_leaks;
+    uint64_t failures = sum_up(errors).errors - errors->known_leaks;
     for (size_t i = 0; i < errors->context_count; i++) {
         const struct context *context = &errors->contexts[i];
         if (context->result && context->result->known)

@@ -134,21 +134,6 @@ bool unwind_image_from_headers(struct unwind_image *image, const Elf64_Phdr *hea
     return describe(image, &source, headers, count);
 }
 
-bool unwind_image_from_memory(struct unwind_image *image, const void *elf_header) {
-    const Elf64_Ehdr *header = elf_header;
-    if (!header_usable(header))
-        return false;
-    // Linkers put the program headers right after the ELF header, on the same page.
-    if (header->e_phoff + header->e_phnum * sizeof(Elf64_Phdr) > 4096)
-        return false;
-    const Elf64_Phdr *headers = (const void *)((const uint8_t *)elf_header + header->e_phoff);
-    for (size_t i = 0; i < header->e_phnum; i++)
-        if (headers[i].p_type == PT_LOAD && headers[i].p_offset == 0)
-            return unwind_image_from_headers(image, headers, header->e_phnum,
-                                             (uint64_t)elf_header - headers[i].p_vaddr);
-    return false;
-}
-
 // A module without .eh_frame_hdr may still name .eh_frame in its section headers.
 static void find_section(struct unwind_image *image, const struct source *source,
                          const Elf64_Ehdr *header) {

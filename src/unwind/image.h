@@ -41,9 +41,6 @@ struct unwind_image {
 bool unwind_image_from_headers(struct unwind_image *image, const Elf64_Phdr *headers, size_t count,
                                uint64_t bias);
 
-// Describes a module that is mapped, by the ELF header at the start of its first segment.
-bool unwind_image_from_memory(struct unwind_image *image, const void *elf_header);
-
 // Describes a module by the contents of its file, as if it were loaded with the given bias.
 bool unwind_image_from_file(struct unwind_image *image, const void *bytes, size_t size,
                             uint64_t bias);

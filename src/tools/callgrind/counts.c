@@ -355,10 +355,6 @@ uint32_t counts_function(uint64_t pc) {
     return at;
 }
 
-uint64_t counts_function_pc(uint32_t function) {
-    return function_pcs[function];
-}
-
 static bool is_same(const struct counts_id *id, const struct counts_id *wanted,
                     const uint8_t *lengths) {
     return id->pc == wanted->pc && id->kind == wanted->kind && id->count == wanted->count &&

@@ -35,7 +35,6 @@ uint32_t counts_home_of(uint32_t function);
 
 // While code is translated, with the engine's lock held. 0 when there is no room.
 uint32_t counts_function(uint64_t pc);
-uint64_t counts_function_pc(uint32_t function);
 uint32_t counts_run(uint64_t pc, uint32_t function, const uint8_t *lengths, unsigned count);
 uint32_t counts_site(uint64_t pc, uint32_t function, unsigned kind);
 uint32_t counts_branch(uint64_t pc, uint32_t function, uint64_t target, bool conditional);

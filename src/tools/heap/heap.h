@@ -86,7 +86,6 @@ struct tell_wishes {
     uint64_t peak, next_instructions, next_clock;
 };
 struct tell_wishes tell_wishes(void);
-uint64_t tell_clock(void);
 
 // ---- room.c ----
 

@@ -34,7 +34,7 @@ static uint64_t monotonic(void) {
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-uint64_t tell_clock(void) {
+static uint64_t clock_now(void) {
     if (area->clock != WIRE_HEAP_CLOCK_TSC)
         return monotonic();
     _mm_lfence();
@@ -61,7 +61,7 @@ void tell_open(void) {
         area = memory;
         area->version = WIRE_VERSION;
         area->clock = choose_clock();
-        area->clock_start = tell_clock();
+        area->clock_start = clock_now();
         atomic_store(&area->ring_count, 1);
         tool_give_heap(fd, WIRE_HEAP_SIZE);
     }
@@ -101,7 +101,7 @@ static void write_record(struct heap_thread *thread, enum wire_heap_kind kind,
         atomic_fetch_add(&area->missed, 1);
         return;
     }
-    put(thread, tail, tell_clock() << WIRE_HEAP_KIND_BITS | kind);
+    put(thread, tail, clock_now() << WIRE_HEAP_KIND_BITS | kind);
     for (size_t i = 0; i < count; i++)
         put(thread, tail + 1 + i, words[i]);
     for (size_t i = 0; i < more_count; i++)

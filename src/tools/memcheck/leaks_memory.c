@@ -43,7 +43,7 @@ void list_free(struct search_list *list, size_t entry_size) {
     *list = (struct search_list){0};
 }
 
-bool ranges_add(struct leak_ranges *ranges, struct leak_range range) {
+static bool ranges_add(struct leak_ranges *ranges, struct leak_range range) {
     if (range.start >= range.end)
         return true;
     if (ranges->count == ranges->room) {

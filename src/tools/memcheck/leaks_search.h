@@ -136,7 +136,6 @@ void search_unmap(void *memory, size_t size);
 // Room for one more entry at the end; NULL: none.
 void *list_add(struct search_list *, size_t entry_size);
 void list_free(struct search_list *, size_t entry_size);
-bool ranges_add(struct leak_ranges *, struct leak_range);
 void ranges_free(struct leak_ranges *);
 // The first range that ends after the address; NULL: none.
 const struct leak_range *ranges_after(const struct leak_ranges *, uint64_t address);

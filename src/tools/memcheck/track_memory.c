@@ -136,7 +136,7 @@ uint64_t memory_load_word(struct context *c, uint64_t address, unsigned size) {
     return bits;
 }
 
-void memory_check_write(struct context *c, uint64_t address, unsigned size) {
+static void check_write(uint64_t address, unsigned size) {
     uint64_t bad;
     if (shadow_check_addressable(address, size, &bad) == SHADOW_FINE)
         return;
@@ -153,7 +153,7 @@ void memory_check_write(struct context *c, uint64_t address, unsigned size) {
 void memory_store(struct context *c, uint64_t address, unsigned size, const void *bits) {
     const uint8_t *bytes = bits;
     if (!shadow_write_bits(address, size, bits)) {
-        memory_check_write(c, address, size);
+        check_write(address, size);
         for (unsigned i = 0; i < size; i++) {
             uint8_t old;
             if (shadow_state(address + i, &old) && old != bytes[i])

@@ -182,7 +182,6 @@ void memory_load(struct context *, uint64_t address, unsigned size, void *bits);
 void memory_store(struct context *, uint64_t address, unsigned size, const void *bits);
 uint64_t memory_load_word(struct context *, uint64_t address, unsigned size);
 void memory_store_word(struct context *, uint64_t address, unsigned size, uint64_t bits);
-void memory_check_write(struct context *, uint64_t address, unsigned size);
 uint64_t memory_value(uint64_t address, unsigned size);
 void report_value(struct context *, unsigned size);
 void report_condition(struct context *);
