@@ -33,7 +33,8 @@ enum { ENGINE_STACK = 256 * 1024, ROBUST_LIMIT = 2048, RED_ZONE = 128 };
 // What clone and clone3 have in common.
 struct clone_request {
     uint64_t flags; // without the exit signal
-    uint64_t exit_signal, stack, parent_tid, child_tid, tls, pidfd;
+    uint64_t exit_signal, parent_tid, child_tid, tls, pidfd;
+    uint64_t stack, stack_size; // where it ends; its size, 0: not said
 };
 
 // The registers of a child are the parent's but for these.
@@ -70,17 +71,62 @@ static void copy_registers(struct task *to, const struct task *from) {
     memcpy(to->xstate, from->xstate, xstate_size);
 }
 
-// Where the new thread's stack lies: the mapping around its stack pointer, as far as it is above.
+// ---- the stack of a new thread -----------------------------------------------------------------
+//
+// clone says where a stack ends, but not where it begins, and what lies below may be anything: Go
+// takes stacks for its threads from its heap. The mapping counts as the stack only where that is
+// certain enough; a stack that is not known costs some reports, a wrong one makes false reports.
+
+// Where there is a thread control block as C libraries lay it out, behind the stack in its mapping:
+// it begins with its own address.
+static bool has_control_block(const struct clone_request *request, uint64_t end) {
+    enum { MOST = 16384 };
+    uint64_t first;
+    return request->flags & CLONE_SETTLS && request->tls >= request->stack && request->tls < end &&
+           end - request->tls <= MOST && target_read(&first, request->tls, sizeof first) == 0 &&
+           first == request->tls;
+}
+
+// Nothing in the mapping has been touched but what the parent has put at the end.
+static bool is_unused(uint64_t start, uint64_t end) {
+    enum { AT_ONCE = 4096, PUT = 2 * SPACE_PAGE };
+    static const uint64_t most = 1ul << 30;
+    unsigned char resident[AT_ONCE];
+    if (end - start > most)
+        return false;
+    for (uint64_t at = start; at + PUT < end;) {
+        uint64_t size = end - PUT - at, room = AT_ONCE * SPACE_PAGE;
+        size = (size < room ? size : room) & -(uint64_t)SPACE_PAGE;
+        if (size == 0)
+            break;
+        if (mincore((void *)at, size, resident) != 0)
+            return false;
+        for (uint64_t i = 0; i < size / SPACE_PAGE; i++)
+            if (resident[i] & 1)
+                return false;
+        at += size;
+    }
+    return true;
+}
+
 static void find_stack(const struct clone_request *request) {
     struct space_range range;
+    uint64_t end = request->stack;
     memory_read_lock();
-    if (request->stack && space_find(&target_space, request->stack - 1, &range) &&
-        range.start < request->stack) {
-        self->stack_start = range.start;
-        self->stack_end = request->stack;
-    }
+    bool found = end && space_find(&target_space, end - 1, &range) && range.start < end;
     memory_unlock();
+    if (!found)
+        return;
+    if (request->stack_size && request->stack_size < end - range.start)
+        range.start = end - request->stack_size;
+    else if (!request->stack_size && !has_control_block(request, range.end) &&
+             (range.end - end > SPACE_PAGE || !is_unused(range.start, end)))
+        return;
+    self->stack_start = range.start;
+    self->stack_end = end;
 }
+
+// ---- the thread itself -------------------------------------------------------------------------
 
 static void *thread_main(void *argument) {
     struct thread_start *start = argument;
@@ -334,6 +380,7 @@ long sys_clone3(long number, struct sys_arguments *args) {
     struct clone_request request = {.flags = native.flags,
                                     .exit_signal = native.exit_signal,
                                     .stack = native.stack ? native.stack + native.stack_size : 0,
+                                    .stack_size = native.stack ? native.stack_size : 0,
                                     .parent_tid = native.parent_tid,
                                     .child_tid = native.child_tid,
                                     .tls = native.tls,
