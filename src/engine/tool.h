@@ -446,7 +446,8 @@ struct tool {
                      const struct ZydisDecodedOperand_ *);
     void (*forget_prepared)(void); // nothing that was prepared is used any more
     void (*follow)(const void *prepared);
-    void (*stack_moved)(uint64_t from, uint64_t to); // up, or by an instruction of any kind
+    // Up; or wherever a register or memory says: then it may have gone to another stack.
+    void (*stack_moved)(uint64_t from, uint64_t to, bool is_loaded);
 
     // Events.
     void (*thread_started)(void);

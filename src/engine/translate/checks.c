@@ -422,7 +422,7 @@ void checks_after(struct builder *b, struct insn *insn) {
         release_emit(b, release);
     } else if (release < 0) {
         emit_gate_begin(&b->e);
-        emit_gate_call(&b->e, release_gate());
+        emit_gate_call(&b->e, release_gate(insn));
     }
     // What has turned out to be defined need not be followed from here on.
     if (b->written)

@@ -35,8 +35,8 @@ void follow_end(struct builder *);
 int64_t release_of(struct insn *);
 // The size bytes below rsp have just been released.
 void release_emit(struct builder *, unsigned size);
-// The gate to call after rsp has moved from self->old_rsp to wherever it is.
-uint64_t release_gate(void);
+// The gate to call after the instruction has moved rsp from self->old_rsp to wherever it is.
+uint64_t release_gate(const struct insn *);
 // A store below the stack pointer, perhaps.
 void release_note_red_zone(const struct insn *, const ZydisDecodedOperand *);
 

@@ -52,13 +52,36 @@ int64_t release_of(struct insn *insn) {
     return 0;
 }
 
-__attribute__((target("general-regs-only"))) static void stack_moved(uint32_t unused, uint64_t rsp,
-                                                                     void *state) {
-    tool->stack_moved(self->old_rsp, rsp);
+// Whether rsp comes from somewhere else; not if a function leaves a frame of its own, whose size is
+// known or whose end rbp tells.
+static bool is_loaded(const struct insn *insn) {
+    const ZydisDecodedOperand *second = &insn->operands[1];
+    switch (insn->z.mnemonic) {
+    case ZYDIS_MNEMONIC_LEAVE:
+    case ZYDIS_MNEMONIC_ADD:
+        return false;
+    case ZYDIS_MNEMONIC_LEA:
+        return second->mem.base != ZYDIS_REGISTER_RSP && second->mem.base != ZYDIS_REGISTER_RBP;
+    case ZYDIS_MNEMONIC_MOV:
+        return second->type != ZYDIS_OPERAND_TYPE_REGISTER ||
+               second->reg.value != ZYDIS_REGISTER_RBP;
+    default:
+        return true;
+    }
 }
 
-uint64_t release_gate(void) {
-    return cache_gate_to(stack_moved);
+__attribute__((target("general-regs-only"))) static void stack_released(uint32_t unused,
+                                                                        uint64_t rsp, void *state) {
+    tool->stack_moved(self->old_rsp, rsp, false);
+}
+
+__attribute__((target("general-regs-only"))) static void stack_loaded(uint32_t unused, uint64_t rsp,
+                                                                      void *state) {
+    tool->stack_moved(self->old_rsp, rsp, true);
+}
+
+uint64_t release_gate(const struct insn *insn) {
+    return cache_gate_to(is_loaded(insn) ? stack_loaded : stack_released);
 }
 
 // The size bytes below rsp have just been released.
@@ -69,7 +92,7 @@ void release_emit(struct builder *b, unsigned size) {
         emit_bytes(&b->e, (uint8_t[]){0x48, 0x8d, 0xbc, 0x24}, 4); // lea rdi, [rsp - size]
         emit32(&b->e, -size);
         emit_store_field(&b->e, RDI, TASK_OLD_RSP);
-        emit_gate_call(&b->e, release_gate());
+        emit_gate_call(&b->e, cache_gate_to(stack_released));
         return;
     }
     for (unsigned step; size; size -= step, a.displacement += step) {

@@ -1,5 +1,13 @@
 // The stack pointer has moved: what lies below it is released, unless it has gone to another stack.
 //
+// Programs switch stacks by hand (coroutines, fibers, Go), and stacks may lie side by side. How far
+// up the stack reaches that a thread runs on is known: its own to its end, an announced one to its
+// end, any other at least to the highest place from where or to where the stack pointer has been
+// moved since it came there (stack_reach). Where that is left by an instruction that loads the
+// stack pointer, it has gone to another stack; and so it has when it was loaded with a lower
+// address. A mistake (a jump out of frames that were there before this stack was left and entered
+// again) releases too little, which makes no report that is false.
+//
 // Stacks that the target has announced, or given to makecontext, are kept in order of address under
 // a lock that is held for a few instructions only: the stack pointer moves all the time.
 #include <stdatomic.h>
@@ -142,7 +150,8 @@ const struct tool_symbol frame_symbols[] = {
 
 enum move { MOVE_UNKNOWN, MOVE_WITHIN, MOVE_ELSEWHERE };
 
-// What is known about a move; *unused: the lowest address of a stack that is entered first, else 0.
+// What is known of announced stacks; *unused: the lowest address of one that is entered first, else
+// 0.
 static enum move judge(uint64_t from, uint64_t to, uint64_t *unused) {
     *unused = 0;
     lock();
@@ -156,17 +165,22 @@ static enum move judge(uint64_t from, uint64_t to, uint64_t *unused) {
     return move;
 }
 
-void memcheck_stack_moved(uint64_t from, uint64_t to) {
-    enum move move = MOVE_UNKNOWN;
-    if (atomic_load_explicit(&stack_count, memory_order_relaxed)) {
-        uint64_t unused;
-        move = judge(from, to, &unused);
-        if (unused && unused < to - RED_ZONE)
-            shadow_make_undefined(unused, to - RED_ZONE - unused);
+// Of a stack pointer that was loaded.
+static enum move judge_by_reach(uint64_t from, uint64_t to) {
+    uint64_t start, end, reach = memcheck_thread()->stack_reach;
+    if (tool_own_stack(&start, &end)) {
+        bool was_own = from - start <= end - start, is_own = to - start <= end - start;
+        if (was_own && is_own)
+            return MOVE_UNKNOWN;
+        if (was_own || is_own)
+            return MOVE_ELSEWHERE;
     }
-    if (to <= from || move == MOVE_ELSEWHERE ||
-        (move == MOVE_UNKNOWN && to - from > memcheck_max_frame))
-        return;
+    if (reach < from)
+        reach = from; // frames were left that had been there before
+    return to < from || to > reach ? MOVE_ELSEWHERE : MOVE_WITHIN;
+}
+
+static void release(uint64_t from, uint64_t to) {
     // The red zone below goes with it, as far as it is not the new one.
     uint64_t below = from - RED_ZONE, end = to - RED_ZONE < from ? to - RED_ZONE : from;
     if (end == from) {
@@ -176,4 +190,25 @@ void memcheck_stack_moved(uint64_t from, uint64_t to) {
     if (below < end)
         shadow_make_undefined(below, end - below);
     shadow_make_undefined(from, to - from);
+}
+
+void memcheck_stack_moved(uint64_t from, uint64_t to, bool is_loaded) {
+    enum move move = MOVE_UNKNOWN;
+    if (atomic_load_explicit(&stack_count, memory_order_relaxed)) {
+        uint64_t unused;
+        move = judge(from, to, &unused);
+        if (unused && unused < to - RED_ZONE)
+            shadow_make_undefined(unused, to - RED_ZONE - unused);
+    }
+    if (is_loaded) {
+        struct memcheck_thread *thread = memcheck_thread();
+        if (move == MOVE_UNKNOWN)
+            move = judge_by_reach(from, to);
+        if (move == MOVE_ELSEWHERE || thread->stack_reach < from)
+            thread->stack_reach = move == MOVE_ELSEWHERE ? to : from;
+    }
+    if (to <= from || move == MOVE_ELSEWHERE ||
+        (move == MOVE_UNKNOWN && to - from > memcheck_max_frame))
+        return;
+    release(from, to);
 }

@@ -1,7 +1,7 @@
 // Stacks that the target makes itself: STACK_REGISTER and its kin, and makecontext.
 //
-// A move of the stack pointer from one stack to another releases nothing. Stacks that nobody has
-// announced are told apart by --max-stackframe. Requests and hooks of any thread call in here.
+// A move of the stack pointer from one stack to another releases nothing. frames.c tells how stacks
+// that nobody has announced are told apart. Requests and hooks of any thread call in here.
 #ifndef QUERN_MEMCHECK_FRAMES_H
 #define QUERN_MEMCHECK_FRAMES_H
 

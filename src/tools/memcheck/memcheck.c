@@ -66,6 +66,7 @@ static void forked(void) {
 static void thread_started(void) {
     errors_thread_started();
     uint64_t first, last;
+    memcheck_thread()->stack_reach = tool_register(RSP);
     if (tool_own_stack(&first, &last))
         shadow_make_undefined(first, tool_register(RSP) - RED_ZONE - first);
 }

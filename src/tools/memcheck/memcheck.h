@@ -9,6 +9,7 @@ struct memcheck_thread {
     struct shadow_registers registers;         // must come first
     struct interrupted *interrupted;           // by signals whose handlers have not returned
     struct origin_known_frames *origin_frames; // origins_frames.c
+    uint64_t stack_reach; // from the stack pointer up to here, all is the same stack (frames.c)
 };
 
 // signals.c
@@ -18,7 +19,7 @@ void memcheck_signal_returned(uint64_t frame);
 void memcheck_forget_signals(void); // the thread ends
 
 // frames.c; leaves vector registers alone.
-void memcheck_stack_moved(uint64_t from, uint64_t to);
+void memcheck_stack_moved(uint64_t from, uint64_t to, bool is_loaded);
 extern uint64_t memcheck_max_frame; // --max-stackframe: more is a change of stacks
 
 static inline struct memcheck_thread *memcheck_thread(void) {

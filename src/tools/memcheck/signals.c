@@ -8,6 +8,7 @@
 struct interrupted {
     struct interrupted *next;
     uint64_t frame, frame_end;
+    uint64_t stack_reach;
     struct shadow_registers registers;
 };
 
@@ -31,11 +32,14 @@ void memcheck_signal_delivered(int number, uint64_t frame, uint64_t frame_end,
     struct interrupted *top = malloc(sizeof *top);
     drop_abandoned(thread, frame);
     if (top) {
-        *top = (struct interrupted){thread->interrupted, frame, frame_end, thread->registers};
+        *top = (struct interrupted){thread->interrupted, frame, frame_end, thread->stack_reach,
+                                    thread->registers};
         thread->interrupted = top;
     }
     memset(thread->registers.undefined, 0, sizeof thread->registers.undefined);
     shadow_make_defined(frame, frame_end - frame);
+    if (alternate_stack)
+        thread->stack_reach = frame_end;
     // What the handler's functions find on a stack that was not used before is undefined.
     if (alternate_stack && alternate_stack < frame)
         shadow_make_undefined(alternate_stack, frame - alternate_stack);
@@ -50,6 +54,7 @@ void memcheck_signal_returned(uint64_t frame) {
     if (!thread->interrupted || thread->interrupted->frame != frame)
         return; // a frame that the target has made itself
     thread->registers = thread->interrupted->registers;
+    thread->stack_reach = thread->interrupted->stack_reach;
     shadow_make_undefined(frame, thread->interrupted->frame_end - frame);
     drop(thread);
 }
