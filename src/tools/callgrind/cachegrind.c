@@ -43,14 +43,6 @@ static void on_instruction(struct tool_block *block, const struct tool_insn *ins
         run_close();
 }
 
-static void on_thread_started(void) {
-    counts_thread_start(tool_thread_state());
-}
-
-static void on_thread_ended(void) {
-    counts_thread_end(tool_thread_state());
-}
-
 const struct tool tool_cachegrind = {
     .name = "cachegrind",
     .thread_size = sizeof(struct thread),
@@ -58,8 +50,8 @@ const struct tool tool_cachegrind = {
     .block = on_block,
     .instruction = on_instruction,
     .block_done = run_close,
-    .thread_started = on_thread_started,
-    .thread_ended = on_thread_ended,
+    .thread_started = counts_thread_started,
+    .thread_ended = counts_thread_ended,
     .forking = counts_forking,
     .forked = counts_forked,
     .module = functions_add,

@@ -13,7 +13,9 @@
 #include "tools/callgrind/simulate.h"
 #include "tools/tools.h"
 
-static struct code_place place; // of the instruction shown last
+enum { RSP = 4 };
+
+static struct code_place place; // where the current run, or a block that has none yet, begins
 static bool collects_jumps;
 static bool stack_moved; // in the current block, rsp was loaded from somewhere else
 
@@ -142,7 +144,7 @@ static uint32_t popped_by(const struct tool_insn *insn) {
     return 8 + more;
 }
 
-// mov rsp, register or memory; lea rsp, anything not relative to rsp
+// mov rsp, register or memory
 static bool moves_stack(const struct tool_insn *insn) {
     const uint8_t *bytes = insn->bytes;
     if (insn->size < 3 || (bytes[0] & 0xf8) != 0x48)
@@ -185,20 +187,8 @@ static void on_instruction(struct tool_block *block, const struct tool_insn *ins
         run_close();
 }
 
-static void on_thread_started(void) {
-    counts_thread_start(tool_thread_state());
-}
-
-static void on_thread_ended(void) {
-    counts_thread_end(tool_thread_state());
-}
-
-static void on_unmapped(uint64_t start, uint64_t end) {
-    functions_drop(start, end);
-}
-
 static void on_signal(int number, uint64_t frame, uint64_t frame_end, uint64_t alternate_stack) {
-    thread_interrupted(tool_thread_state(), tool_register(4));
+    thread_interrupted(tool_thread_state(), tool_register(RSP));
 }
 
 static void on_signal_returned(uint64_t frame) {
@@ -266,6 +256,7 @@ static bool on_request(const uint64_t words[6], uint64_t *result) {
     return true;
 }
 
+// on_start adds hooks for system calls if they are wanted.
 struct tool tool_callgrind = {
     .name = "callgrind",
     .thread_size = sizeof(struct thread),
@@ -274,12 +265,12 @@ struct tool tool_callgrind = {
     .block = on_block,
     .instruction = on_instruction,
     .block_done = run_close,
-    .thread_started = on_thread_started,
-    .thread_ended = on_thread_ended,
+    .thread_started = counts_thread_started,
+    .thread_ended = counts_thread_ended,
     .forking = counts_forking,
     .forked = counts_forked,
     .module = functions_add,
-    .unmapped = on_unmapped,
+    .unmapped = functions_drop,
     .signal_delivered = on_signal,
     .signal_returned = on_signal_returned,
     .request = on_request,

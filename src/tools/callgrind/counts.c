@@ -20,6 +20,12 @@
 
 enum { BUCKETS = 1 << 16 };
 
+struct counts_header *counts_shared;
+struct counts_id *counts_ids;
+bool counts_many_events;
+unsigned counts_events_end = 1;
+uint8_t counts_group[COUNTS_EVENTS];
+
 static uint8_t *file;
 static uint8_t *lengths_pool;
 static uint64_t *function_pcs;
@@ -199,7 +205,8 @@ static void point_into(struct thread *thread, uint8_t *part) {
     tool_set_counters(thread_counters(thread));
 }
 
-void counts_thread_start(struct thread *thread) {
+void counts_thread_started(void) {
+    struct thread *thread = tool_thread_state();
     pthread_mutex_lock(&lock);
     uint32_t number = free_thread_count                         ? free_threads[--free_thread_count]
                       : counts_shared->threads < COUNTS_THREADS ? counts_shared->threads++
@@ -218,7 +225,6 @@ void counts_thread_start(struct thread *thread) {
     thread->words = tool_thread_words();
     memset(thread->words, 0, TOOL_WORDS * sizeof *thread->words);
     thread->function = 0;
-    thread->collects = true;
     point_into(thread, part);
     thread->collects = collects_at_start;
     thread_update(thread);
@@ -227,7 +233,8 @@ void counts_thread_start(struct thread *thread) {
     simulate_thread_start(thread);
 }
 
-void counts_thread_end(struct thread *thread) {
+void counts_thread_ended(void) {
+    struct thread *thread = tool_thread_state();
     thread_finish(thread);
     callers_thread_end(thread);
     simulate_thread_end(thread);
@@ -257,48 +264,54 @@ void counts_forking(void) {
         kept_frame_count = 0;
 }
 
-// The tables are the same in the child, so that its translated code goes on working; its counters
-// and edges start from nothing. What was called before the fork is still active.
-void counts_forked(void) {
-    struct thread *thread = tool_thread_state();
-    struct counts_header known = *counts_shared;
-    uint8_t *ids = malloc(known.ids * sizeof *counts_ids + 1);
-    uint8_t *lengths = malloc(known.lengths + 1);
-    uint64_t *pcs = malloc(known.functions * sizeof *pcs + 1);
-    uint8_t *recurses = malloc(known.functions + 1);
-    uint32_t context_count = thread->counts->contexts, area = thread->area;
-    size_t context_size = (context_count + 1) * sizeof(struct counts_context);
-    struct counts_context *contexts = malloc(context_size);
-    if (!ids || !lengths || !pcs || !recurses || !contexts)
+static void *copy_of(const void *from, size_t size) {
+    void *copy = malloc(size + 1);
+    if (!copy)
         give_up("out of memory");
-    memcpy(contexts, thread->contexts, context_size);
-    memcpy(ids, counts_ids, known.ids * sizeof *counts_ids);
-    memcpy(lengths, lengths_pool, known.lengths);
-    memcpy(pcs, function_pcs, known.functions * sizeof *pcs);
-    memcpy(recurses, thread->recurses, known.functions);
-    open_file();
-    memcpy(counts_ids, ids, known.ids * sizeof *counts_ids);
-    memcpy(lengths_pool, lengths, known.lengths);
-    memcpy(function_pcs, pcs, known.functions * sizeof *pcs);
-    free(ids);
-    free(lengths);
-    free(pcs);
-    known.threads = 1;
-    *counts_shared = known;
-    free_thread_count = 0;
-    thread->number = 0;
+    return memcpy(copy, from, size);
+}
+
+static void put_back(void *to, void *copy, size_t size) {
+    memcpy(to, copy, size);
+    free(copy);
+}
+
+static void start_from_nothing(struct thread *thread) {
     for (unsigned i = 0; i < TOOL_WORDS; i++)
         if (i != WORD_SITE)
             thread->words[i] = 0;
     memset(thread->totals, 0, sizeof thread->totals);
     memset(thread->at_pause, 0, sizeof thread->at_pause);
+}
+
+// The tables are the same in the child, so that its translated code goes on working; its counters
+// and edges start from nothing. What was called before the fork is still active.
+void counts_forked(void) {
+    struct thread *thread = tool_thread_state();
+    struct counts_header known = *counts_shared;
+    uint32_t context_count = thread->counts->contexts, area = thread->area;
+    size_t ids_size = known.ids * sizeof *counts_ids;
+    size_t pcs_size = known.functions * sizeof *function_pcs;
+    size_t contexts_size = (context_count + 1) * sizeof *thread->contexts;
+    void *ids = copy_of(counts_ids, ids_size);
+    void *lengths = copy_of(lengths_pool, known.lengths);
+    void *pcs = copy_of(function_pcs, pcs_size);
+    void *recurses = copy_of(thread->recurses, known.functions);
+    void *contexts = copy_of(thread->contexts, contexts_size);
+    open_file();
+    put_back(counts_ids, ids, ids_size);
+    put_back(lengths_pool, lengths, known.lengths);
+    put_back(function_pcs, pcs, pcs_size);
+    known.threads = 1;
+    *counts_shared = known;
+    free_thread_count = 0;
+    thread->number = 0;
+    start_from_nothing(thread);
     threads_forked(thread);
     point_into(thread, file + COUNTS_AT_THREADS);
-    memcpy(thread->recurses, recurses, known.functions);
-    free(recurses);
-    memcpy(thread->contexts, contexts, context_size);
+    put_back(thread->recurses, recurses, known.functions);
+    put_back(thread->contexts, contexts, contexts_size);
     thread->counts->contexts = context_count;
-    free(contexts);
     frames_restore(thread, kept_frames, kept_frame_count, area);
 }
 

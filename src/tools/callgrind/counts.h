@@ -15,11 +15,13 @@ void counts_collect_jumps(void); // branches have ids
 void counts_dump(bool write, const char *why);
 // The same because a function was entered or left, as an option has it; the supervisor names it.
 void counts_dump_at(const char *option, uint32_t function);
+
+// Hooks of the tools.
 void counts_forking(void);
 void counts_forked(void); // a file of the child's own, with nothing counted yet
+void counts_thread_started(void);
+void counts_thread_ended(void);
 
-void counts_thread_start(struct thread *);
-void counts_thread_end(struct thread *);
 // Something found no room: the report says so.
 void counts_incomplete(void);
 void counts_caches(const struct counts_cache shapes[3]); // those that are simulated
@@ -40,9 +42,9 @@ uint32_t counts_site(uint64_t pc, uint32_t function, unsigned kind);
 uint32_t counts_branch(uint64_t pc, uint32_t function, uint64_t target, bool conditional);
 // Three ids in a row, for the events of a system call.
 uint32_t counts_system_call(uint64_t pc, uint32_t function, enum counts_kind);
-// Two events at an instruction, concerning so many bytes (or another number that is noted); the id of
-// the second follows, and with --simulate-wb, after those of misses, the id of misses that have
-// evicted a dirty line; with --cacheuse, the four of what lines are charged for.
+// Two events at an instruction, concerning so many bytes (or another number that is noted). The id
+// of the second follows; after those of misses come, with --simulate-wb, the id of misses that have
+// evicted a dirty line, and with --cacheuse the four of what lines are charged for.
 uint32_t counts_events(uint64_t pc, uint32_t function, enum counts_kind, enum counts_event first,
                        enum counts_event second, uint32_t size);
 

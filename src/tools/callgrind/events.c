@@ -6,13 +6,8 @@
 
 #include "engine/tool.h"
 
-struct counts_id *counts_ids;
-bool counts_many_events;
-unsigned counts_events_end = 1;
-struct counts_header *counts_shared;
 bool events_may_be_plain;
 uint8_t *events_of_function;
-uint8_t counts_group[COUNTS_EVENTS];
 
 static uint32_t paused_threads;
 
@@ -423,20 +418,12 @@ void event_jumped(uint32_t site, uint64_t rsp, void *state, uint64_t target) {
 // ---- threads -----------------------------------------------------------------------------------
 
 void thread_interrupted(struct thread *thread, uint64_t rsp) {
-    struct counts_frame *frame = thread->top;
-    if (frame == thread->frames + COUNTS_FRAMES)
+    // The handler's own return does not end it.
+    struct counts_frame *frame = push_frame(thread, 0, thread_site(thread)[SITE_LAST], rsp + 8);
+    if (!frame)
         return;
-    frame->sp = rsp + 8; // the handler's own return does not end it
-    frame->entered = total_of(thread);
-    frame->edge = 0;
-    frame->callee = thread_site(thread)[SITE_LAST];
     frame->jump = thread_site(thread)[SITE_JUMP];
-    frame->function = thread->function;
-    frame->area = thread->area;
     frame->marker = 1;
-    if (counts_many_events)
-        note_totals(thread, frame);
-    thread->top = frame + 1;
     thread->words[WORD_SITE] = 0;
     set_context(thread, 0, 0);
 }

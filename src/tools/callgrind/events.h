@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
 #include "engine/tool.h"
 #include "wire/call_counts.h"
 
@@ -20,8 +21,8 @@
 enum { WORD_READS, WORD_SITE, WORD_WRITES, WORD_TOTALS = 4, TOTALS = TOOL_WORDS - WORD_TOTALS };
 // The low half of WORD_SITE is the last site, the high half the last one that is a jump: if it is
 // the same, that is what it is. While a skipped function runs, the low half stays the site that it
-// was called from. A jump in code without symbols is noted in the high half alone:
-// where it leads is no function's beginning, unless a symbol says so.
+// was called from. A jump in code without symbols is noted in the high half alone: where it leads
+// is no function's beginning, unless a symbol says so.
 enum { SITE_LAST, SITE_JUMP };
 // Besides the number in the high half: jumps to what the loader has just bound, and stands for the
 // call that led there.
@@ -75,17 +76,17 @@ struct thread {
     uint64_t system_wall, system_cpu;
 };
 
+// Of counts.c, here because fast and quick calls need them.
+extern struct counts_header *counts_shared; // `plain` there says whether quick calls may be made
 extern struct counts_id *counts_ids;
 extern bool counts_many_events;    // there are others than instructions
 extern unsigned counts_events_end; // behind the last of them
-
-// `plain` there says whether quick calls may be made.
-extern struct counts_header *counts_shared;
-extern bool events_may_be_plain;    // if nothing is paused
-extern uint8_t *events_of_function; // FUNCTION_*
 // The ids after a site, by event: what was skipped, code of PLT entries and functions that count at
 // the site that they were reached from.
 extern uint8_t counts_group[COUNTS_EVENTS];
+
+extern bool events_may_be_plain;    // if nothing is paused
+extern uint8_t *events_of_function; // FUNCTION_*
 
 // The halves of WORD_SITE; inserted code writes one of them, and reading both at once would wait
 // for the store.
@@ -133,16 +134,20 @@ static inline void thread_count(struct thread *thread, uint32_t id, unsigned off
 void thread_update(struct thread *);
 void threads_forked(const struct thread *); // it is the only one now
 
-void event_enter(uint32_t function, uint64_t rsp,
-                 void *thread); // at a function's first instruction
-void event_enter_from_call(uint32_t function, uint64_t rsp, void *thread); // at a call of it
-void event_maybe_enter(uint32_t function, uint64_t rsp,
-                       void *thread);                            // where no symbol says what begins
-void event_leave(uint32_t popped, uint64_t rsp, void *thread);   // at a return
-void event_cross(uint32_t function, uint64_t rsp, void *thread); // at a jump into the midst of it
-void event_stack_moved(uint32_t unused, uint64_t rsp,
-                       void *thread); // at a jump with another stack pointer
-void event_skipped_jump(uint32_t resolves, uint64_t rsp, void *thread); // of a skipped function
+// At a function's first instruction.
+void event_enter(uint32_t function, uint64_t rsp, void *thread);
+// At a call of it.
+void event_enter_from_call(uint32_t function, uint64_t rsp, void *thread);
+// Where no symbol says what begins.
+void event_maybe_enter(uint32_t function, uint64_t rsp, void *thread);
+// At a return.
+void event_leave(uint32_t popped, uint64_t rsp, void *thread);
+// At a jump into the midst of a function.
+void event_cross(uint32_t function, uint64_t rsp, void *thread);
+// At a jump with another stack pointer.
+void event_stack_moved(uint32_t unused, uint64_t rsp, void *thread);
+// At a jump of a skipped function.
+void event_skipped_jump(uint32_t resolves, uint64_t rsp, void *thread);
 
 // With --collect-jumps. The argument is a branch's id, or an indirect jump's site.
 void event_taken(uint32_t branch, uint64_t rsp, void *thread);
