@@ -1,35 +1,38 @@
 // Reading callgrind.out and cachegrind.out: the second is the first without calls, objects and
 // short names.
-#include "profile/costs.h"
-
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "profile/costs_visit.h"
 
 enum name_space { NAMES_OBJECT, NAMES_FILE, NAMES_FUNCTION, NAME_SPACES };
 enum { POSITIONS = 3, NUMBERS_MOST = 1 << 24 };
 
 struct reader {
     struct cost_profile *profile;
+    const struct cost_visitor *visitor;
+    void *context;
     unsigned number; // of the line
+    bool has_events; // a line that tells them was met
     const char *fault;
     const char **names[NAME_SPACES]; // by number
     size_t name_room[NAME_SPACES];
     // Where the reader is.
     const char *object, *own_file, *file, *name;
     const char *callee_object, *callee_file, *callee_name;
-    uint32_t function;                 // where it is; UINT32_MAX: to be looked up
-    unsigned positions, line_position; // how many, and which of them is the line
-    int address_position;              // -1: the file tells no addresses
+    const char *jump_file, *jump_name;
+    uint32_t function;                   // where it is; UINT32_MAX: to be looked up
+    unsigned positions;                  // how many
+    int line_position, address_position; // which of them; -1: the file tells none
     uint64_t before[POSITIONS];
     unsigned columns[COST_EVENTS], column_count; // the profile's, in the file's order
     bool calls;                                  // the next costs are of a call
     bool jumps;                                  // the next line is of a jump
-    struct cost_jump jump;
-    uint64_t count;
+    struct cost_visited_call call;
+    struct cost_visited_jump jump;
 };
 
 // ---- names -------------------------------------------------------------------------------------
@@ -99,6 +102,12 @@ static bool read_spec(struct reader *reader, const char *line) {
         case 8:
             reader->callee_name = name;
             break;
+        case 9:
+            reader->jump_file = name;
+            break;
+        case 10:
+            reader->jump_name = name;
+            break;
         default:
             break;
         }
@@ -146,10 +155,22 @@ static uint32_t current_function(struct reader *reader) {
     return reader->function;
 }
 
-static void read_costs(struct reader *reader, const char *at) {
-    uint64_t values[COST_EVENTS] = {0};
-    read_positions(reader, &at, reader->before);
+static struct cost_place place_at(const struct reader *reader,
+                                  const uint64_t positions[POSITIONS]) {
+    struct cost_place place = {.function = reader->function,
+                               .file = reader->file,
+                               .has_line = reader->line_position >= 0,
+                               .has_address = reader->address_position >= 0};
+    if (place.has_line)
+        place.line = (uint32_t)positions[reader->line_position];
+    if (place.has_address)
+        place.address = positions[reader->address_position];
+    return place;
+}
+
+static void read_values(struct reader *reader, const char *at, uint64_t values[COST_EVENTS]) {
     unsigned column = 0;
+    memset(values, 0, COST_EVENTS * sizeof *values);
     for (at = skip_spaces(at); *at && !reader->fault; at = skip_spaces(at)) {
         uint64_t number = read_number(reader, &at);
         if (column == reader->column_count)
@@ -157,42 +178,42 @@ static void read_costs(struct reader *reader, const char *at) {
         else
             values[reader->columns[column++]] += number;
     }
-    if (!reader->column_count)
-        reader->fault = "costs stand before the line 'events:'";
-    if (reader->fault)
-        return;
-    uint32_t line = reader->positions ? (uint32_t)reader->before[reader->line_position] : 0;
-    uint32_t function = current_function(reader);
-    struct cost_instruction instruction = {.function = function,
-                                           .file = reader->file,
-                                           .line = line,
-                                           .callee = UINT32_MAX,
-                                           .count = reader->count};
-    if (reader->address_position >= 0)
-        instruction.address = reader->before[reader->address_position];
-    if (!reader->calls) {
-        costs_add_line(reader->profile, function, reader->file, line, values);
-        if (reader->address_position >= 0)
-            costs_add_instruction(reader->profile, &instruction, values);
-        return;
-    }
-    struct cost_call call = {
-        .caller = function, .file = reader->file, .line = line, .count = reader->count};
-    call.callee = costs_function(
+}
+
+static void end_call(struct reader *reader, const struct cost_place *at, const uint64_t *values) {
+    struct cost_visited_call *call = &reader->call;
+    call->at = *at;
+    call->target.file = reader->callee_file ? reader->callee_file : reader->file;
+    call->target.function = costs_function(
         reader->profile, reader->callee_object ? reader->callee_object : reader->object,
-        reader->callee_file ? reader->callee_file : reader->file, reader->callee_name);
-    costs_add_call(reader->profile, &call, values);
-    instruction.callee = call.callee;
-    if (reader->address_position >= 0)
-        costs_add_instruction(reader->profile, &instruction, values);
+        call->target.file, reader->callee_name);
+    reader->visitor->call(reader->context, call, values);
     reader->calls = false;
     reader->callee_object = reader->callee_file = reader->callee_name = NULL;
 }
 
+static void read_costs(struct reader *reader, const char *at) {
+    uint64_t values[COST_EVENTS];
+    read_positions(reader, &at, reader->before);
+    if (!reader->fault)
+        read_values(reader, at, values);
+    if (!reader->column_count)
+        reader->fault = "costs stand before the line 'events:'";
+    if (reader->fault)
+        return;
+    current_function(reader);
+    struct cost_place place = place_at(reader, reader->before);
+    if (reader->calls)
+        end_call(reader, &place, values);
+    else
+        reader->visitor->cost(reader->context, &place, values);
+}
+
 static void read_calls(struct reader *reader, const char *at) {
-    uint64_t target[POSITIONS];
-    reader->count = read_number(reader, &at);
+    uint64_t target[POSITIONS] = {0};
+    reader->call.count = read_number(reader, &at);
     read_positions(reader, &at, target);
+    reader->call.target = place_at(reader, target);
     reader->calls = true;
     if (!reader->callee_name)
         reader->fault = "a call of nobody";
@@ -202,30 +223,34 @@ static void read_calls(struct reader *reader, const char *at) {
 static void read_jump(struct reader *reader, const char *line) {
     const char *at = line + 5;
     uint64_t target[POSITIONS] = {0};
-    reader->jump = (struct cost_jump){.taken = read_number(reader, &at)};
-    if (!reader->fault && line[1] == 'c' && *at == '/') {
+    reader->jump = (struct cost_visited_jump){.conditional = line[1] == 'c',
+                                              .taken = read_number(reader, &at),
+                                              .function = reader->jump_name};
+    if (!reader->fault && reader->jump.conditional && *at == '/') {
         at++;
         reader->jump.executed = read_number(reader, &at);
     }
     if (!reader->fault)
         read_positions(reader, &at, target);
     reader->jumps = true;
-    if (reader->address_position >= 0)
-        reader->jump.to = target[reader->address_position];
+    reader->jump.target = place_at(reader, target);
+    if (reader->jump_file)
+        reader->jump.target.file = reader->jump_file;
+    reader->jump_file = reader->jump_name = NULL;
 }
 
 static void end_jump(struct reader *reader, const char *at) {
     reader->jumps = false;
     read_positions(reader, &at, reader->before);
-    if (reader->fault || reader->address_position < 0)
+    if (reader->fault)
         return;
     if (!reader->column_count) {
         reader->fault = "a jump stands before the line 'events:'";
         return;
     }
-    reader->jump.function = current_function(reader);
-    reader->jump.from = reader->before[reader->address_position];
-    costs_add_jump(reader->profile, &reader->jump);
+    reader->jump.target.function = current_function(reader);
+    reader->jump.at = place_at(reader, reader->before);
+    reader->visitor->jump(reader->context, &reader->jump);
 }
 
 // ---- the head ----------------------------------------------------------------------------------
@@ -253,11 +278,11 @@ static void read_events(struct reader *reader, const char *at) {
 
 static void read_position_names(struct reader *reader, const char *at) {
     reader->positions = 0;
-    reader->address_position = -1;
+    reader->line_position = reader->address_position = -1;
     for (at = skip_spaces(at); *at && reader->positions < POSITIONS; at = skip_spaces(at)) {
         size_t size = strcspn(at, " \t");
         if (size == 4 && memcmp(at, "line", 4) == 0)
-            reader->line_position = reader->positions;
+            reader->line_position = (int)reader->positions;
         if (size == 5 && memcmp(at, "instr", 5) == 0)
             reader->address_position = (int)reader->positions;
         reader->positions++;
@@ -277,6 +302,13 @@ static void read_description(struct reader *reader, const char *at) {
     }
 }
 
+static void read_sum(struct reader *reader, bool is_summary, const char *at) {
+    uint64_t values[COST_EVENTS];
+    read_values(reader, at, values);
+    if (!reader->fault)
+        reader->visitor->sum(reader->context, is_summary, values);
+}
+
 // False: it is no such line.
 static bool read_head(struct reader *reader, const char *line) {
     static const char *const keys[] = {
@@ -288,6 +320,11 @@ static bool read_head(struct reader *reader, const char *line) {
     if (i == sizeof keys / sizeof *keys)
         return false;
     const char *rest = skip_spaces(line + strlen(keys[i]));
+    reader->has_events |= i == 9;
+    if (reader->visitor->head)
+        reader->fault = reader->visitor->head(reader->context, keys[i], rest);
+    if (reader->fault)
+        return true;
     if (i == 1)
         reader->profile->creator = costs_string(reader->profile, rest, strlen(rest));
     else if (i == 3)
@@ -298,6 +335,8 @@ static bool read_head(struct reader *reader, const char *line) {
         read_position_names(reader, rest);
     else if (i == 9)
         read_events(reader, rest);
+    else if (i >= 10 && reader->visitor->sum)
+        read_sum(reader, i == 10, rest);
     return true;
 }
 
@@ -324,9 +363,12 @@ bool costs_is_one(const char *start, size_t size) {
            memmem(start, size, "\nevents:", 8) != NULL;
 }
 
-char *costs_read(struct cost_profile *profile, FILE *in) {
+char *costs_visit(struct cost_profile *profile, FILE *in, const struct cost_visitor *visitor,
+                  void *context) {
     const char *unknown = costs_string(profile, "???", 3);
     struct reader reader = {.profile = profile,
+                            .visitor = visitor,
+                            .context = context,
                             .object = costs_string(profile, "", 0),
                             .own_file = unknown,
                             .file = unknown,
@@ -348,7 +390,7 @@ char *costs_read(struct cost_profile *profile, FILE *in) {
         text_string(&problem, strerror(errno));
     else if (!reader.number)
         text_string(&problem, "it is empty");
-    else if (!reader.column_count)
+    else if (!reader.column_count && !(reader.has_events && reader.fault))
         text_string(&problem, "it is neither a callgrind.out nor a cachegrind.out: ");
     if (reader.fault)
         text_format(&problem, "line %u: %s", reader.number, reader.fault);
@@ -358,4 +400,51 @@ char *costs_read(struct cost_profile *profile, FILE *in) {
     for (unsigned i = 0; i < NAME_SPACES; i++)
         free(reader.names[i]);
     return problem.size ? text_take(&problem) : NULL;
+}
+
+// ---- sums --------------------------------------------------------------------------------------
+
+static struct cost_instruction instruction_at(const struct cost_place *at) {
+    return (struct cost_instruction){.function = at->function,
+                                     .address = at->address,
+                                     .file = at->file,
+                                     .line = at->line,
+                                     .callee = UINT32_MAX};
+}
+
+static void add_cost(void *profile, const struct cost_place *at, const uint64_t *values) {
+    costs_add_line(profile, at->function, at->file, at->line, values);
+    struct cost_instruction instruction = instruction_at(at);
+    if (at->has_address)
+        costs_add_instruction(profile, &instruction, values);
+}
+
+static void add_call(void *profile, const struct cost_visited_call *call, const uint64_t *values) {
+    costs_add_call(profile,
+                   &(struct cost_call){.caller = call->at.function,
+                                       .callee = call->target.function,
+                                       .file = call->at.file,
+                                       .line = call->at.line,
+                                       .count = call->count},
+                   values);
+    struct cost_instruction instruction = instruction_at(&call->at);
+    instruction.callee = call->target.function;
+    instruction.count = call->count;
+    if (call->at.has_address)
+        costs_add_instruction(profile, &instruction, values);
+}
+
+static void add_jump(void *profile, const struct cost_visited_jump *jump) {
+    if (jump->at.has_address)
+        costs_add_jump(profile, &(struct cost_jump){.function = jump->at.function,
+                                                    .from = jump->at.address,
+                                                    .to = jump->target.address,
+                                                    .taken = jump->taken,
+                                                    .executed = jump->executed});
+}
+
+char *costs_read(struct cost_profile *profile, FILE *in) {
+    static const struct cost_visitor adding = {
+        .cost = add_cost, .call = add_call, .jump = add_jump};
+    return costs_visit(profile, in, &adding, profile);
 }
