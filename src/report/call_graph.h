@@ -27,9 +27,10 @@ struct graph_place {
     uint32_t line; // 0: not known
     const char *file;
     uint64_t address;
+    uint64_t rank; // within its function, places are written by it, then by file, line and address
 };
 
-enum { GRAPH_EVENTS = 24 }; // at most
+enum { GRAPH_EVENTS = 32 }; // at most
 
 struct graph_cost {
     struct graph_place at;
@@ -43,9 +44,10 @@ struct graph_call {
     size_t values;
 };
 
-// Within a function.
+// Within a function, as a rule.
 struct graph_jump {
     struct graph_place at, to; // of `to`, the function does not matter
+    const char *function;      // the name of another that it leads into; NULL: it stays
     bool conditional;
     uint64_t taken, met; // met: if conditional
 };

@@ -36,6 +36,8 @@ static int compare_numbers(uint64_t a, uint64_t b) {
 
 static int compare_places(const struct graph_place *a, const struct graph_place *b) {
     int order = compare_numbers(a->function, b->function);
+    if (!order)
+        order = compare_numbers(a->rank, b->rank);
     if (!order && a->file != b->file)
         order = strcmp(a->file, b->file);
     if (!order)
@@ -58,7 +60,9 @@ static int compare_jumps(const void *a, const void *b) {
     int order = compare_places(&x->at, &y->at);
     if (!order)
         order = compare_places(&x->to, &y->to);
-    return order ? order : compare_numbers(x->conditional, y->conditional);
+    if (!order)
+        order = compare_numbers(x->conditional, y->conditional);
+    return order ? order : strcmp(x->function ? x->function : "", y->function ? y->function : "");
 }
 
 static void coarsen(struct graph_place *place, const struct callgrind_options *options) {
@@ -158,7 +162,8 @@ static void add_name(struct text *out, const char *text) {
 static void write_name(struct writer *writer, const char *key, enum name_space space,
                        const char *text) {
     text_string(writer->out, key);
-    if (writer->options->compress_strings) {
+    // Behind a number, nothing would mean what was said before.
+    if (writer->options->compress_strings && *text) {
         bool made;
         const struct name *name = find_name(writer, space, text, &made);
         text_format(writer->out, "(%u)", name->number);
@@ -228,6 +233,8 @@ static void write_call(struct writer *writer, const struct graph_call *call) {
 static void write_jump(struct writer *writer, const struct graph_jump *jump) {
     if (strcmp(jump->to.file, writer->file) != 0)
         write_name(writer, "jfi=", NAMES_FILE, jump->to.file);
+    if (jump->function)
+        write_name(writer, "jfn=", NAMES_FUNCTION, jump->function);
     if (jump->conditional)
         text_format(writer->out, "jcnd=%" PRIu64 "/%" PRIu64 " ", jump->taken, jump->met);
     else
@@ -282,32 +289,61 @@ static void write_body(struct writer *writer) {
     }
 }
 
-static void write_totals(const struct writer *writer, const char *key) {
+static void write_sums(const struct writer *writer, const char *key, const uint64_t *sums) {
     text_string(writer->out, key);
     for (unsigned i = 0; i < writer->graph->event_count; i++)
-        text_format(writer->out, " %" PRIu64, writer->graph->totals[i]);
+        text_format(writer->out, " %" PRIu64, sums[i]);
     text_char(writer->out, '\n');
+}
+
+static void write_summary(const struct writer *writer) {
+    const uint64_t *summary = writer->options->summary;
+    write_sums(writer, "summary:", summary ? summary : writer->graph->totals);
+}
+
+static void write_events(const struct writer *writer) {
+    text_string(writer->out, "events:");
+    for (unsigned i = 0; i < writer->graph->event_count; i++)
+        text_format(writer->out, " %s", writer->graph->events[i]);
+    text_char(writer->out, '\n');
+}
+
+// Who ran what: not repeated in further parts.
+static void write_origin(const struct writer *writer) {
+    const struct callgrind_options *options = writer->options;
+    struct text *out = writer->out;
+    text_format(out, "# callgrind format\nversion: 1\ncreator: ");
+    add_name(out, options->creator);
+    if (options->pid)
+        text_format(out, "\npid: %d", options->pid);
+    text_string(out, "\ncmd: ");
+    add_name(out, options->command);
 }
 
 static void write_header(const struct writer *writer) {
     const struct callgrind_options *options = writer->options;
     struct text *out = writer->out;
-    if (!options->continues) {
-        text_format(out,
-                    "# callgrind format\nversion: 1\ncreator: %s\npid: %d\ncmd: ", options->creator,
-                    options->pid);
-        add_name(out, options->command);
-    }
-    text_format(out, "\npart: %u\n", options->part);
+    if (!options->continues)
+        write_origin(writer);
+    text_char(out, '\n');
+    if (options->part)
+        text_format(out, "part: %u\n", options->part);
     if (options->thread)
         text_format(out, "thread: %d\n", options->thread);
     text_string(out, "\n\n");
-    for (unsigned i = 0; i < 3; i++)
-        text_format(out, "desc: %s cache: %s\n", cache_names[i],
-                    options->caches[i] ? options->caches[i] : "");
-    text_string(out, "\ndesc: Trigger: ");
-    add_name(out, options->trigger);
-    text_string(out, "\n\npositions:");
+    for (unsigned i = 0; i < 3; i++) {
+        text_format(out, "desc: %s cache: ", cache_names[i]);
+        add_name(out, options->caches[i] ? options->caches[i] : "");
+        text_char(out, '\n');
+    }
+    if (options->trigger) {
+        text_string(out, "\ndesc: Trigger: ");
+        add_name(out, options->trigger);
+        text_char(out, '\n');
+    }
+    if (options->more)
+        text_string(out, options->more);
+    text_string(out, "\npositions:");
     if (options->instructions)
         text_string(out, " instr");
     if (options->lines || !options->instructions)
@@ -317,11 +353,8 @@ static void write_header(const struct writer *writer) {
         if (writer->graph->titles[i])
             text_format(out, "event: %s : %s\n", writer->graph->events[i],
                         writer->graph->titles[i]);
-    text_string(out, "events:");
-    for (unsigned i = 0; i < writer->graph->event_count; i++)
-        text_format(out, " %s", writer->graph->events[i]);
-    text_char(out, '\n');
-    write_totals(writer, "summary:");
+    write_events(writer);
+    write_summary(writer);
     text_char(out, '\n');
 }
 
@@ -331,20 +364,24 @@ void cachegrind_write(struct call_graph *graph, const struct callgrind_options *
                       struct text *out) {
     struct writer writer = {.out = out, .graph = graph, .options = options};
     merge(graph, options);
-    for (unsigned i = 0; i < 3; i++)
-        if (options->caches[i])
-            text_format(out, "desc: %s cache:         %s\n", cache_names[i], options->caches[i]);
+    for (unsigned i = 0; i < 3; i++) {
+        if (!options->caches[i])
+            continue;
+        text_format(out, "desc: %s cache:         ", cache_names[i]);
+        add_name(out, options->caches[i]);
+        text_char(out, '\n');
+    }
+    if (options->more)
+        text_string(out, options->more);
     text_string(out, "cmd: ");
     add_name(out, options->command);
-    text_string(out, "\nevents:");
-    for (unsigned i = 0; i < graph->event_count; i++)
-        text_format(out, " %s", graph->events[i]);
     text_char(out, '\n');
-    const char *file = "";
+    write_events(&writer);
+    const char *file = NULL;
     uint32_t function = UINT32_MAX;
     for (size_t i = 0; i < graph->cost_count; i++) {
         const struct graph_place *at = &graph->costs[i].at;
-        bool other = strcmp(at->file, file) != 0;
+        bool other = !file || strcmp(at->file, file) != 0;
         if (other) {
             text_string(out, "fl=");
             add_name(out, at->file);
@@ -362,7 +399,7 @@ void cachegrind_write(struct call_graph *graph, const struct callgrind_options *
             text_format(out, " %" PRIu64, graph->values[graph->costs[i].values + j]);
         text_char(out, '\n');
     }
-    write_totals(&writer, "summary:");
+    write_summary(&writer);
 }
 
 // ---- callgrind.out -----------------------------------------------------------------------------
@@ -374,11 +411,12 @@ void callgrind_write(struct call_graph *graph, const struct callgrind_options *o
     writer->out = out;
     writer->graph = graph;
     writer->options = options;
+    writer->object = options->continues ? NULL : "";
     merge(graph, options);
     write_header(writer);
     write_body(writer);
     text_char(out, '\n');
-    write_totals(writer, "totals:");
+    write_sums(writer, "totals:", graph->totals);
     for (int space = 0; space < NAME_SPACES; space++) {
         for (int i = 0; i < BUCKETS; i++) {
             for (struct name *next, *name = writer->names[space][i]; name; name = next) {

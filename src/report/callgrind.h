@@ -12,12 +12,14 @@ struct callgrind_options {
     bool compress_strings, compress_positions;
     const char *creator;
     const char *command;
-    int pid;
-    unsigned part;         // from 1
-    bool continues;        // behind the part before in the same file
-    int thread;            // from 1; 0: all
-    const char *trigger;   // why this part was written
-    const char *caches[3]; // I1, D1, LL; NULL: not simulated
+    int pid;                 // 0: not said
+    unsigned part;           // from 1; 0: not said
+    bool continues;          // behind the part before in the same file
+    int thread;              // from 1; 0: all
+    const char *trigger;     // why this part was written; NULL: not said
+    const char *more;        // further lines of the head, each with its end; NULL: none
+    const uint64_t *summary; // what the events add up to; NULL: what the costs do
+    const char *caches[3];   // I1, D1, LL; NULL: not simulated
 };
 
 // Sorts and merges what is in the graph, then adds the file's text.
