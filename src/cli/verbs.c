@@ -18,6 +18,8 @@ const struct verb verb_table[] = {
     {"check", "[options] FILE...",
      "fail if what a file says is above a limit; findings as SARIF, JUnit, JSON", verb_check},
     {"diff", "BEFORE AFTER", "compare two recordings: which stacks hold more", verb_diff},
+    {"merge", "[-o OUT] FILE...", "add up callgrind.out files, or cachegrind.out files, into one",
+     verb_merge},
     {"query", "FILE SQL", "ask a recording in SQL", verb_query},
     {"baseline", "update BASELINE FINDINGS.json...",
      "call what --json-file has written known, for --baseline", verb_baseline},

@@ -38,6 +38,8 @@ int verb_diagnose(char **words);
 int verb_check(char **words);
 // Compares two recordings.
 int verb_diff(char **words);
+// Adds up callgrind.out or cachegrind.out files.
+int verb_merge(char **words);
 // Asks a recording in SQL.
 int verb_query(char **words);
 // Makes a baseline of findings.
