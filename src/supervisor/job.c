@@ -62,7 +62,8 @@ void job_signal(pid_t main_pid, const struct signalfd_siginfo *info) {
     if (signal == SIGCHLD)
         return;
     if (signal == SIGCONT) {
-        if (state_of(main_pid) == 'T')
+        // Where its time is over, what ends it must come first.
+        if (state_of(main_pid) == 'T' && stop_timeout() != 0)
             kill(main_pid, SIGCONT);
     } else if (from_kernel) {
         if (signal == SIGINT)
@@ -76,13 +77,14 @@ void job_signal(pid_t main_pid, const struct signalfd_siginfo *info) {
     }
 }
 
-// Runs beside a stopped supervisor, which cannot see that the target goes on.
+// Runs beside a stopped supervisor, which cannot see that the target goes on, or that its time is
+// over.
 static void watch(pid_t supervisor, pid_t main_pid) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     while (getppid() == supervisor) {
         struct timespec time = {.tv_nsec = WATCH_NANOSECONDS};
         nanosleep(&time, NULL);
-        if (state_of(supervisor) == 'T' && state_of(main_pid) != 'T')
+        if (state_of(supervisor) == 'T' && (state_of(main_pid) != 'T' || stop_timeout() == 0))
             kill(supervisor, SIGCONT);
     }
     _exit(0);

@@ -3,7 +3,8 @@
 // Supervisor and target share a process group, so that what the terminal sends (Ctrl+C, Ctrl+Z,
 // hang-up) reaches the target by itself. What somebody sends to the supervisor's pid alone is meant
 // for the target and is handed on. When the main process stops, the supervisor stops too, so that
-// the shell sees a stopped job; it wakes when either is continued.
+// the shell sees a stopped job; it wakes when either is continued, and to end the main process when
+// --duration is over.
 #ifndef QUERN_SUPERVISOR_JOB_H
 #define QUERN_SUPERVISOR_JOB_H
 

@@ -49,16 +49,18 @@ int stop_timeout(void) {
     return left < 0 ? 0 : left > 3600000 ? 3600000 : (int)left + 1;
 }
 
+// A stopped process would only act on it when continued.
+static void ask_to_end(const struct followed *process, int signal) {
+    followed_signal(process, signal);
+    followed_signal(process, SIGCONT);
+}
+
 static void signal_main(int main_pid, int signal) {
-    struct followed *process = followed_find(main_pid);
-    if (process) {
-        followed_signal(process, signal);
-        // A stopped process would only act on it when continued.
-        followed_signal(process, SIGCONT);
-        return;
-    }
-    for (size_t i = 0; i < followed_count(); i++)
-        followed_signal(followed_at(i), signal);
+    const struct followed *process = followed_find(main_pid);
+    if (process)
+        ask_to_end(process, signal);
+    for (size_t i = 0; !process && i < followed_count(); i++)
+        ask_to_end(followed_at(i), signal);
 }
 
 static void take_step(int main_pid) {

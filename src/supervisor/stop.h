@@ -5,7 +5,8 @@
 //   third            SIGKILL
 //
 // The first signals go to the main process, which knows how to end its children; SIGKILL goes to
-// all followed processes.
+// all followed processes. A process that is stopped is continued, to act on them; job.h wakes the
+// supervisor, which is stopped then, too.
 #ifndef QUERN_SUPERVISOR_STOP_H
 #define QUERN_SUPERVISOR_STOP_H
 
