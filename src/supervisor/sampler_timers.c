@@ -43,7 +43,7 @@ struct sampler_timers *sampler_timers_open(const struct sampler_settings *settin
     *timers = (struct sampler_timers){.settings = *settings};
     timers->slot_bytes = (sizeof(struct samples_slot) + stack + 63) & ~(size_t)63;
     timers->size = SAMPLES_FIRST + SAMPLES_SLOTS * timers->slot_bytes;
-    timers->fd = fd_move_high(memfd_create("quern-samples", MFD_CLOEXEC));
+    timers->fd = fd_move_high(memfd_create("quern-samples", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     void *memory = MAP_FAILED;
     if (timers->fd >= 0 && ftruncate(timers->fd, (off_t)timers->size) == 0)
         memory = mmap(NULL, timers->size, PROT_READ | PROT_WRITE, MAP_SHARED, timers->fd, 0);
