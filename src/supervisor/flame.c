@@ -320,44 +320,53 @@ static void show_top(void) {
     free(text);
 }
 
-static void show_counts(void) {
-    struct sampler_counts counts = sampler_counts(sampler);
+// How complete the stacks are, and why others are not.
+static void add_stacks(struct text *text) {
     uint64_t broken = broken_count();
-    struct text text = {0};
-    text_format(&text, "%llu samples at %u Hz, %.2f s of CPU time; %llu lost\n",
-                (unsigned long long)sample_count, request->flame.frequency,
-                (double)sample_count / request->flame.frequency, (unsigned long long)counts.lost);
     if (sample_count)
-        text_format(&text, "%.1f %% of the stacks are complete, %.1f %% cut short",
+        text_format(text, "%.1f %% of the stacks are complete, %.1f %% cut short",
                     100 - percent(broken), percent(broken));
     else
-        text_string(&text, "The program took less CPU time than there is between two samples");
+        text_string(text, "The program took less CPU time than there is between two samples");
     if (left_out)
-        text_format(&text,
+        text_format(text,
                     "\nThe program has executed another, %s, which is sampled with "
                     "--trace-children=yes",
                     left_out);
     for (unsigned end = 0; end < FLAME_END_COUNT; end++)
         if (flame_end_is_broken(end) && ends[end])
-            text_format(&text, "\n  %.1f %%: %s", percent(ends[end]), flame_end_text(end));
+            text_format(text, "\n  %.1f %%: %s", percent(ends[end]), flame_end_text(end));
     if (ends[FLAME_END_NO_USER])
-        text_format(&text, "\n%.1f %% of the samples are of the kernel alone (exec, exit)",
+        text_format(text, "\n%.1f %% of the samples are of the kernel alone (exec, exit)",
                     percent(ends[FLAME_END_NO_USER]));
-    if (counts.by_timers)
+}
+
+// Who has sampled, and what is missing therefore.
+static void add_way(struct text *text, const struct sampler_counts *counts) {
+    if (counts->by_timers)
         text_format(
-            &text,
+            text,
             "\nBy CPU timers, which the kernel looks after when its clock ticks: %llu stacks, "
             "each for\nthe time since the one before",
-            (unsigned long long)counts.taken);
-    if (counts.cause)
-        text_format(&text, "\nNot by perf: %s", counts.cause);
-    if (counts.never_begun)
-        text_string(&text, "\nThe sampler was not loaded into the program: it does not allow "
-                           "LD_PRELOAD");
-    if (!counts.kernel_is_in && !request->flame.without_kernel)
-        text_string(&text,
-                    "\nTime in the kernel is not sampled: kernel.perf_event_paranoid and the "
-                    "capabilities\nof quern do not allow it");
+            (unsigned long long)counts->taken);
+    if (counts->cause)
+        text_format(text, "\nNot by perf: %s", counts->cause);
+    if (counts->never_begun)
+        text_string(text, "\nThe sampler was not loaded into the program: it does not allow "
+                          "LD_PRELOAD");
+    if (!counts->kernel_is_in && !request->flame.without_kernel)
+        text_string(text, "\nTime in the kernel is not sampled: kernel.perf_event_paranoid and the "
+                          "capabilities\nof quern do not allow it");
+}
+
+static void show_counts(void) {
+    struct sampler_counts counts = sampler_counts(sampler);
+    struct text text = {0};
+    text_format(&text, "%llu samples at %u Hz, %.2f s of CPU time; %llu lost\n",
+                (unsigned long long)sample_count, request->flame.frequency,
+                (double)sample_count / request->flame.frequency, (unsigned long long)counts.lost);
+    add_stacks(&text);
+    add_way(&text, &counts);
     if (tree->shortened)
         text_format(&text, "\n%.1f %% of the samples: the tree was full, inner calls are left out",
                     percent(tree->shortened));
@@ -399,22 +408,6 @@ static struct stack_info describe_run(void) {
                                .frequency = request->flame.frequency};
 }
 
-static void write_graph(FILE *out) {
-    struct stack_info info = describe_run();
-    flamegraph_write(out, tree,
-                     &(struct flamegraph_options){.title = info.command,
-                                                  .details = info.details,
-                                                  .unit = info.unit,
-                                                  .inverted = request->flame.inverted});
-    stack_file_free(&info);
-}
-
-static void write_stacks(FILE *out) {
-    struct stack_info info = describe_run();
-    stack_file_write(out, tree, &info);
-    stack_file_free(&info);
-}
-
 static struct stack_info describe_waits(void) {
     struct stack_info info = describe_run();
     struct text details = {0};
@@ -428,9 +421,8 @@ static struct stack_info describe_waits(void) {
     return info;
 }
 
-static void write_waits_graph(FILE *out) {
-    struct stack_info info = describe_waits();
-    flamegraph_write(out, waits_tree,
+static void put_graph(FILE *out, const struct calltree *of, struct stack_info info) {
+    flamegraph_write(out, of,
                      &(struct flamegraph_options){.title = info.command,
                                                   .details = info.details,
                                                   .unit = info.unit,
@@ -438,10 +430,25 @@ static void write_waits_graph(FILE *out) {
     stack_file_free(&info);
 }
 
-static void write_waits_stacks(FILE *out) {
-    struct stack_info info = describe_waits();
-    stack_file_write(out, waits_tree, &info);
+static void put_stacks(FILE *out, const struct calltree *of, struct stack_info info) {
+    stack_file_write(out, of, &info);
     stack_file_free(&info);
+}
+
+static void write_graph(FILE *out) {
+    put_graph(out, tree, describe_run());
+}
+
+static void write_stacks(FILE *out) {
+    put_stacks(out, tree, describe_run());
+}
+
+static void write_waits_graph(FILE *out) {
+    put_graph(out, waits_tree, describe_waits());
+}
+
+static void write_waits_stacks(FILE *out) {
+    put_stacks(out, waits_tree, describe_waits());
 }
 
 static void write_folded(FILE *out) {

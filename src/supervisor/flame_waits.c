@@ -20,7 +20,7 @@ static size_t wait_count;
 static struct stack_counts stacks;
 static uint64_t ended, nanoseconds;
 
-// The thread's wait, or a free one.
+// The thread's wait. If it has none: a free one, or NULL unless it is to be made.
 static struct wait *find(int tid, bool make) {
     struct wait *unused = NULL;
     for (size_t i = 0; i < wait_count; i++) {
@@ -29,8 +29,10 @@ static struct wait *find(int tid, bool make) {
         if (!waits[i].tid)
             unused = &waits[i];
     }
-    if (unused || !make)
-        return make ? unused : NULL;
+    if (!make)
+        return NULL;
+    if (unused)
+        return unused;
     waits = base_reallocate(waits, (wait_count + 1) * sizeof *waits);
     waits[wait_count] = (struct wait){0};
     return &waits[wait_count++];

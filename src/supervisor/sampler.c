@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "supervisor/sampler_parts.h"
 
-#define TIMERS_WAIT 50000000
+#define TIMERS_WAIT_NS 50000000
 
 struct sampler {
     struct sampler_settings settings;
@@ -76,7 +76,7 @@ void sampler_drain(struct sampler *sampler, bool last) {
 }
 
 int64_t sampler_interval(const struct sampler *sampler) {
-    return sampler->perf ? sampler_perf_interval(sampler->perf) : TIMERS_WAIT;
+    return sampler->perf ? sampler_perf_interval(sampler->perf) : TIMERS_WAIT_NS;
 }
 
 struct sampler_counts sampler_counts(const struct sampler *sampler) {

@@ -3,16 +3,32 @@
 #include "supervisor/sampler_events.h"
 
 // A record is written a moment after the time in it was taken.
-#define SETTLING_NS   2000000
-#define LONGEST_WAIT  100000000
-#define SHORTEST_WAIT 1000000
-// Where things are in a sample, and, from its end, in any other record.
-#define SAMPLE_PID_AT  16
-#define SAMPLE_TIME_AT 24
-#define SAMPLE_ID_AT   32
-#define SAMPLE_REST_AT 40
-#define ID_TO_END      8
-#define TIME_TO_END    16
+#define SETTLING_NS      2000000
+#define LONGEST_WAIT_NS  100000000
+#define SHORTEST_WAIT_NS 1000000
+// Where things are in the kernel's records (perf_event_open(2)): in a sample, with what
+// sampler_events.c has asked for, in others, and from the end of any other.
+enum {
+    SAMPLE_PID_AT = 16,
+    SAMPLE_TIME_AT = 24,
+    SAMPLE_ID_AT = 32,
+    SAMPLE_REST_AT = 40,
+
+    PID_AT = 8,
+    FORK_PARENT_AT = 12,
+    MMAP_START_AT = 16,
+    MMAP_SIZE_AT = 24,
+    MMAP_OFFSET_AT = 32,
+    MMAP_PATH_AT = 72,
+    COMM_NAME_AT = 16,
+    LOST_COUNT_AT = 16,
+    LOST_SAMPLES_COUNT_AT = 8,
+    SWITCH_TID_AT = 12,
+    SWITCH_TIME_AT = 16,
+
+    ID_TO_END = 8,
+    TIME_TO_END = 16,
+};
 
 // The registers of a sample, in the order in which they come.
 static const uint8_t register_order[] = {
@@ -65,7 +81,7 @@ static void tell_sample(struct sampler_perf *sampler, const struct ring *ring, s
 static void tell(struct sampler_perf *sampler, const struct ring *ring,
                  const struct perf_event_header *header) {
     const struct sampler_sink *sink = &sampler->sink;
-    int pid = half_at(sampler, 8);
+    int pid = half_at(sampler, PID_AT);
     switch (header->type) {
     case PERF_RECORD_SAMPLE:
         tell_sample(sampler, ring, header->size);
@@ -73,31 +89,33 @@ static void tell(struct sampler_perf *sampler, const struct ring *ring,
     case PERF_RECORD_MMAP2:
         sink->map(sink->context,
                   &(struct sampler_mapping){.pid = pid,
-                                            .start = word_at(sampler, 16),
-                                            .end = word_at(sampler, 16) + word_at(sampler, 24),
-                                            .offset = word_at(sampler, 32),
-                                            .path = (const char *)&sampler->record[72]});
+                                            .start = word_at(sampler, MMAP_START_AT),
+                                            .end = word_at(sampler, MMAP_START_AT) +
+                                                   word_at(sampler, MMAP_SIZE_AT),
+                                            .offset = word_at(sampler, MMAP_OFFSET_AT),
+                                            .path = (const char *)&sampler->record[MMAP_PATH_AT]});
         break;
     case PERF_RECORD_COMM:
         if (header->misc & PERF_RECORD_MISC_COMM_EXEC)
-            sink->executed(sink->context, pid, (const char *)&sampler->record[16]);
+            sink->executed(sink->context, pid, (const char *)&sampler->record[COMM_NAME_AT]);
         break;
     case PERF_RECORD_FORK:
-        sink->forked(sink->context, half_at(sampler, 12), pid);
+        sink->forked(sink->context, half_at(sampler, FORK_PARENT_AT), pid);
         break;
     case PERF_RECORD_EXIT:
         sink->thread_ended(sink->context, pid);
         break;
     case PERF_RECORD_SWITCH:
-        sink->switched(sink->context, half_at(sampler, 12), word_at(sampler, 16),
+        sink->switched(sink->context, half_at(sampler, SWITCH_TID_AT),
+                       word_at(sampler, SWITCH_TIME_AT),
                        !(header->misc & PERF_RECORD_MISC_SWITCH_OUT),
                        header->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT);
         break;
     case PERF_RECORD_LOST:
-        sampler->counts.lost += word_at(sampler, 16);
+        sampler->counts.lost += word_at(sampler, LOST_COUNT_AT);
         break;
     case PERF_RECORD_LOST_SAMPLES:
-        sampler->counts.lost += word_at(sampler, 8);
+        sampler->counts.lost += word_at(sampler, LOST_SAMPLES_COUNT_AT);
         break;
     default:
         break;
@@ -164,7 +182,9 @@ static bool is_foreign(const struct sampler_perf *sampler, const struct ring *ri
         if (!is_late)
             return false;
     }
-    size_t at = is_sample ? SAMPLE_PID_AT : header->type == PERF_RECORD_FORK ? 12 : 8;
+    size_t at = is_sample                          ? SAMPLE_PID_AT
+                : header->type == PERF_RECORD_FORK ? FORK_PARENT_AT
+                                                   : PID_AT;
     copy_from(sampler, ring, ring->tail + at, &pid, sizeof pid);
     return !sampler->sink.wants(sampler->sink.context, pid);
 }
@@ -182,12 +202,12 @@ static void take_record(struct sampler_perf *sampler, struct ring *ring) {
 }
 
 void sampler_perf_drain(struct sampler_perf *sampler, bool last) {
-    uint64_t time_now = sampler_events_now();
-    uint64_t limit = time_now - SETTLING_NS;
+    uint64_t now = sampler_events_now();
+    uint64_t limit = now - SETTLING_NS;
     if (last)
         sampler_events_stop(sampler);
     else
-        sampler_events_watch(sampler, time_now);
+        sampler_events_watch(sampler, now);
     for (size_t i = 0; i < sampler->ring_count; i++) {
         struct ring *ring = &sampler->rings[i];
         ring->head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
@@ -214,7 +234,9 @@ int64_t sampler_perf_interval(const struct sampler_perf *sampler) {
     int64_t wait = (int64_t)(samples * 1000000000 / sampler->frequency);
     if (sampler->counter >= 0 && wait > SAMPLER_WATCH_NS)
         wait = SAMPLER_WATCH_NS;
-    return wait > LONGEST_WAIT ? LONGEST_WAIT : wait < SHORTEST_WAIT ? SHORTEST_WAIT : wait;
+    return wait > LONGEST_WAIT_NS    ? LONGEST_WAIT_NS
+           : wait < SHORTEST_WAIT_NS ? SHORTEST_WAIT_NS
+                                     : wait;
 }
 
 struct sampler_counts sampler_perf_counts(const struct sampler_perf *sampler) {
