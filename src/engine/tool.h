@@ -388,6 +388,8 @@ enum tool_function_kind {
 
 // Stands for the program itself, if it defines malloc, calloc, realloc and free.
 #define TOOL_PROGRAM "<program>"
+// Stands for the program itself, whatever it defines.
+#define TOOL_ANY_PROGRAM "<any program>"
 
 // What a function that is to be replaced may try first, without all that a hook has at hand: its
 // first three arguments come as such, `thread_state` is the thread's. Not done: it has changed

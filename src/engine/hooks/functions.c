@@ -60,12 +60,17 @@ static void call_hook(void *hook) {
     ((void (*)(void))hook)();
 }
 
-static bool is_in(const char *globs, const char *module, bool is_program) {
+// What a module is.
+enum kind { KIND_LIBRARY, KIND_PROGRAM, KIND_ALLOCATING_PROGRAM };
+
+static bool is_in(const char *globs, const char *module, enum kind kind) {
     char glob[256];
     while (*globs) {
         size_t size = strcspn(globs, "|");
         snprintf(glob, sizeof glob, "%.*s", (int)size, globs);
-        if (strcmp(glob, TOOL_PROGRAM) == 0 ? is_program : fnmatch(glob, module, 0) == 0)
+        if (strcmp(glob, TOOL_PROGRAM) == 0       ? kind == KIND_ALLOCATING_PROGRAM
+            : strcmp(glob, TOOL_ANY_PROGRAM) == 0 ? kind != KIND_LIBRARY
+                                                  : fnmatch(glob, module, 0) == 0)
             return true;
         globs += size + (globs[size] == '|');
     }
@@ -182,7 +187,7 @@ static struct wanted **wanted_by(const char *name) {
     return &names[(hash ^ hash >> 16) % NAMES];
 }
 
-static bool choose_wanted(const char *module, bool is_program) {
+static bool choose_wanted(const char *module, enum kind kind) {
     const char *globs = NULL;
     bool is_wanted = false;
     unsigned count = 0;
@@ -190,7 +195,7 @@ static bool choose_wanted(const char *module, bool is_program) {
     for (const struct tool_symbol *symbol = tool->symbols; symbol->name && count < WANTED;
          symbol++) {
         if (symbol->module != globs) // many have the same
-            is_wanted = is_in(globs = symbol->module, module, is_program);
+            is_wanted = is_in(globs = symbol->module, module, kind);
         if (!is_wanted)
             continue;
         struct wanted **same = wanted_by(symbol->name);
@@ -220,12 +225,13 @@ static void look_for_allocator(struct module *module, const char *name, const El
             module->has[i] = true;
 }
 
-static bool is_allocating_program(struct module *module, const char *path) {
+static enum kind kind_of(struct module *module, const char *path) {
     if (!process.program || strcmp(path, process.program) != 0)
-        return false;
+        return KIND_LIBRARY;
     module->is_whole = !process.loader_start;
     module_visit_symbols(module, look_for_allocator);
-    return module->has[0] && module->has[1] && module->has[2] && module->has[3];
+    bool has_all = module->has[0] && module->has[1] && module->has[2] && module->has[3];
+    return has_all ? KIND_ALLOCATING_PROGRAM : KIND_PROGRAM;
 }
 
 void functions_of_module(uint64_t start, uint64_t end, uint64_t offset, const char *path) {
@@ -235,8 +241,7 @@ void functions_of_module(uint64_t start, uint64_t end, uint64_t offset, const ch
         return;
     const char *slash = strrchr(path, '/');
     cache_lock();
-    if (tool->symbols &&
-        choose_wanted(slash ? slash + 1 : path, is_allocating_program(&module, path)))
+    if (tool->symbols && choose_wanted(slash ? slash + 1 : path, kind_of(&module, path)))
         module_visit_symbols(&module, consider);
     redirections_of_module(&module, path);
     cache_unlock();

@@ -4,6 +4,7 @@
 
 #include "engine/tool.h"
 #include "tools/memcheck/blocks.h"
+#include "tools/memcheck/collectors.h"
 #include "tools/memcheck/sites.h"
 #include "tools/memcheck/frames.h"
 #include "tools/memcheck/stacks.h"
@@ -70,6 +71,7 @@ void heap_start(void) {
     stacks_start();
     size_t count = entry_symbols(heap_symbols);
     count = add_symbols(count, frame_symbols);
+    count = add_symbols(count, collector_symbols);
     add_symbols(count, string_symbols);
 }
 
