@@ -217,6 +217,9 @@ static void choose_massif(const struct tool *tool, const struct option_values *v
         .ignore_fn_count = ignore->count,
         .depth = (size_t)option_number(values, "depth"),
     };
+    if (strcmp(option_text(values, "xtree-memory"), "none") != 0)
+        heap->xtree_memory = option_text(values, "xtree-memory-file");
+    heap->xtree_compress = option_yes(values, "xtree-compress-strings");
     if (!option_given(values, "time-unit") && !heap->note)
         heap->note = "Time is in milliseconds; --time-unit=i counts instructions (slower)";
 }
@@ -370,6 +373,13 @@ static char *contradiction(enum heap_tool heap_tool, bool flame, const struct op
     else if (heap_tool == HEAP_TOOL_MASSIF && option_yes(values, "pages-as-heap") &&
              option_yes(values, "stacks"))
         text_string(&text, "--pages-as-heap=yes and --stacks=yes cannot be used together");
+    else if (heap_tool == HEAP_TOOL_MASSIF &&
+             strcmp(option_text(values, "xtree-memory"), "full") == 0)
+        text_string(&text, "--xtree-memory=full: massif does not note where memory is freed; "
+                           "--tool=memcheck does, and --xtree-memory=allocs works here");
+    else if (heap_tool == HEAP_TOOL_MASSIF && option_yes(values, "pages-as-heap") &&
+             strcmp(option_text(values, "xtree-memory"), "none") != 0)
+        text_string(&text, "--pages-as-heap=yes and --xtree-memory cannot be used together yet");
     else if (translated && heap_tool == HEAP_TOOL_DHAT)
         text_string(&text, "--mode=native is for dynamically linked programs; --mode=heap serves "
                            "all");

@@ -1,16 +1,11 @@
 // --xtree-leak: the losses of the search at the end of a process, as a file.
 // --xtree-memory: what each stack has allocated and freed, as a file.
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/template.h"
-#include "report/xtree.h"
 #include "supervisor/findings_parts.h"
-#include "supervisor/followed.h"
-#include "supervisor/log.h"
+#include "supervisor/xtree_file.h"
 
 // What there is now, then how much more and how much less it is than in the search before.
 enum { NOW = 9, EVENTS = 3 * NOW };
@@ -65,45 +60,14 @@ static void add(struct xtree *tree, const struct loss *loss) {
     xtree_add(tree, &loss->stack, values);
 }
 
-static char *command_of(int pid) {
-    const struct followed *process = followed_find(pid);
-    struct text command = {0};
-    if (process && process->command)
-        return base_copy(process->command);
-    for (char *const *word = findings.request->argv; *word; word++)
-        text_format(&command, "%s%s", word == findings.request->argv ? "" : " ", *word);
-    return text_take(&command);
-}
-
-static bool write_file(const char *path, const struct text *content) {
-    FILE *file = fopen(path, "we");
-    if (!file)
-        return false;
-    bool fine = fwrite(content->bytes, 1, content->size, file) == content->size;
-    return fclose(file) == 0 && fine;
-}
-
-static void write_and_tell(struct errors *errors, const char *what, const char *pattern,
-                           const struct text *content) {
-    char *reason = NULL;
-    char *path = template_expand(pattern, errors->pid, 0, &reason);
-    char folder[4096];
-    if (!path || !write_file(path, content)) {
-        log_cannot_write(path ? path : pattern, path ? strerror(errno) : reason);
-    } else if (log_shows(0)) {
-        struct text line = {0};
-        bool is_relative = path[0] != '/' && getcwd(folder, sizeof folder);
-        text_format(&line, "xtree %s report: %s%s%s", what, is_relative ? folder : "",
-                    is_relative ? "/" : "", path);
-        findings_say(errors, line.bytes);
-        text_free(&line);
-    }
-    free(path);
-    free(reason);
+static void say(struct errors *errors, char *line) {
+    if (line)
+        findings_say(errors, line);
+    free(line);
 }
 
 void leaks_write_xtree(struct errors *errors) {
-    char *command = command_of(errors->pid);
+    char *command = xtree_file_command(errors->pid, findings.request->argv);
     struct xtree tree = {.events = events,
                          .event_count = EVENTS,
                          .compress_strings = FINDINGS_SETTINGS->xtree_compress,
@@ -114,24 +78,13 @@ void leaks_write_xtree(struct errors *errors) {
         if (!errors->search.losses[i].facts.is_quiet) // else it is suppressed
             add(&tree, &errors->search.losses[i]);
     xtree_write(&tree, &content);
-    write_and_tell(errors, "leak", FINDINGS_SETTINGS->xtree_leak, &content);
+    say(errors, xtree_file_write(errors->pid, "leak", FINDINGS_SETTINGS->xtree_leak, &content));
     xtree_free(&tree);
     text_free(&content);
     free(command);
 }
 
 // ---- the heap by place -------------------------------------------------------------------------
-
-enum { LIVE_EVENTS = 2 }; // of --xtree-memory=allocs
-
-static const struct xtree_event memory_events[SITE_VALUES] = {
-    [SITE_LIVE_BYTES] = {"curB", "currently allocated Bytes"},
-    [SITE_LIVE_BLOCKS] = {"curBk", "currently allocated Blocks"},
-    [SITE_BYTES] = {"totB", "total allocated Bytes"},
-    [SITE_BLOCKS] = {"totBk", "total allocated Blocks"},
-    [SITE_FREED_BYTES] = {"totFdB", "total Freed Bytes"},
-    [SITE_FREED_BLOCKS] = {"totFdBk", "total Freed Blocks"},
-};
 
 // The process's word, read after its end.
 struct memory {
@@ -224,30 +177,24 @@ void memory_write_xtree(struct errors *errors) {
         memory_free(&memory);
         return;
     }
-    char *command = command_of(errors->pid);
-    struct xtree tree = {.events = memory_events,
-                         .event_count =
-                             FINDINGS_SETTINGS->xtree_memory_full ? SITE_VALUES : LIVE_EVENTS,
+    char *command = xtree_file_command(errors->pid, findings.request->argv);
+    bool is_full = FINDINGS_SETTINGS->xtree_memory_full;
+    struct xtree tree = {.events = xtree_memory_events,
+                         .event_count = is_full ? XTREE_MEMORY_EVENTS : XTREE_LIVE_EVENTS,
                          .compress_strings = FINDINGS_SETTINGS->xtree_compress,
                          .command = command,
                          .pid = errors->pid};
-    struct text content = {0};
     for (uint32_t i = 0; i < memory.count; i++) {
         if (!has_any(memory.sites[i].values, tree.event_count))
             continue;
         memory.stacks[i] = memory_stack(errors, &memory, &memory.sites[i]);
         xtree_add(&tree, &memory.stacks[i], memory.sites[i].values);
     }
-    if (strstr(pattern, ".ms"))
-        xtree_write_massif(&tree, log_milliseconds(), &findings.request->stacks, &content);
-    else
-        xtree_write(&tree, &content);
     if (memory.is_full)
         findings_say(errors, "There were more different stacks than --xtree-memory has room for: "
                              "what the rest did stands under ???");
-    write_and_tell(errors, "memory", pattern, &content);
+    say(errors, xtree_file_write_memory(&tree, findings.request, pattern));
     xtree_free(&tree);
-    text_free(&content);
     memory_free(&memory);
     free(command);
 }

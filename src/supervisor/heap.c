@@ -559,6 +559,7 @@ void heap_finish(int pid) {
     if (process->massif) {
         char *path = heap_write_massif(process, 0);
         check_massif(process, path);
+        heap_write_xtree(process, request);
         if (path)
             present_file(request, process->pid, path);
         free(path);

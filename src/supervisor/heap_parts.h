@@ -56,6 +56,10 @@ struct symbols *heap_symbols(void);
 // be freed; NULL after a message.
 char *heap_write_massif(struct heap_process *process, unsigned number);
 
+// ---- heap_xtree.c ----
+
+void heap_write_xtree(struct heap_process *, const struct supervisor_request *); // if it is wanted
+
 // ---- heap_leaks.c ----
 
 // Who wants a search: somebody who asks while the process goes on, or is it about to be stopped, or

@@ -69,6 +69,8 @@ struct heap_settings {
     uint64_t max_size; // bytes of a recording; 0: any number
     size_t top;        // stacks in each list of a summary
     const char *note;  // shown at the start; may be NULL
+    const char *xtree_memory; // as in findings_settings
+    bool xtree_compress;
 };
 
 enum flame_sampler { FLAME_ANY, FLAME_PERF, FLAME_TIMERS };
