@@ -55,13 +55,79 @@ static void visit_table(struct module *module, const Elf64_Shdr *table, const El
     }
 }
 
+// ---- Go's own table ----------------------------------------------------------------------------
+//
+// A Go program knows the names of its functions itself, also when it is stripped. Tables as they
+// are since Go 1.18: a header; names; entries of two numbers, how far from the beginning of the
+// code a function lies, and how far from the entries its description, whose second number is its
+// name's place.
+
+struct go_table {
+    uint32_t magic;
+    uint16_t zero;
+    uint8_t quantum, pointer_size;
+    uint64_t functions, files, code, names, units, file_names, lines, entries;
+};
+
+static void visit_go_table(struct module *module, const Elf64_Shdr *section, visit_symbol *visit) {
+    enum { SINCE_18 = 0xfffffff0, SINCE_20 = 0xfffffff1 };
+    const uint8_t *bytes = file_part(&module->file, section->sh_offset, section->sh_size);
+    const struct go_table *table = (const void *)bytes;
+    uint64_t size = section->sh_size;
+    if (!bytes || size < sizeof *table || (uint64_t)bytes % 8 ||
+        (table->magic != SINCE_18 && table->magic != SINCE_20) || table->pointer_size != 8 ||
+        !table->code || table->names >= size || table->entries >= size ||
+        table->functions > (size - table->entries) / 8)
+        return;
+    const uint32_t *entries = (const void *)(bytes + table->entries);
+    const char *names = (const char *)bytes + table->names;
+    uint64_t room = size - table->names;
+    for (uint64_t i = 0; i < table->functions; i++) {
+        uint64_t place = table->entries + entries[2 * i + 1] + 4;
+        uint32_t name;
+        if (place + sizeof name > size)
+            return;
+        memcpy(&name, bytes + place, sizeof name);
+        if (name >= room || !memchr(names + name, 0, room - name))
+            return;
+        Elf64_Sym symbol = {.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+                            .st_value = table->code + entries[2 * i]};
+        visit(module, names + name, &symbol);
+    }
+}
+
+static const Elf64_Shdr *find_go_table(struct module *module, const Elf64_Shdr *sections,
+                                       unsigned count) {
+    static const char end[] = ".gopclntab"; // after .data.rel.ro where code is relocated
+    const Elf64_Ehdr *header = file_part(&module->file, 0, sizeof *header);
+    const char *names =
+        header->e_shstrndx < count ? texts_of(module, &sections[header->e_shstrndx]) : NULL;
+    for (unsigned i = 0; names && i < count; i++) {
+        if (sections[i].sh_name >= sections[header->e_shstrndx].sh_size)
+            continue;
+        const char *name = names + sections[i].sh_name;
+        size_t length = strlen(name);
+        if (length >= sizeof end - 1 && strcmp(name + length - (sizeof end - 1), end) == 0)
+            return &sections[i];
+    }
+    return NULL;
+}
+
+// ---- all symbols -------------------------------------------------------------------------------
+
 void module_visit_symbols(struct module *module, visit_symbol *visit) {
     unsigned count;
-    const Elf64_Shdr *sections = sections_of(module, &count);
-    for (unsigned i = 0; i < count; i++)
-        if ((sections[i].sh_type == SHT_SYMTAB || sections[i].sh_type == SHT_DYNSYM) &&
-            sections[i].sh_link < count)
-            visit_table(module, &sections[i], &sections[sections[i].sh_link], visit);
+    const Elf64_Shdr *sections = sections_of(module, &count), *go = NULL;
+    bool is_stripped = true;
+    for (unsigned i = 0; i < count; i++) {
+        if ((sections[i].sh_type != SHT_SYMTAB && sections[i].sh_type != SHT_DYNSYM) ||
+            sections[i].sh_link >= count)
+            continue;
+        visit_table(module, &sections[i], &sections[sections[i].sh_link], visit);
+        is_stripped &= sections[i].sh_type != SHT_SYMTAB;
+    }
+    if (is_stripped && (go = find_go_table(module, sections, count)))
+        visit_go_table(module, go, visit);
 }
 
 bool module_mentions(const struct module *module, const char *text) {

@@ -21,7 +21,8 @@ struct module {
 bool module_open(struct module *, uint64_t start, uint64_t end, uint64_t offset, const char *path);
 void module_close(struct module *);
 
-// Functions that the file defines, those of its dynamic table and those of the full one.
+// Functions that the file defines, those of its dynamic table and those of the full one, or, in a
+// stripped Go program, of Go's own.
 typedef void visit_symbol(struct module *, const char *name, const Elf64_Sym *);
 void module_visit_symbols(struct module *, visit_symbol *);
 // Whether one of its symbols may have these characters in its name: quicker than a visit.
