@@ -12,6 +12,7 @@ enum { PLACES = COUNTS_MOVED_AREA / 2, PLACES_ALONE = PLACES / 8 }; // of areas
 
 bool callers_on;
 uint8_t *callers_wanted, *levels_wanted;
+bool levels_skip_direct;
 
 // What a thread needs to find its contexts again.
 struct context_index {

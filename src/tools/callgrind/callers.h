@@ -9,6 +9,7 @@
 
 extern bool callers_on;
 extern uint8_t *callers_wanted, *levels_wanted; // by function: how many are told apart
+extern bool levels_skip_direct;                 // a function that calls itself stays at its level
 
 void callers_start(void);
 void callers_thread_start(struct thread *);

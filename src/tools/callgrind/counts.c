@@ -106,9 +106,9 @@ void counts_dump_at(const char *option, uint32_t function) {
     counts_dump(true, why);
 }
 
-static bool is_no(const char *option) {
+static bool is_said(const char *option, const char *wanted) {
     const char *value = tool_option(option);
-    return value && strcmp(value, "no") == 0;
+    return value && strcmp(value, wanted) == 0;
 }
 
 static bool mark_functions(const char *option, uint8_t events) {
@@ -141,7 +141,8 @@ static void choose_contexts(void) {
     marked |= mark_numbers("separate-recs-of", false);
     usual_callers = callers ? atoi(callers) : 0;
     usual_levels = levels ? atoi(levels) : 2;
-    if (!marked && !usual_callers && usual_levels == 2)
+    levels_skip_direct = is_said("skip-direct-rec", "yes");
+    if (!marked && !usual_callers && usual_levels == 2 && !levels_skip_direct)
         return;
     callers_wanted = counts_reserve(COUNTS_FUNCTIONS);
     levels_wanted = counts_reserve(COUNTS_FUNCTIONS);
@@ -155,8 +156,8 @@ void counts_choose(void) {
                 mark_functions("zero-before", FUNCTION_ZEROES_BEFORE) |
                 mark_functions("fn-skip", FUNCTION_SKIPPED) |
                 mark_functions("pop-on-jump", FUNCTION_ENDS_AT_JUMP);
-    counts_shared->on = !is_no("instr-atstart") && !is_no("instr-at-start");
-    collects_at_start = !toggles && !is_no("collect-atstart");
+    counts_shared->on = !is_said("instr-atstart", "no") && !is_said("instr-at-start", "no");
+    collects_at_start = !toggles && !is_said("collect-atstart", "no");
     choose_contexts();
     events_may_be_plain = !callers_on && !toggles && !acts && tool_can_set_counters_quickly();
     counts_shared->plain = events_may_be_plain;

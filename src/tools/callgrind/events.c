@@ -254,8 +254,12 @@ static void push_skipped(struct thread *thread, uint32_t site, uint32_t function
     toggle_by(thread, function);
 }
 
+static bool goes_deeper(uint32_t caller, uint32_t callee) {
+    return caller != callee || !levels_skip_direct;
+}
+
 static void push(struct thread *thread, uint32_t site, uint32_t function, uint64_t sp) {
-    uint32_t depth = thread->depth[function] + 1;
+    uint32_t depth = thread->depth[function] + goes_deeper(thread->function, function);
     uint32_t level = depth < LEVELS ? depth : LEVELS;
     uint32_t area = callers_on ? callers_find(thread, function, depth) : level - 1;
     uint32_t edge =
@@ -295,7 +299,7 @@ static void pop(struct thread *thread) {
         if (counts_many_events)
             add_event_costs(thread, frame);
         if (!is_skipped(frame))
-            thread->depth[frame->callee]--;
+            thread->depth[frame->callee] -= goes_deeper(frame->function, frame->callee);
         toggle_by(thread, frame->callee);
         const struct counts_frame *top = top_frame(thread);
         if (top && is_skipped(top))
