@@ -11,8 +11,8 @@
 // Ours alone: a program that ends at its peak gets a peak snapshot there, for its end is a release.
 //
 // Sizes: *useful* bytes are those asked for; *extra* is heap-admin for each block and what rounding
-// adds; *stacks* is what threads have on theirs, where that is known. In time unit B, time is the sum
-// of all changes of these.
+// adds; *stacks* is what threads have on theirs, where that is known. In time unit B, time is the
+// sum of all changes of these.
 #ifndef QUERN_PROFILE_MASSIF_H
 #define QUERN_PROFILE_MASSIF_H
 

@@ -141,8 +141,7 @@ static bool take_snapshot(struct parser *parser) {
     if (!kind || i == 3)
         return fail(parser, "heap_tree=empty, detailed or peak");
     snapshot.kind = (enum massif_file_kind)i;
-    if (file->snapshot_count &&
-        snapshot.time < file->snapshots[file->snapshot_count - 1].time)
+    if (file->snapshot_count && snapshot.time < file->snapshots[file->snapshot_count - 1].time)
         return fail(parser, "a snapshot that is later than the one before");
     next_line(parser);
     file->snapshots =

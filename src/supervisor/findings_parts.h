@@ -93,7 +93,7 @@ void leaks_begin(struct errors *errors, const struct wire_leaks *message);
 void leaks_add(struct errors *errors, const struct wire_loss *losses, size_t size);
 // Instead of showing losses.
 void leaks_write_xtree(struct errors *);
-void leaks_show(struct errors *errors); // the losses and the summary of the search
+void leaks_show(struct errors *errors);  // the losses and the summary of the search
 void leaks_check(struct errors *errors); // limits, and what stands out
 void leaks_drop(struct errors *errors);
 
@@ -101,7 +101,7 @@ void leaks_drop(struct errors *errors);
 void memory_write_xtree(struct errors *); // if it is wanted
 
 // findings_summary.c
-void summary_count(struct errors *errors); // reads the ledger
+void summary_count(struct errors *errors);              // reads the ledger
 uint64_t summary_failures(const struct errors *errors); // errors that are not in the baseline
 void summary_show(struct errors *errors);
 

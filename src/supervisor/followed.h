@@ -18,8 +18,8 @@ struct followed {
     int counts;   // its file of counts, -1: none
     struct counts_base *base; // of counts; NULL: since the beginning
     unsigned dumps;           // written while it ran
-    char *command; // what it runs, where that is not the main process's first program
-    char **words;  // the same in words, NULL at the end; NULL: not known
+    char *command;            // what it runs, where that is not the main process's first program
+    char **words;             // the same in words, NULL at the end; NULL: not known
 };
 
 // The entry of a process, NULL when unknown.

@@ -3,7 +3,8 @@
 //   --ready-port=PORT   it is ready when it, and nobody else, accepts connections on the loopback
 //                       interface
 //   --ready-log=REGEX   it is ready when a line of its output matches
-//   --load=COMMAND      is then run by the shell; at its end the target is stopped, as by --duration
+//   --load=COMMAND      is then run by the shell; at its end the target is stopped, as by
+//                       --duration
 //   --duration          counts from then on, if one of the first two is given; a load that takes
 //                       longer has failed
 //

@@ -78,8 +78,8 @@ size_t image_build_id(const struct image *image, const uint8_t **bytes);
 const struct image_symbol *image_function(struct image *image, uint64_t vaddr);
 const struct image_symbol *image_variable(struct image *image, uint64_t vaddr);
 
-/* What the section at vaddr holds, in Valgrind's words: Text, Data, BSS, GOT, GOTPLT, PLT. NULL: none
- * of these. */
+/* What the section at vaddr holds, in Valgrind's words: Text, Data, BSS, GOT, GOTPLT, PLT. NULL:
+ * none of these. */
 const char *image_section(struct image *image, uint64_t vaddr);
 
 /* Whether debug information is in the file itself. */

@@ -151,8 +151,8 @@ static bool is_libc(const char *path) {
 static bool wants_units(const struct symbols *symbols, const struct question *question,
                         struct image *image) {
     const struct symbols_options *options = &symbols->options;
-    bool own_only = options->own_debug_only ||
-                    (options->plain_libc && is_libc(question->mapping->file->path));
+    bool own_only =
+        options->own_debug_only || (options->plain_libc && is_libc(question->mapping->file->path));
     return !own_only || image_has_debug(image);
 }
 

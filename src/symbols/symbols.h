@@ -117,7 +117,8 @@ void symbols_end(struct symbols *symbols, pid_t pid);
 /*
  * The frames at address, innermost first; the number written, at most max. A return address names
  * the call before it. 0: no file is mapped there. Where the file has no name for the address, or it
- * is in the file's data, there is one frame with nothing but its object. If max is too small, outer frames are left out.
+ * is in the file's data, there is one frame with nothing but its object. If max is too small, outer
+ * frames are left out.
  */
 size_t symbols_resolve(struct symbols *symbols, pid_t pid, uint64_t address, bool return_address,
                        struct symbol_frame *frames, size_t max);

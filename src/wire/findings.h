@@ -75,8 +75,8 @@ struct wire_finding {
     char thread_name[THREAD_NAME]; // terminated; empty: it has none of its own
     uint64_t address;
     uint64_t size;
-    int64_t value;               // FINDING_FISHY: the argument; FINDING_OVERLAP: the source
-    uint64_t start, end;         // of the block, brk area or mapping; of PLACE_STACK the frame's end
+    int64_t value;       // FINDING_FISHY: the argument; FINDING_OVERLAP: the source
+    uint64_t start, end; // of the block, brk area or mapping; of PLACE_STACK the frame's end
     int32_t place_thread, frame; // PLACE_STACK; frame -1: not known
     uint64_t frame_pc;
     int64_t below; // bytes below the stack pointer; 0: not below

@@ -30,26 +30,29 @@
 #define WIRE_MESSAGE_MAX 65536 // header and payload together
 
 enum wire_type {
-    WIRE_HELLO = 1,        // struct wire_hello: the process runs translated from now on
-    WIRE_FORKED = 2,       // struct wire_forked: sent by the child, before anything else
-    WIRE_EXEC_AWAY = 3,    // struct wire_exec_away: the process becomes a program not followed
-    WIRE_EXITING = 4,      // struct wire_exiting: the process ends by exit
-    WIRE_FATAL_SIGNAL = 5, // struct wire_fatal_signal: a signal is about to end the process
-    WIRE_MODULE_MAP = 6,   // struct wire_module_map: part of a file was mapped
-    WIRE_MODULE_UNMAP = 7, // struct wire_module_unmap: a range is no longer mapped
-    WIRE_NOTICE = 8,       // struct wire_text: for the user, shown after ==PID==
-    WIRE_DEBUG = 9,        // struct wire_text: debugging output, shown after --PID--
-    WIRE_HEAP = 10,        // struct wire_heap, with the descriptor of the area (wire_heap.h)
-    WIRE_COUNTS = 11,      // no payload; a memory file of counts (call_counts.h) comes along
-    WIRE_PRINT = 12,       // struct wire_print: what the program prints, shown after **PID**
-    WIRE_LEDGER = 13,      // no payload; the ledger of findings.h comes along
-    WIRE_FINDING = 14,     // struct wire_finding
-    WIRE_LEAKS = 15,       // struct wire_leaks
-    WIRE_LOSSES = 16,      // several struct wire_loss
+    WIRE_HELLO = 1,         // struct wire_hello: the process runs translated from now on
+    WIRE_FORKED = 2,        // struct wire_forked: sent by the child, before anything else
+    WIRE_EXEC_AWAY = 3,     // struct wire_exec_away: the process becomes a program not followed
+    WIRE_EXITING = 4,       // struct wire_exiting: the process ends by exit
+    WIRE_FATAL_SIGNAL = 5,  // struct wire_fatal_signal: a signal is about to end the process
+    WIRE_MODULE_MAP = 6,    // struct wire_module_map: part of a file was mapped
+    WIRE_MODULE_UNMAP = 7,  // struct wire_module_unmap: a range is no longer mapped
+    WIRE_NOTICE = 8,        // struct wire_text: for the user, shown after ==PID==
+    WIRE_DEBUG = 9,         // struct wire_text: debugging output, shown after --PID--
+    WIRE_HEAP = 10,         // struct wire_heap, with the descriptor of the area (wire_heap.h)
+    WIRE_COUNTS = 11,       // no payload; a memory file of counts (call_counts.h) comes along
+    WIRE_PRINT = 12,        // struct wire_print: what the program prints, shown after **PID**
+    WIRE_LEDGER = 13,       // no payload; the ledger of findings.h comes along
+    WIRE_FINDING = 14,      // struct wire_finding
+    WIRE_LEAKS = 15,        // struct wire_leaks
+    WIRE_LOSSES = 16,       // several struct wire_loss
     WIRE_FINDINGS_END = 17, // struct wire_findings_end
-    WIRE_DUMP = 18, // struct wire_text: counts are to be written (level 0) or set to nought (1); text: why
-    WIRE_HEAP_ENDING = 19, // no payload; a recorded process ends, once `answered` is set in its area
-    WIRE_OPTION = 20, // struct wire_text: an option that the program itself changes, as it is typed
+    // struct wire_text: counts are to be written (level 0) or set to nought (1); the text says why
+    WIRE_DUMP = 18,
+    // no payload; a recorded process ends, once `answered` is set in its area
+    WIRE_HEAP_ENDING = 19,
+    // struct wire_text: an option that the program itself changes, as it is typed
+    WIRE_OPTION = 20,
 };
 
 struct wire_header {

@@ -28,9 +28,9 @@ enum { SAMPLES_SLOTS = 1024, SAMPLES_FIRST = 4096 };
 struct samples_head {
     uint32_t version;
     uint32_t slot_bytes;
-    uint32_t stack_bytes; // of the stack, copied with each sample
-    uint32_t frequency;   // periods in a second of CPU time
-    uint32_t children;    // programs that the target executes take samples too
+    uint32_t stack_bytes;   // of the stack, copied with each sample
+    uint32_t frequency;     // periods in a second of CPU time
+    uint32_t children;      // programs that the target executes take samples too
     _Atomic uint32_t ended; // nobody reads any more
     _Atomic uint32_t begun; // programs that the agent was loaded into
     _Atomic uint64_t lost;  // periods and messages

@@ -249,7 +249,7 @@ struct heap *heap_first(void);
 
 // ---- what is replaced --------------------------------------------------------------------------
 
-bool entry_knows_makers(void);                    // by which name a function was called
+bool entry_knows_makers(void); // by which name a function was called
 // malloc and its kin (entry.c); how many they are.
 size_t entry_symbols(struct tool_symbol *);
 extern const struct tool_symbol string_symbols[]; // mem* and str* (strings.c)

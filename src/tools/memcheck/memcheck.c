@@ -95,7 +95,8 @@ static void module(uint64_t first, uint64_t last, uint64_t offset, const char *p
     }
 }
 
-// What a frame takes from below the end of the stack is the function's own: not the access is wrong.
+// What a frame takes from below the end of the stack is the function's own: not the access is
+// wrong.
 static bool is_overflow(uint64_t address) {
     uint64_t first, last;
     if (!tool_own_stack(&first, &last) || address >= first ||

@@ -88,7 +88,8 @@ static void clear_large(void *argument) {
     tool_shadow_clear(range->start, range->end);
 }
 
-// Words, the last of which may overlap the one before; string instructions take their time to start.
+// Words, the last of which may overlap the one before; string instructions take their time to
+// start.
 static void set_bytes(uint64_t start, size_t size, uint8_t value) {
     uint8_t *at = shadow_of(start);
     uint64_t word = value * 0x0101010101010101ul;

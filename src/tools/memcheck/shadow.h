@@ -41,12 +41,12 @@ struct shadow_watch {
 };
 extern const struct shadow_watch *shadow_watch;
 
-// While an access that has faulted is looked at: its page counts as not addressable; all: everything
-// does. For the calling thread.
+// While an access that has faulted is looked at: its page counts as not addressable; all:
+// everything does. For the calling thread.
 void shadow_assume_missing(uint64_t address, bool all);
 void shadow_assume_nothing(void);
-// An access there must not be made (tool_fault); once it is looked at as one that has faulted, it is
-// reported.
+// An access there must not be made (tool_fault); once it is looked at as one that has faulted, it
+// is reported.
 bool shadow_is_forbidden(uint64_t address);
 
 // The state of whole ranges. Parts that are not mapped are passed over.

@@ -57,10 +57,9 @@ static void report(const struct pass *pass, enum shadow_verdict verdict, uint64_
     else
         vsnprintf(name, sizeof name, format, words);
     whole_name(pass, name, whole);
-    error_parameter(whole,
-                    verdict == SHADOW_BAD_ADDRESS ? PARAMETER_UNADDRESSABLE : PARAMETER_UNDEFINED,
-                    address,
-                    track_origins && verdict == SHADOW_BAD_VALUE ? shadow_origin(address) : 0);
+    error_parameter(
+        whole, verdict == SHADOW_BAD_ADDRESS ? PARAMETER_UNADDRESSABLE : PARAMETER_UNDEFINED,
+        address, track_origins && verdict == SHADOW_BAD_VALUE ? shadow_origin(address) : 0);
 }
 
 // ---- memory ------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ struct pass {
     const uint64_t *arguments;
     const struct shadow_registers *registers; // NULL: all arguments are defined, or after the call
     bool after;
-    long result; // of the call; before it: 0
+    long result;                            // of the call; before it: 0
     const struct syscalls_watcher *watcher; // who is told instead; NULL: memory is checked
 };
 

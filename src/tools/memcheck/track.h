@@ -20,8 +20,8 @@
 
 // --track-origins, --partial-loads-ok, --undef-value-errors.
 extern bool track_origins, track_partial_loads, track_value_errors;
-// Where the dynamic loader's code lies. Its string functions cannot be replaced, as it has no symbols;
-// they read 64 aligned bytes at a time, of which some vectors may lie outside a block.
+// Where the dynamic loader's code lies. Its string functions cannot be replaced, as it has no
+// symbols; they read 64 aligned bytes at a time, of which some vectors may lie outside a block.
 extern uint64_t track_loader_start, track_loader_end;
 void track_start(void); // once, before anything else
 

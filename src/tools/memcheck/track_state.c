@@ -44,7 +44,8 @@ void track_state_start(void) {
     }
 }
 
-// Leaves of cpuid that have no subleaves: for them ecx says nothing, and programs leave it as it is.
+// Leaves of cpuid that have no subleaves: for them ecx says nothing, and programs leave it as it
+// is.
 static bool is_single_leaf(uint32_t leaf) {
     return leaf <= 3 || leaf == 5 || leaf == 6 || leaf == 9 || leaf == 0xa || leaf == 0x15 ||
            leaf == 0x16 || (leaf >= 0x80000000 && leaf <= 0x8000001c);

@@ -18,7 +18,7 @@ enum vector_class {
     CLASS_SUBTRACT,
     CLASS_EQUAL, // lanes that become ones or zeros, or bits of a mask
     CLASS_GREATER,
-    CLASS_COMPARE,  // by a predicate
+    CLASS_COMPARE, // by a predicate
     CLASS_MINIMUM_SIGNED,
     CLASS_MINIMUM_UNSIGNED,
     CLASS_MAXIMUM_SIGNED,
