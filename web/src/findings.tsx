@@ -3,7 +3,7 @@ import { ask, offline } from './ask';
 import { amount, exact, number } from './format';
 import { CopyButton, Problem, Search, Waiting } from './parts';
 import type { Shown } from './shown';
-import { Table, usePages, type Column } from './table';
+import { selected, Table, usePages, type Column } from './table';
 
 interface Frame {
   address: string | null;
@@ -75,16 +75,7 @@ export function Findings({ shown }: { shown: Shown }) {
     { key: 'count', label: 'Times', numeric: true, text: (row) => row.count, show: (row) => number(row.count) },
     { key: 'bytes', label: 'Leaked', numeric: true, text: (row) => row.bytes, show: (row) => (row.leak ? amount(row.bytes, 'bytes') : ''), title: (row) => exact(row.bytes, 'bytes') },
   ];
-  const wanted = Number(state.select);
-  let chosen: Finding | undefined;
-  for (let i = 0; i < source.count && i < 5000; i++) {
-    const row = i < 200 || state.select ? source.row(i) : undefined;
-    if (!row) break;
-    if (!state.select || row.index === wanted) {
-      chosen = row;
-      break;
-    }
-  }
+  const chosen = selected(source, state.select, (row) => String(row.index), 5000);
   return (
     <section>
       <div class="controls">

@@ -3,7 +3,7 @@ import { ask, offline } from './ask';
 import { amount, exact, number, percent } from './format';
 import { CopyButton, Problem, Search, Waiting } from './parts';
 import type { Shown } from './shown';
-import { Table, usePages, type Column } from './table';
+import { selected, Table, usePages, type Column } from './table';
 
 interface Point {
   point: number;
@@ -83,15 +83,7 @@ export function Points({ shown }: { shown: Shown }) {
     ...(head.accesses ? [bytes('rb', 'Read', 'Bytes read'), bytes('wb', 'Written', 'Bytes written')] : []),
     { key: 'where', label: 'Where', text: trail, wide: true, title: (row) => row.frames.join('\n') },
   ];
-  let chosen: Point | undefined;
-  for (let i = 0; i < source.count; i++) {
-    const row = source.row(i);
-    if (!row) break;
-    if (!state.select || String(row.point) === state.select) {
-      chosen = row;
-      break;
-    }
-  }
+  const chosen = selected(source, state.select, (row) => String(row.point));
   return (
     <section>
       <div class="controls">

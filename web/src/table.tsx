@@ -32,6 +32,16 @@ export function listed<Row>(rows: Row[]): Source<Row> {
   return { count: rows.length, row: (index) => rows[index], all: async () => rows };
 }
 
+// The row that is selected by name, or without a selection the first; undefined: it is not here yet,
+// or not among so many.
+export function selected<Row>(source: Source<Row>, select: string, name: (row: Row) => string, most = Infinity): Row | undefined {
+  for (let i = 0; i < source.count && i < most; i++) {
+    const row = source.row(i);
+    if (!row || !select || name(row) === select) return row;
+  }
+  return undefined;
+}
+
 // Pages of rows from somewhere, kept as long as the key stays.
 export function usePages<Row, Head extends { count: number; rows: Row[] }>(
   key: string,
