@@ -50,7 +50,6 @@ enum {
     COUNTS_FUNCTIONS = 1 << 18,
     COUNTS_THREADS = 1 << 9,
     COUNTS_AREAS = 2048, // of a thread
-    COUNTS_LEVELS = 100, // of recursion, at most
     COUNTS_CALLERS = 16, // in a context, at most
     COUNTS_CONTEXTS = 1 << 19,
     COUNTS_SKIPPED = 2, // from an area to its skipped one

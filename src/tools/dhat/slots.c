@@ -14,12 +14,11 @@
 
 enum {
     PAGE = 4096,
-    SEGMENT = 4 << 20,            // bytes at least
-    SEGMENT_SLOTS = 4,            // at least
-    MAPPED_BITS = 26,             // from here on, a slot has a mapping of its own
-    GIVE_BACK_BITS = STORED_BITS, // of this size and more, memory of free slots is given back
-    ROW_BYTES = 64 << 10,         // of slots that go to a store or from it at once
-    ROW_SLOTS = 64,               // at most
+    SEGMENT = 4 << 20,    // bytes at least
+    SEGMENT_SLOTS = 4,    // at least
+    MAPPED_BITS = 26,     // from here on, a slot has a mapping of its own
+    ROW_BYTES = 64 << 10, // of slots that go to a store or from it at once
+    ROW_SLOTS = 64,       // at most
     MARGIN = 64, // programs read a little around their blocks, and get away with it natively
 };
 

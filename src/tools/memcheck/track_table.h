@@ -31,9 +31,8 @@ enum vector_class {
     CLASS_HORIZONTAL,  // neighbours in one source
     CLASS_PACK_SIGNED, // halves lanes with saturation
     CLASS_PACK_UNSIGNED,
-    CLASS_NARROW, // one source, lanes become smaller with saturation
-    CLASS_WHOLE,  // everything depends on everything
-    CLASS_TEST,   // sets Z and C by and, and-not
+    CLASS_WHOLE, // everything depends on everything
+    CLASS_TEST,  // sets Z and C by and, and-not
     CLASS_TEST_SIGNS,
     CLASS_TEST_MASK, // into a mask: whether lanes have common ones
     CLASS_COMPARE_FLAGS,

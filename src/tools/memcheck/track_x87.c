@@ -182,13 +182,20 @@ static void run_clear_status(struct context *c, const struct track *t) {
     set_status(c, false);
 }
 
-// Environment and state: registers are in the image from the top of the stack on.
-enum { ENVIRONMENT_SIZE = 28, STATE_SIZE = 108 };
+// Environment and state: registers are in the image behind the environment, from the top of the
+// stack on.
+enum { ENVIRONMENT_SIZE = 28, SHORT_ENVIRONMENT_SIZE = 14, REGISTERS_SIZE = 80 };
+
+// In an image that is one, or is the whole state.
+static unsigned environment_size(const struct track *t) {
+    unsigned size = t->operands[0].size;
+    bool is_short = size < ENVIRONMENT_SIZE || size == SHORT_ENVIRONMENT_SIZE + REGISTERS_SIZE;
+    return is_short ? SHORT_ENVIRONMENT_SIZE : ENVIRONMENT_SIZE;
+}
 
 static void run_store_state(struct context *c, const struct track *t) {
     uint64_t address = operand_address(c, t, 0);
-    bool is_short = t->operands[0].size < ENVIRONMENT_SIZE || t->operands[0].size == 94;
-    unsigned environment = is_short ? ENVIRONMENT_SIZE / 2 : ENVIRONMENT_SIZE;
+    unsigned environment = environment_size(t);
     for (unsigned i = 0; i < environment; i += 2)
         memory_store_word(c, address + i, 2, i == environment / 7 ? x87_status_bits(c) : 0);
     if (t->mnemonic == ZYDIS_MNEMONIC_FNSTENV)
@@ -205,8 +212,7 @@ static void run_store_state(struct context *c, const struct track *t) {
 
 static void run_load_state(struct context *c, const struct track *t) {
     uint64_t address = operand_address(c, t, 0);
-    bool is_short = t->operands[0].size < ENVIRONMENT_SIZE || t->operands[0].size == 94;
-    unsigned environment = is_short ? ENVIRONMENT_SIZE / 2 : ENVIRONMENT_SIZE;
+    unsigned environment = environment_size(t);
     unsigned status_at = environment / 7;
     uint64_t status = memory_load_word(c, address + status_at, 2);
     x87_set_status(c, status & STATUS_CONDITIONS);
