@@ -119,7 +119,10 @@ static uint32_t after_branch(struct look *look, const struct insn *insn, uint32_
     const ZydisDecodedInstruction *z = &insn->z;
     switch (z->meta.category) {
     case ZYDIS_CATEGORY_RET:
-        return returns_flags(look->mapping) ? flags : 0;
+        if (!returns_flags(look->mapping))
+            return 0;
+        look->reads = true; // behind the call
+        return flags;
     case ZYDIS_CATEGORY_CALL: {
         struct look there = {.left = look->left, .mapping = look->mapping};
         if (is_direct(z))
