@@ -1,6 +1,6 @@
-// Takes lines apart and puts them together again: fields, numbers, escapes, sums. Loops over bytes, most of them
-// short, so that all functions need about as many cycles for an instruction, and their shares of time are
-// like their shares of instructions.
+// Takes lines apart and puts them together again: fields, numbers, escapes, sums. Loops over bytes,
+// most of them short, so that all functions need about as many cycles for an instruction, and their
+// shares of time are like their shares of instructions.
 
 const DIGITS: &[u8; 32] = b"0123456789abcdefghijklmnopqrstuv";
 

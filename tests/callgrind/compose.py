@@ -65,11 +65,12 @@ class Composer:
             return f'    for (unsigned i = 0; i < a % {self.random.randint(2, 5)}; i++)\n' \
                    f'        b += {self.call()};\n'
         if kind == 4:
-            return f'    if ({self.value()} & {self.random.choice([1, 2, 4])})\n        b ^= {self.call()};\n' \
-                   f'    else\n        a += {self.call()};\n'
+            return f'    if ({self.value()} & {self.random.choice([1, 2, 4])})\n' \
+                   f'        b ^= {self.call()};\n    else\n        a += {self.call()};\n'
         if kind == 5:
-            cases = ''.join(f'    case {i}:\n        b += {self.random.choice([self.call(), self.value()])};\n'
-                            '        break;\n' for i in range(8))
+            sides = [self.random.choice([self.call(), self.value()]) for _ in range(8)]
+            cases = ''.join(f'    case {i}:\n        b += {side};\n        break;\n'
+                            for i, side in enumerate(sides))
             return f'    switch (a % 9) {{\n{cases}    default:\n        b++;\n    }}\n'
         if kind == 6:
             return FRAME % self.random.randint(3, 30)
@@ -83,7 +84,8 @@ class Composer:
             leave = 'throw (int)a' if self.throws else 'longjmp(place, 1)'
             return f'    if (!in_handler && a % 13 == 5)\n        {leave};\n'
         if kind == 11 and self.throws:
-            return f'    try {{\n        b += {self.call()};\n    }} catch (int thrown) {{\n        b += thrown;\n    }}\n'
+            return f'    try {{\n        b += {self.call()};\n    }} catch (int thrown) {{\n' \
+                   '        b += thrown;\n    }\n'
         return f'    if (a > 1000 && b > 77)\n        b += {self.call()};\n'
 
     def end(self):
@@ -108,7 +110,8 @@ class Composer:
         parts.append(f'static function *const all[] = {{{", ".join(names)}}};\n')
         turn = f'sum += all[turns % {self.count}]((uint64_t)turns, (uint64_t)turns * 3);'
         if self.throws:
-            turn = f'try {{\n            {turn}\n        }} catch (int thrown) {{\n            sum += thrown;\n        }}'
+            turn = f'try {{\n            {turn}\n        }} catch (int thrown) {{\n' \
+                   '            sum += thrown;\n        }'
         parts.append('int main(void) {\n    volatile int turns = 0;\n    signal(SIGUSR1, handle);\n'
                      '    setjmp(place);\n    while (turns < 40) {\n        turns = turns + 1;\n'
                      f'        supply = 1000;\n        in_handler = 0;\n        {turn}\n    }}\n'

@@ -1,5 +1,6 @@
-// Conditional branches that follow each other, in all the ways that matter to whether cachegrind takes
-// two of them for one (tools/callgrind/joined.h). Each function is called with numbers that are as good as random.
+// Conditional branches that follow each other, in all the ways that matter to whether cachegrind
+// takes two of them for one (tools/callgrind/joined.h). Each function is called with numbers that
+// are as good as random.
 #define APART __attribute__((noinline))
 #define PLAIN __asm__ volatile("") // keeps a compiler from joining conditions itself
 
@@ -102,7 +103,8 @@ APART static int behind_calls(int a, int b) {
 }
 
 // In the last instructions of a piece, wherever it ends.
-#define FOUR(n) "lea " #n "(%%rax), %%eax\n\tlea (%%rax), %%eax\n\tlea 1(%%rax), %%eax\n\tlea 2(%%rax), %%eax\n\t"
+#define ONE  "lea 1(%%rax), %%eax\n\t"
+#define FOUR ONE ONE ONE ONE
 #define LONG(name, filler)                                                                         \
     APART static int name(int a, int b) {                                                          \
         int x = a;                                                                                 \
@@ -113,19 +115,19 @@ APART static int behind_calls(int a, int b) {
                          : "cc");                                                                  \
         return x;                                                                                  \
     }
-#define EIGHT FOUR(1) FOUR(2)
+#define EIGHT FOUR FOUR
 #define FORTY EIGHT EIGHT EIGHT EIGHT EIGHT
 LONG(long40, FORTY)
-LONG(long44, FORTY FOUR(1))
+LONG(long44, FORTY FOUR)
 LONG(long48, FORTY EIGHT)
-LONG(long49, FORTY EIGHT "lea (%%rax), %%eax\n\t")
-LONG(long50, FORTY EIGHT "lea (%%rax), %%eax\n\tlea (%%rax), %%eax\n\t")
-LONG(long51, FORTY EIGHT "lea (%%rax), %%eax\n\tlea (%%rax), %%eax\n\tlea (%%rax), %%eax\n\t")
-LONG(long52, FORTY EIGHT FOUR(1))
-LONG(long53, FORTY EIGHT FOUR(1) "lea (%%rax), %%eax\n\t")
-LONG(long54, FORTY EIGHT FOUR(1) "lea (%%rax), %%eax\n\tlea (%%rax), %%eax\n\t")
+LONG(long49, FORTY EIGHT ONE)
+LONG(long50, FORTY EIGHT ONE ONE)
+LONG(long51, FORTY EIGHT ONE ONE ONE)
+LONG(long52, FORTY EIGHT FOUR)
+LONG(long53, FORTY EIGHT FOUR ONE)
+LONG(long54, FORTY EIGHT FOUR ONE ONE)
 LONG(long56, FORTY EIGHT EIGHT)
-LONG(long60, FORTY EIGHT EIGHT FOUR(1))
+LONG(long60, FORTY EIGHT EIGHT FOUR)
 
 int main(void) {
     unsigned state = 1;
