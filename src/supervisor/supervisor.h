@@ -66,9 +66,9 @@ struct heap_settings {
     double threshold;
     struct heap_names_options names;
     struct heap_leak_settings leaks;
-    uint64_t max_size; // bytes of a recording; 0: any number
-    size_t top;        // stacks in each list of a summary
-    const char *note;  // shown at the start; may be NULL
+    uint64_t max_size;        // bytes of a recording; 0: any number
+    size_t top;               // stacks in each list of a summary
+    const char *note;         // shown at the start; may be NULL
     const char *xtree_memory; // as in findings_settings
     bool xtree_compress;
 };
