@@ -251,6 +251,7 @@ static bool ask(struct task *task, struct task_registers *registers) {
         if (!__atomic_load_n(&task->busy, __ATOMIC_SEQ_CST)) {
             memcpy(registers->gpr, task->gpr, sizeof registers->gpr);
             registers->pc = task->pc;
+            registers->exact = true;
             __atomic_store_n(&task->asked, 0, __ATOMIC_RELAXED);
             return true;
         }

@@ -44,6 +44,7 @@ struct queued_signal {
 struct task_registers {
     uint64_t gpr[GPR_COUNT];
     uint64_t pc;
+    bool exact; // else they may be those of some time before: it was in a function called from the cache
 };
 
 struct sighand;

@@ -367,6 +367,9 @@ struct tool_frame {
     int64_t below; // bytes below the thread's stack pointer, 0: not below, or not known
 };
 bool tool_frame_of(uint64_t address, struct tool_frame *);
+// Of the other thread that was started on the stack around the address: where its stack pointer was a
+// moment ago. It is stopped for that. False: there is none, or it cannot be told for certain.
+bool tool_stack_pointer_around(uint64_t address, uint64_t *stack_pointer);
 // Frames of the calling thread from the innermost outward to the one that contains the address; a
 // frame that calls no other may reach below its stack pointer. Returns how many; 0: none of the
 // first `max` contains it.

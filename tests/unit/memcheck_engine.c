@@ -151,6 +151,14 @@ uint64_t tool_thread_pointer(void) {
     return 0;
 }
 
+int tool_thread_number(void) {
+    return 1;
+}
+
+bool tool_stack_pointer_around(uint64_t address, uint64_t *stack_pointer) {
+    return false;
+}
+
 bool tool_own_stack(uint64_t *start, uint64_t *end) {
     return false;
 }

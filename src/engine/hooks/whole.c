@@ -1,5 +1,6 @@
 // What a tool may know of the target's memory and threads as a whole.
 #include <string.h>
+#include <time.h>
 
 #include "engine/hooks/hooks.h"
 #include "engine/layout.h"
@@ -125,6 +126,23 @@ bool tool_frame_of(uint64_t address, struct tool_frame *frame) {
     if (known)
         find_frame(address, &registers, frame);
     return frame->thread != 0;
+}
+
+// What it was interrupted in is over soon, unless it waits for this very thread.
+bool tool_stack_pointer_around(uint64_t address, uint64_t *stack_pointer) {
+    enum { TRIES = 200, PAUSE = 20000 };
+    struct task_registers registers;
+    bool known;
+    for (unsigned i = 0; i < TRIES; i++) {
+        if (!task_with_stack(address, &registers, &known) || !known)
+            return false;
+        if (registers.exact) {
+            *stack_pointer = registers.gpr[RSP];
+            return true;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE}, NULL);
+    }
+    return false;
 }
 
 size_t tool_frames_to(uint64_t address, struct tool_stack_frame *frames, size_t max) {

@@ -122,11 +122,13 @@ static void tell_registers(ucontext_t *context) {
         const struct block_state *state = block_state_at(block, rip);
         read_registers(context, state, self->told.gpr);
         self->told.pc = block->pc + state->guest;
+        self->told.exact = true;
     } else if (is_cache_or_entry(rip) || within(rip, cache_leave, cache_leave_saved)) {
         return;
     } else {
         memcpy(self->told.gpr, self->gpr, sizeof self->told.gpr);
         self->told.pc = self->pc;
+        self->told.exact = false;
     }
     __atomic_store_n(&self->asked, 0, __ATOMIC_RELEASE);
 }

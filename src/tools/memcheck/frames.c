@@ -41,10 +41,6 @@ static void unlock(void) {
     atomic_flag_clear_explicit(&is_locked, memory_order_release);
 }
 
-void frames_forked(void) {
-    unlock();
-}
-
 // ---- known stacks ------------------------------------------------------------------------------
 
 // How many begin at the address or below.
@@ -211,4 +207,84 @@ void memcheck_stack_moved(uint64_t from, uint64_t to, bool is_loaded) {
         (move == MOVE_UNKNOWN && to - from > memcheck_max_frame))
         return;
     release(from, to);
+}
+
+// ---- other threads -----------------------------------------------------------------------------
+
+// Stacks of threads by their numbers, as far as there is room: a look without a lock.
+enum { ROOM = 64, QUESTIONS = 1000 };
+
+static struct { _Atomic uint64_t start, end; } own_stacks[ROOM];
+static atomic_uint most_threads; // the highest number, plus one
+static atomic_int questions_left = QUESTIONS;
+
+void frames_thread_started(void) {
+    unsigned number = tool_thread_number();
+    uint64_t start, end;
+    if (number >= ROOM || !tool_own_stack(&start, &end))
+        return;
+    atomic_store(&own_stacks[number].start, start);
+    atomic_store(&own_stacks[number].end, end);
+    unsigned most = atomic_load(&most_threads);
+    while (most <= number && !atomic_compare_exchange_weak(&most_threads, &most, number + 1))
+        continue;
+}
+
+void frames_thread_ended(void) {
+    unsigned number = tool_thread_number();
+    if (number < ROOM)
+        atomic_store(&own_stacks[number].end, 0);
+}
+
+void frames_forked(void) {
+    unsigned own = tool_thread_number();
+    unlock();
+    for (unsigned i = 0; i < ROOM; i++)
+        if (i != own)
+            atomic_store(&own_stacks[i].end, 0);
+}
+
+// The number of the other thread whose stack it is, 0: none.
+static unsigned thread_around(uint64_t address) {
+    unsigned own = tool_thread_number(),
+             most = atomic_load_explicit(&most_threads, memory_order_relaxed);
+    for (unsigned i = 1; i < most; i++)
+        if (i != own && address >= own_stacks[i].start && address < own_stacks[i].end)
+            return i;
+    return 0;
+}
+
+struct question {
+    uint64_t address;
+    unsigned thread;
+    bool is_below;
+};
+
+static void ask(void *argument) {
+    enum { NO_ANSWER = 100 }; // it may have taken long
+    struct question *question = argument;
+    uint64_t pointer, start = own_stacks[question->thread].start;
+    if (!tool_stack_pointer_around(question->address, &pointer)) {
+        atomic_fetch_sub(&questions_left, NO_ANSWER);
+        return;
+    }
+    // A thread that has gone to another stack has left its own at a place that is not known.
+    lock();
+    bool is_elsewhere = pointer - start > own_stacks[question->thread].end - start;
+    is_elsewhere |= stack_at(pointer) != NULL;
+    unlock();
+    question->is_below = !is_elsewhere && question->address < pointer - RED_ZONE;
+}
+
+bool frames_is_below_other(uint64_t address) {
+    struct question question = {.address = address};
+    if (atomic_load_explicit(&most_threads, memory_order_relaxed) <= 2 ||
+        atomic_load_explicit(&questions_left, memory_order_relaxed) <= 0)
+        return false;
+    question.thread = thread_around(address);
+    if (!question.thread)
+        return false;
+    atomic_fetch_sub(&questions_left, 1);
+    tool_with_vectors(ask, &question);
+    return question.is_below;
 }

@@ -5,6 +5,7 @@
 #ifndef QUERN_MEMCHECK_FRAMES_H
 #define QUERN_MEMCHECK_FRAMES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "engine/tool.h"
 
@@ -13,6 +14,13 @@ uint64_t frames_register(uint64_t start, uint64_t end);
 void frames_deregister(uint64_t number);
 void frames_change(uint64_t number, uint64_t start, uint64_t end);
 void frames_forked(void); // in the child
+
+// Threads' own stacks. Whether an address lies below the stack pointer of another thread, on the
+// stack it was started on: that thread is stopped for a moment, so the question is for undefined
+// memory only, and after it was asked a thousand times the answer is no. General registers only.
+void frames_thread_started(void);
+void frames_thread_ended(void);
+bool frames_is_below_other(uint64_t address);
 
 extern const struct tool_symbol frame_symbols[]; // what is watched
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tools/memcheck/errors.h"
+#include "tools/memcheck/frames.h"
 #include "tools/memcheck/heap.h"
 #include "tools/memcheck/origins.h"
 #include "tools/memcheck/leaks.h"
@@ -69,9 +70,11 @@ static void thread_started(void) {
     memcheck_thread()->stack_reach = tool_register(RSP);
     if (tool_own_stack(&first, &last))
         shadow_make_undefined(first, tool_register(RSP) - RED_ZONE - first);
+    frames_thread_started();
 }
 
 static void thread_ended(void) {
+    frames_thread_ended();
     memcheck_forget_signals();
     origins_thread_ended();
     heap_thread_ended();

@@ -2,6 +2,8 @@
 
 #include <stdatomic.h>
 
+#include "tools/memcheck/frames.h"
+
 enum {
     FEW = 512,         // up to here words are written one by one
     LARGE = 64 * 1024, // from here on whole pages are mapped rather than written
@@ -193,6 +195,10 @@ static bool is_below_stack(uint64_t address) {
     return address >= start && rsp - start <= end - start;
 }
 
+static bool is_below_any_stack(uint64_t address) {
+    return is_below_stack(address) || frames_is_below_other(address);
+}
+
 bool shadow_state(uint64_t address, uint8_t *bits) {
     *bits = 0;
     if (is_missing(address, 1))
@@ -204,7 +210,7 @@ bool shadow_state(uint64_t address, uint8_t *bits) {
         return true;
     if (byte == SHADOW_NOACCESS && !is_lookalike(address))
         return false;
-    if (byte == SHADOW_UNDEFINED && is_below_stack(address))
+    if (byte == SHADOW_UNDEFINED && is_below_any_stack(address))
         return false;
     *bits = byte;
     return true;
@@ -266,7 +272,7 @@ static bool is_plain_range(uint64_t address, unsigned size) {
         any_undefined |= has_byte(word, SHADOW_UNDEFINED);
     }
     // Below the stack pointer all is 0xff, or was written by somebody who had no business there.
-    return !any_undefined || !is_below_stack(address);
+    return !any_undefined || !is_below_any_stack(address);
 }
 
 bool shadow_read_word(uint64_t address, unsigned size, uint64_t *bits) {
@@ -274,7 +280,7 @@ bool shadow_read_word(uint64_t address, unsigned size, uint64_t *bits) {
         return false;
     uint64_t word = get_piece(shadow_of(address), size);
     if (word && (has_byte(word, SHADOW_NOACCESS) ||
-                 (has_byte(word, SHADOW_UNDEFINED) && is_below_stack(address))))
+                 (has_byte(word, SHADOW_UNDEFINED) && is_below_any_stack(address))))
         return false;
     *bits = word;
     return true;
