@@ -8,11 +8,19 @@
 #include "tools/allocators.h"
 #include "tools/arguments.h"
 #include "tools/heap/heap.h"
+#include "tools/target_errno.h"
 
 enum { RSP = 4, PAGE = 4096 };
 
 static void set_result(uint64_t value) {
     tool_registers()[RESULT] = value;
+}
+
+// What a function of the C library returns that failed if there is no block.
+static void return_block(uint64_t block) {
+    if (!block)
+        target_errno_set(ENOMEM);
+    set_result(block);
 }
 
 // ---- blocks ----
@@ -67,13 +75,13 @@ static uint64_t resize(uint64_t block, size_t size) {
 // ---- the C library's ----
 
 static void on_malloc(void) {
-    set_result(allocate(argument(0), 0, false));
+    return_block(allocate(argument(0), 0, false));
 }
 
 static void on_calloc(void) {
     size_t bytes;
     bool is_refused = __builtin_mul_overflow(argument(0), argument(1), &bytes);
-    set_result(is_refused ? 0 : allocate(bytes, 0, true));
+    return_block(is_refused ? 0 : allocate(bytes, 0, true));
 }
 
 static void on_free(void) {
@@ -81,14 +89,25 @@ static void on_free(void) {
     set_result(0);
 }
 
+// Nothing is left of a block that is to have no bytes: that is no failure.
+static void return_resized(uint64_t block, size_t size) {
+    uint64_t resized = resize(block, size);
+    if (block && !size)
+        set_result(resized);
+    else
+        return_block(resized);
+}
+
 static void on_realloc(void) {
-    set_result(resize(argument(0), argument(1)));
+    return_resized(argument(0), argument(1));
 }
 
 static void on_reallocarray(void) {
     size_t bytes;
-    bool is_refused = __builtin_mul_overflow(argument(1), argument(2), &bytes);
-    set_result(is_refused ? 0 : resize(argument(0), bytes));
+    if (__builtin_mul_overflow(argument(1), argument(2), &bytes))
+        return_block(0);
+    else
+        return_resized(argument(0), bytes);
 }
 
 static uint64_t allocate_aligned(size_t alignment, size_t size) {
@@ -98,7 +117,7 @@ static uint64_t allocate_aligned(size_t alignment, size_t size) {
 }
 
 static void on_memalign(void) { // aligned_alloc, too
-    set_result(allocate_aligned(argument(0), argument(1)));
+    return_block(allocate_aligned(argument(0), argument(1)));
 }
 
 static void on_posix_memalign(void) {
@@ -117,11 +136,11 @@ static void on_posix_memalign(void) {
 }
 
 static void on_valloc(void) {
-    set_result(allocate_aligned(PAGE, argument(0)));
+    return_block(allocate_aligned(PAGE, argument(0)));
 }
 
 static void on_pvalloc(void) {
-    set_result(allocate_aligned(PAGE, (argument(0) + PAGE - 1) & ~(uint64_t)(PAGE - 1)));
+    return_block(allocate_aligned(PAGE, (argument(0) + PAGE - 1) & ~(uint64_t)(PAGE - 1)));
 }
 
 static void on_malloc_usable_size(void) {
@@ -205,7 +224,7 @@ static const struct allocators hooks = {
     .delete_array = on_free,
 };
 
-struct tool_symbol calls_symbols[ALLOCATORS_SYMBOLS + 3];
+struct tool_symbol calls_symbols[ALLOCATORS_SYMBOLS + 4];
 
 // With pages, allocators stay as they are.
 void calls_start(void) {
@@ -215,5 +234,6 @@ void calls_start(void) {
     calls_symbols[0] = (struct tool_symbol){modules, "malloc", TOOL_LOCATE, NULL, &place_of_malloc};
     calls_symbols[1] = (struct tool_symbol){modules, "_ZSt17__throw_bad_allocv", TOOL_LOCATE, NULL,
                                             &place_of_throw};
-    allocators_add(calls_symbols, 2, &hooks);
+    calls_symbols[2] = target_errno_symbol();
+    allocators_add(calls_symbols, 3, &hooks);
 }
