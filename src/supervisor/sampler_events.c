@@ -31,6 +31,10 @@
 #define SWITCHES_MANY 2000
 #define WIDE_CPUS     16
 #define DEPTH_MAX     16 // of processes that start others
+// Nanoseconds between two looks at how often they do: reading a counter interrupts the CPU that
+// counts, so looks grow rare while there is nothing to see.
+#define WATCH_LEAST 20000000
+#define WATCH_MOST  320000000
 // Bits of the kernel's PERF_REG_X86_*: ax to ip, and r8 to r15.
 #define REGISTER_MASK 0xff01ffull
 
@@ -251,6 +255,7 @@ static struct sampler_perf *new_sampler(const struct sampler_settings *settings)
     sampler->off_cpu = settings->off_cpu;
     sampler->counter = -1;
     sampler->waits = -1;
+    sampler->watch_ns = WATCH_LEAST;
     sampler->counts.kernel_is_in = !settings->without_kernel;
     return sampler;
 }
@@ -396,7 +401,7 @@ static int64_t count_waits(pid_t pid, unsigned depth) {
 // would count a part of what switching takes as theirs. Who waits is looked up in two rounds.
 void sampler_events_watch(struct sampler_perf *sampler, uint64_t now) {
     uint64_t count;
-    if (sampler->counter < 0 || now - sampler->at < SAMPLER_WATCH_NS)
+    if (sampler->counter < 0 || now - sampler->at < sampler->watch_ns)
         return;
     if (read(sampler->counter, &count, sizeof count) != sizeof count) {
         stop_watching(sampler);
@@ -409,6 +414,10 @@ void sampler_events_watch(struct sampler_perf *sampler, uint64_t now) {
         hand_over(sampler);
         stop_watching(sampler);
     }
+    if (many)
+        sampler->watch_ns = WATCH_LEAST;
+    else if (sampler->watch_ns < WATCH_MOST)
+        sampler->watch_ns *= 2;
     sampler->waits = waits;
     sampler->watched = count;
     sampler->at = now;

@@ -33,13 +33,11 @@ struct sampler_perf {
     uint64_t handed_over; // when these took over; 0: they have not
     int counter;          // EVENT_COUNT; -1: nobody watches
     uint64_t watched, at; // its value, and when it was read
+    uint64_t watch_ns;    // until it is read again
     int64_t waits;        // of threads at that time; -1: not looked up
     struct sampler_counts counts;
     _Alignas(8) uint8_t record[SAMPLER_RECORD_MAX];
 };
-
-// Nanoseconds at most between two calls of sampler_events_watch, while somebody watches.
-#define SAMPLER_WATCH_NS 20000000
 
 uint64_t sampler_events_now(void);
 // Looks whether threads come and go so often that the events of CPUs must take over.

@@ -232,8 +232,8 @@ int64_t sampler_perf_interval(const struct sampler_perf *sampler) {
     // A quarter of a ring: room for a supervisor that is late.
     uint64_t samples = sampler->ring_bytes / 4 / (sampler->stack_bytes + 256);
     int64_t wait = (int64_t)(samples * 1000000000 / sampler->frequency);
-    if (sampler->counter >= 0 && wait > SAMPLER_WATCH_NS)
-        wait = SAMPLER_WATCH_NS;
+    if (sampler->counter >= 0 && wait > (int64_t)sampler->watch_ns)
+        wait = (int64_t)sampler->watch_ns;
     return wait > LONGEST_WAIT_NS    ? LONGEST_WAIT_NS
            : wait < SHORTEST_WAIT_NS ? SHORTEST_WAIT_NS
                                      : wait;
