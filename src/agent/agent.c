@@ -241,6 +241,10 @@ static void on_timer(int number, siginfo_t *info, void *context) {
     uint32_t periods = info->si_overrun > 0 ? (uint32_t)info->si_overrun + 1 : 1;
     self.sampled += periods;
     periods += (uint32_t)take_left_over();
+    if (atomic_load(&head->off)) {
+        errno = error;
+        return;
+    }
     if (!is_known((uintptr_t)registers[REG_RIP]) && now() - atomic_load(&maps_read) > MAPS_APART)
         tell_maps();
     struct samples_slot *slot = take_slot(SAMPLES_SAMPLE);

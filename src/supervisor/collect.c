@@ -349,7 +349,8 @@ static void take_wish(struct loop *loop) {
     if (fd < 0)
         return;
     drain_wire(loop, -1); // what is mapped where
-    if (!heap_wish(wish, &answer) && !counts_wish(loop, wish, &answer)) {
+    if (!heap_wish(wish, &answer) && !flame_wish(wish, &answer) &&
+        !counts_wish(loop, wish, &answer)) {
         const struct followed *process = followed_find(loop->main_pid);
         if (strcmp(wish, "stop") == 0) {
             stop_now();

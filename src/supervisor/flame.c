@@ -51,6 +51,7 @@ static struct calltree *tree;
 static struct calltree *waits_tree; // NULL: not wanted
 static uint64_t ends[FLAME_END_COUNT];
 static uint64_t sample_count;
+static bool is_off; // by `quern ctl`
 
 // ---- images ----
 
@@ -289,6 +290,24 @@ bool flame_open(const struct supervisor_request *run, pid_t pid) {
 void flame_drain(void) {
     if (sampler)
         sampler_drain(sampler, false);
+}
+
+bool flame_wish(const char *wish, struct text *answer) {
+    bool on = strcmp(wish, "on") == 0;
+    if (!sampler)
+        return false;
+    if (strcmp(wish, "status") == 0) {
+        sampler_drain(sampler, false);
+        text_format(answer, "ok tool flame, samples %llu, sampling %s",
+                    (unsigned long long)sample_count, is_off ? "off" : "on");
+        return true;
+    }
+    if (!on && strcmp(wish, "off") != 0)
+        return false;
+    sampler_switch(sampler, on);
+    is_off = !on;
+    text_string(answer, "ok");
+    return true;
 }
 
 int64_t flame_timeout(void) {

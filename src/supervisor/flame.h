@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/text.h"
 #include "supervisor/supervisor.h"
 
 // Before the main process is forked: chooses how to sample. False after a message.
@@ -22,6 +23,8 @@ void flame_enter(void);
 bool flame_open(const struct supervisor_request *request, pid_t main_pid);
 // Takes what has been sampled.
 void flame_drain(void);
+// Answers `quern ctl`. False: it is none of flame's.
+bool flame_wish(const char *wish, struct text *answer);
 // Nanoseconds until flame_drain is due; -1: never.
 int64_t flame_timeout(void);
 // The main process has ended: takes the rest, writes the files and reports.

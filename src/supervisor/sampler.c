@@ -68,6 +68,13 @@ bool sampler_open(struct sampler *sampler, pid_t pid, const struct sampler_sink 
     return sampler->perf != NULL;
 }
 
+void sampler_switch(struct sampler *sampler, bool on) {
+    if (sampler->perf)
+        sampler_perf_switch(sampler->perf, on);
+    else
+        sampler_timers_switch(sampler->timers, on);
+}
+
 void sampler_drain(struct sampler *sampler, bool last) {
     if (sampler->perf)
         sampler_perf_drain(sampler->perf, last);

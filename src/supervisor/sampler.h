@@ -85,6 +85,8 @@ void sampler_enter(const struct sampler *sampler);
 // Samples pid from its next exec on, with its threads and descendants. False after as above.
 bool sampler_open(struct sampler *sampler, pid_t pid, const struct sampler_sink *sink,
                   char **problem);
+// Whether CPU time is sampled, from now on. It is at first. Waits are told in any case.
+void sampler_switch(struct sampler *sampler, bool on);
 // Tells what has come. With `last`, everything; else what cannot be overtaken any more.
 void sampler_drain(struct sampler *sampler, bool last);
 // Nanoseconds between two calls of sampler_drain that keep room for samples.

@@ -341,7 +341,8 @@ static void hand_over(struct sampler_perf *sampler) {
         return;
     for (size_t i = 0; i < sampler->ring_count; i++) {
         ioctl(sampler->rings[i].clock, PERF_EVENT_IOC_DISABLE, 0);
-        ioctl(sampler->rings[i].wide, PERF_EVENT_IOC_ENABLE, 0);
+        if (!sampler->is_off)
+            ioctl(sampler->rings[i].wide, PERF_EVENT_IOC_ENABLE, 0);
         ioctl(sampler->rings[i].fd, PERF_EVENT_IOC_ENABLE, 0);
     }
     sampler->handed_over = sampler_events_now();
@@ -421,6 +422,16 @@ void sampler_events_watch(struct sampler_perf *sampler, uint64_t now) {
     sampler->waits = waits;
     sampler->watched = count;
     sampler->at = now;
+}
+
+// Those of threads go on in their children, and are switched with them.
+void sampler_perf_switch(struct sampler_perf *sampler, bool on) {
+    sampler->is_off = !on;
+    for (size_t i = 0; i < sampler->ring_count; i++) {
+        const struct ring *ring = &sampler->rings[i];
+        ioctl(ring->wide >= 0 ? ring->wide : ring->clock,
+              on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+    }
 }
 
 void sampler_events_stop(const struct sampler_perf *sampler) {

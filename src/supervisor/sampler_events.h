@@ -29,6 +29,7 @@ struct sampler_perf {
     size_t stack_bytes;
     unsigned frequency;
     bool off_cpu;
+    bool is_off;          // CPU time is not sampled now
     bool is_wide;         // the rings belong to events of CPUs
     uint64_t handed_over; // when these took over; 0: they have not
     int counter;          // EVENT_COUNT; -1: nobody watches

@@ -86,6 +86,10 @@ void sampler_timers_close(struct sampler_timers *timers) {
     free(timers);
 }
 
+void sampler_timers_switch(struct sampler_timers *timers, bool on) {
+    atomic_store(&timers->head->off, !on);
+}
+
 // ---- processes ---------------------------------------------------------------------------------
 
 static struct process *find_process(struct sampler_timers *timers, int pid) {

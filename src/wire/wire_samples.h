@@ -19,7 +19,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define SAMPLES_VERSION   1
+#define SAMPLES_VERSION   2
 #define SAMPLES_VARIABLE  "QUERN_SAMPLER" // its value is the descriptor of the memory
 #define SAMPLES_REGISTERS 17              // numbered as in unwind.h
 
@@ -32,6 +32,7 @@ struct samples_head {
     uint32_t frequency;     // periods in a second of CPU time
     uint32_t children;      // programs that the target executes take samples too
     _Atomic uint32_t ended; // nobody reads any more
+    _Atomic uint32_t off;   // samples are not wanted now
     _Atomic uint32_t begun; // programs that the agent was loaded into
     _Atomic uint64_t lost;  // periods and messages
 };
