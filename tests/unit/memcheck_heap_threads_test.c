@@ -156,7 +156,7 @@ TEST(a_child_forked_in_the_midst_of_it_can_go_on) {
         heap_forking();
         pid_t child = fork();
         if (child == 0) {
-            alarm(5);
+            alarm(600);
             _exit(use_heap_in_child());
         }
         heap_fork_made();

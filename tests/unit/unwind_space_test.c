@@ -308,7 +308,8 @@ TEST(fork_beside_a_writer) {
         pid_t child = fork();
         CHECK(child >= 0);
         if (child == 0) {
-            alarm(10);
+            signal(SIGALRM, SIG_DFL);
+            alarm(600);
             unwind_space_after_fork(&shared);
             struct unwind_image image = empty_image(0x900000, 0x901000);
             bool good = unwind_space_add(&shared, &image) == UNWIND_OK &&

@@ -36,7 +36,7 @@ class Tester {
       viewport: { width: 1280, height: 900 }, colorScheme: 'light', bypassCSP: false, ...options,
     });
     this.page = await this.context.newPage();
-    this.page.setDefaultTimeout(60000);
+    this.page.setDefaultTimeout(300000);
     this.page.on('console', (message) => {
       if (message.type() === 'error' && !this.attacks && !/status of 422/.test(message.text())) this.problems.push(`console: ${message.text()}`);
     });
@@ -73,13 +73,13 @@ class Tester {
     await page.waitForFunction(
       ([file, view]) => document.querySelector('select[aria-label=File]')?.value === file &&
         document.querySelector(`main.view-${view}, main.damaged`)?.querySelector('h2, section, .table-outer, .problem'),
-      [String(file), view], { timeout: 120000 });
+      [String(file), view], { timeout: 300000 });
     await this.settled();
     return page;
   }
 
   async settled() {
-    await this.page.waitForFunction(() => !document.querySelector('.waiting, .loading'), null, { timeout: 120000 });
+    await this.page.waitForFunction(() => !document.querySelector('.waiting, .loading'), null, { timeout: 300000 });
   }
 
   // All that was asked for is there and shown, and led to no further question.

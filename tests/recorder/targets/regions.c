@@ -32,9 +32,10 @@ static void *named_by_others(void *barrier) {
     return NULL;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     // The allocator's own mapping is not a region.
     char *large = malloc(10 << 20);
+    madvise(large + PAGE - (size_t)large % PAGE, (10 << 20) - PAGE, MADV_NOHUGEPAGE); // a fault for each page
     memset(large, 1, 10 << 20);
     char *memory = map(100, MAP_PRIVATE | MAP_ANONYMOUS, -1);
     munmap(memory + 10 * PAGE, 20 * PAGE);          // a hole: 80 left
@@ -53,7 +54,8 @@ int main(void) {
     pthread_barrier_wait(&barrier);
     pthread_setname_np(second, "others");
     pthread_join(first, NULL);
-    usleep(300000); // time for a few samples of its memory, on a busy machine as well
+    if (argc > 1) // waits until somebody closes its input
+        read(0, &argc, 1);
     free(large);
     // The second thread is still there.
     return 0;

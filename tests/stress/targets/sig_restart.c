@@ -1,12 +1,13 @@
 // What every blocking system call does when a handler runs during it, with and without SA_RESTART:
-// the table of signal(7). A helper thread sends signals, each one acknowledged by the handler,
-// until the call returns or enough have come; then it releases the call.
+// the table of signal(7). A helper thread sends signals while the call waits, each one acknowledged
+// by the handler: until the call returns where it must, else a few, and then it releases the call.
 #include "stress.h"
 #include <fcntl.h>
 #include <linux/futex.h>
 
 #include <poll.h>
 #include <semaphore.h>
+#include <stdbool.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
@@ -21,14 +22,15 @@
 
 enum { SIGNALS = 4 };
 
-static volatile int handled, finished;
+static volatile int handled, finished, is_restarting;
 static pthread_t main_thread;
+static pid_t main_tid;
 static int pipe_fd[2], full_fd[2], socket_fd[2], event_fd, timer_fd, epoll_fd, message_queue,
     semaphore_set, lock_fd[2], listen_fd, timeout_fd[2];
 static char lock_path[64];
 static int futex_word;
 static sem_t semaphore;
-static const struct timespec long_time = {30, 0};
+static const struct timespec long_time = {3000, 0};
 static char byte;
 
 static void on_signal(int s, siginfo_t *info, void *context) {
@@ -221,9 +223,6 @@ static long block_sigsuspend(void) {
     sigemptyset(&none);
     return sigsuspend(&none);
 }
-static void release_none(void) {
-    CHECK(!"released");
-}
 static long block_open_fifo(void) {
     int fd = open(lock_path, O_RDONLY);
     if (fd >= 0)
@@ -242,7 +241,7 @@ static const struct {
     const char *name;
     void (*prepare)(void);
     long (*block)(void);
-    void (*release)(void);
+    void (*release)(void); // NULL: it is never restarted
     void (*after)(void);
 } calls[] = {
     {"read", NULL, block_read, release_pipe, NULL},
@@ -251,13 +250,13 @@ static const struct {
     {"recv SO_RCVTIMEO", NULL, block_recv_timeout, release_timeout, NULL},
     {"accept", NULL, block_accept, release_accept, NULL},
     {"wait4", prepare_wait, block_wait, release_wait, NULL},
-    {"nanosleep", NULL, block_nanosleep, release_none, NULL},
-    {"clock_nanosleep", NULL, block_clock_nanosleep, release_none, NULL},
-    {"poll", NULL, block_poll, release_none, NULL},
-    {"ppoll", NULL, block_ppoll, release_none, NULL},
-    {"select", NULL, block_select, release_none, NULL},
-    {"pselect", NULL, block_pselect, release_none, NULL},
-    {"epoll_wait", NULL, block_epoll, release_none, NULL},
+    {"nanosleep", NULL, block_nanosleep, NULL, NULL},
+    {"clock_nanosleep", NULL, block_clock_nanosleep, NULL, NULL},
+    {"poll", NULL, block_poll, NULL, NULL},
+    {"ppoll", NULL, block_ppoll, NULL, NULL},
+    {"select", NULL, block_select, NULL, NULL},
+    {"pselect", NULL, block_pselect, NULL, NULL},
+    {"epoll_wait", NULL, block_epoll, NULL, NULL},
     {"futex", NULL, block_futex, release_futex, NULL},
     {"futex timeout", NULL, block_futex_timeout, release_futex, NULL},
     {"sem_wait", NULL, block_sem_wait, release_sem, NULL},
@@ -268,15 +267,34 @@ static const struct {
     {"flock", prepare_flock, block_flock, release_flock, after_flock},
     {"F_OFD_SETLKW", prepare_lockw, block_lockw, release_lockw, after_lockw},
     {"open fifo", NULL, block_open_fifo, release_fifo, NULL},
-    {"sigtimedwait", NULL, block_sigtimedwait, release_none, NULL},
-    {"pause", NULL, block_pause, release_none, NULL},
-    {"sigsuspend", NULL, block_sigsuspend, release_none, NULL},
+    {"sigtimedwait", NULL, block_sigtimedwait, NULL, NULL},
+    {"pause", NULL, block_pause, NULL, NULL},
+    {"sigsuspend", NULL, block_sigsuspend, NULL, NULL},
 };
+
+// Whether the main thread waits in the kernel.
+static bool is_waiting(void) {
+    char path[64], text[512];
+    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", main_tid);
+    int fd = open(path, O_RDONLY);
+    CHECK(fd >= 0);
+    ssize_t size = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    CHECK(size > 0);
+    text[size] = 0;
+    return strncmp(strrchr(text, ')'), ") S", 3) == 0;
+}
+
+static void await_waiting(void) {
+    while (!finished && !is_waiting())
+        stress_sleep_us(100);
+}
 
 static void *disturb(void *arg) {
     void (*release)(void) = calls[(size_t)arg].release;
-    for (int i = 0; i < SIGNALS; i++) {
-        stress_sleep_us(500);
+    bool is_cut_short = !is_restarting || !release;
+    for (int i = 0; is_cut_short || i < SIGNALS; i++) {
+        await_waiting();
         int before = handled;
         if (finished)
             return NULL;
@@ -284,8 +302,7 @@ static void *disturb(void *arg) {
         while (handled == before)
             stress_sleep_us(50);
     }
-    for (int i = 0; i < 40 && !finished; i++)
-        stress_sleep_us(100);
+    await_waiting();
     if (!finished)
         release();
     return NULL;
@@ -301,7 +318,7 @@ static void prepare_all(void) {
     CHECK(fcntl(full_fd[1], F_SETFL, 0) == 0);
     CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, socket_fd) == 0);
     CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, timeout_fd) == 0);
-    struct timeval limit = {30, 0};
+    struct timeval limit = {3000, 0};
     CHECK(setsockopt(timeout_fd[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == 0);
     CHECK((event_fd = eventfd(0, 0)) >= 0);
     CHECK((timer_fd = timerfd_create(CLOCK_MONOTONIC, 0)) >= 0);
@@ -322,11 +339,13 @@ static void prepare_all(void) {
 
 int main(void) {
     main_thread = pthread_self();
+    main_tid = stress_tid();
     prepare_all();
     for (size_t i = 0; i < LENGTH(calls); i++) {
         for (int restart = 0; restart < 2; restart++) {
             stress_handle(SIGUSR1, on_signal, restart ? SA_RESTART : 0);
             finished = 0;
+            is_restarting = restart;
             if (calls[i].prepare)
                 calls[i].prepare();
             pthread_t thread = stress_thread(disturb, (void *)i);
