@@ -1,5 +1,7 @@
 // A small HTTP server on the loopback interface that loses 100 bytes with each request.
+#define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +32,13 @@ static void answer(int client) {
 }
 
 int main(int argc, char **argv) {
+    // The signal comes only while it waits: between a look at `stopped` and accept it would be
+    // lost.
     struct sigaction action = {.sa_handler = stop};
+    sigset_t interrupt, before;
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    sigprocmask(SIG_BLOCK, &interrupt, &before);
     sigaction(SIGINT, &action, NULL);
     int one = 1, listening = socket(AF_INET, SOCK_STREAM, 0);
     setsockopt(listening, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
@@ -43,6 +51,9 @@ int main(int argc, char **argv) {
     puts("now serving");
     fflush(stdout);
     while (!stopped) {
+        struct pollfd wait = {.fd = listening, .events = POLLIN};
+        if (ppoll(&wait, 1, NULL, &before) < 1)
+            continue;
         int client = accept(listening, NULL, NULL);
         if (client >= 0)
             answer(client);

@@ -17,12 +17,13 @@ text() {
     }'
 }
 
-# free_port: a TCP port nobody listens on, and none of those that the system gives to whoever connects.
+# free_port: a TCP port nobody listens on, and none of those that the system gives to whoever connects,
+# nor of those that tests/ci takes.
 free_port() {
     python3 -c '
 import random, socket
 while True:
-    port = random.randrange(20000, 32000)
+    port = random.randrange(26000, 32000)
     with socket.socket() as one:
         try:
             one.bind(("127.0.0.1", port))

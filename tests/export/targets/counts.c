@@ -65,10 +65,10 @@ int main(int argc, char **argv) {
     deeper(12);
     pthread_create(&thread, NULL, in_thread, NULL);
     pthread_join(thread, NULL);
-    if (argc > 1 && strcmp(argv[1], "kill") == 0) {
-        sleep(3);
+    if (argc > 1 && strcmp(argv[1], "kill") == 0)
         raise(SIGKILL);
-    }
+    while (argc > 1 && strcmp(argv[1], "wait") == 0)
+        pause(); // until it is killed
     for (int i = 0; i < 1000; i++)
         free(held[i]);
     free(grown);
