@@ -4,7 +4,7 @@
 
 #include "common.h"
 
-enum { BUCKETS = 4096, MOST = 500 };
+enum { BUCKETS = 4096, MOST = 100 };
 
 struct entry {
     struct entry *next;
