@@ -57,9 +57,10 @@ static size_t copy_auxv(Elf64_auxv_t *auxv, const Elf64_auxv_t *from) {
     return end;
 }
 
-// False for an entry that the target must not see: rseq areas are registered by the engine's libc,
-// and a descriptor of the engine's executable is not the target's.
-static bool translate_entry(Elf64_auxv_t *entry, const struct load_result *result,
+// What the target must not see is to be ignored: rseq areas are registered by the engine's libc, and
+// a descriptor of the engine's executable is not the target's. No entry is left out, so that the
+// stack lies where the kernel would have put it: where it meets other data in a cache goes by that.
+static void translate_entry(Elf64_auxv_t *entry, const struct load_result *result,
                             const struct strings *strings) {
     switch (entry->a_type) {
     case AT_PHDR:
@@ -88,26 +89,24 @@ static bool translate_entry(Elf64_auxv_t *entry, const struct load_result *resul
         break;
     case AT_SYSINFO_EHDR:
         entry->a_un.a_val = result->vdso.copy;
-        return result->vdso.copy != 0;
+        if (!result->vdso.copy)
+            entry->a_type = AT_IGNORE;
+        break;
     case AUX_RSEQ_FEATURE_SIZE:
     case AUX_RSEQ_ALIGN:
     case AT_BASE_PLATFORM:
     case AT_EXECFD:
-        return false;
+        entry->a_type = AT_IGNORE;
+        break;
     }
-    return true;
 }
 
 static size_t translate_auxv(Elf64_auxv_t *auxv, size_t count, const struct load_result *result,
                              const struct strings *strings) {
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++) {
-        Elf64_auxv_t entry = auxv[i];
-        if (translate_entry(&entry, result, strings))
-            auxv[kept++] = entry;
-    }
-    auxv[kept++] = (Elf64_auxv_t){.a_type = AT_NULL};
-    return kept;
+    for (size_t i = 0; i < count; i++)
+        translate_entry(&auxv[i], result, strings);
+    auxv[count] = (Elf64_auxv_t){.a_type = AT_NULL};
+    return count + 1;
 }
 
 // ---- place
@@ -222,7 +221,6 @@ int load_stack_make(const struct load_request *request, char *const *argv, size_
     strings.platform = push(&at, "x86_64", sizeof "x86_64");
     strings.random = push(&at, random, RANDOM_SIZE);
     auxv_count = translate_auxv(auxv, auxv_count, result, &strings);
-    at &= ~15ul;
     result->rsp = (at - auxv_count * sizeof *auxv - pointers) & ~15ul;
 
     uintptr_t *vector = (uintptr_t *)result->rsp;
