@@ -39,6 +39,9 @@
 #define RANGES_MAX 1024
 // Maps are read again when a sample is in code that is not known, but not more often than this.
 #define MAPS_APART 20000000
+// While sampling is switched off, threads look only so often whether it is on again, in nanoseconds
+// of their CPU time.
+#define REST_NS 50000000
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
@@ -51,6 +54,7 @@ static bool has_end_key;
 // Of the calling thread. The first access must not allocate: it may be in the handler.
 static __thread __attribute__((tls_model("initial-exec"))) struct {
     bool has_timer;
+    bool rests; // its timer looks for the end of a pause
     timer_t timer;
     uint64_t sampled;    // periods
     uintptr_t stack_end; // 0: not known
@@ -221,30 +225,42 @@ static size_t copy_stack(uint8_t *to, uintptr_t from, size_t size) {
     return size;
 }
 
+static uint64_t sampling_period(void) {
+    return 1000000000 / head->frequency;
+}
+
 // Whole periods; the rest stays.
 static uint64_t take_left_over(void) {
-    uint64_t period = 1000000000 / head->frequency;
+    uint64_t period = sampling_period();
     uint64_t time = atomic_exchange(&left_over, 0);
     atomic_fetch_add(&left_over, time % period);
     return time / period;
 }
 
-static void on_timer(int number, siginfo_t *info, void *context) {
-    int error = errno;
-    if (atomic_load(&head->ended)) {
-        if (self.has_timer)
-            timer_settime(self.timer, 0, &(struct itimerspec){0}, NULL);
-        errno = error;
-        return;
-    }
-    const greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
-    uint32_t periods = info->si_overrun > 0 ? (uint32_t)info->si_overrun + 1 : 1;
-    self.sampled += periods;
-    periods += (uint32_t)take_left_over();
-    if (atomic_load(&head->off)) {
-        errno = error;
-        return;
-    }
+// Every so many nanoseconds of the thread's CPU time; 0: not at all.
+static bool set_timer(uint64_t period) {
+    struct timespec time = {(time_t)(period / 1000000000), (long)(period % 1000000000)};
+    struct itimerspec times = {time, time};
+    return timer_settime(self.timer, 0, &times, NULL) == 0;
+}
+
+// Of the thread, in nanoseconds.
+static uint64_t cpu_time(void) {
+    struct timespec time = {0};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+// Sampling is switched off, or was until now: no sample stands for this time.
+static void rest(bool off) {
+    if (self.has_timer && off != self.rests)
+        set_timer(off ? REST_NS : sampling_period());
+    self.rests = off;
+    self.sampled = cpu_time() / sampling_period();
+    atomic_store(&left_over, 0);
+}
+
+static void take_sample(const greg_t *registers, uint32_t periods) {
     if (!is_known((uintptr_t)registers[REG_RIP]) && now() - atomic_load(&maps_read) > MAPS_APART)
         tell_maps();
     struct samples_slot *slot = take_slot(SAMPLES_SAMPLE);
@@ -259,6 +275,22 @@ static void on_timer(int number, siginfo_t *info, void *context) {
     } else {
         atomic_fetch_add(&head->lost, periods);
     }
+}
+
+static void on_timer(int number, siginfo_t *info, void *context) {
+    int error = errno;
+    bool off = atomic_load(&head->off);
+    if (atomic_load(&head->ended)) {
+        if (self.has_timer)
+            set_timer(0);
+    } else if (off || self.rests) {
+        rest(off);
+    } else {
+        uint32_t periods = info->si_overrun > 0 ? (uint32_t)info->si_overrun + 1 : 1;
+        self.sampled += periods;
+        take_sample(((ucontext_t *)context)->uc_mcontext.gregs,
+                    periods + (uint32_t)take_left_over());
+    }
     errno = error;
 }
 
@@ -267,24 +299,16 @@ static void on_timer(int number, siginfo_t *info, void *context) {
 static void start_timer(void) {
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGNAL};
     event.sigev_notify_thread_id = (int)syscall(SYS_gettid);
-    long period = 1000000000l / (long)head->frequency;
-    struct itimerspec times = {
-        .it_interval = {period / 1000000000, period % 1000000000},
-        .it_value = {period / 1000000000, period % 1000000000},
-    };
     if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &self.timer) != 0)
         return;
-    self.has_timer = timer_settime(self.timer, 0, &times, NULL) == 0;
+    self.has_timer = set_timer(sampling_period());
     if (has_end_key)
         pthread_setspecific(end_key, &self);
 }
 
 static void end_of_thread(void *value) {
-    struct timespec time;
-    if (self.has_timer && timer_delete(self.timer) == 0 &&
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0) {
-        uint64_t taken = (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-        uint64_t sampled = self.sampled * (1000000000 / head->frequency);
+    if (self.has_timer && timer_delete(self.timer) == 0 && !atomic_load(&head->off)) {
+        uint64_t taken = cpu_time(), sampled = self.sampled * sampling_period();
         atomic_fetch_add(&left_over, taken > sampled ? taken - sampled : 0);
     }
     self.has_timer = false;
@@ -363,7 +387,7 @@ static void after_fork(void) {
         slot->other = forking;
         give_slot(slot);
     }
-    self.has_timer = false;
+    self.has_timer = self.rests = false;
     self.sampled = 0;
     atomic_store(&left_over, 0);
     start_timer();

@@ -39,7 +39,6 @@ struct loop {
     const struct launch *launch;
     struct symbols *symbols;
     pid_t main_pid;
-    int control; // where wishes come in, -1: nowhere
     int wire;
     int signals;
     int events;
@@ -345,7 +344,7 @@ static bool counts_wish(struct loop *loop, const char *wish, struct text *answer
 static void take_wish(struct loop *loop) {
     char wish[CONTROL_MOST];
     struct text answer = {0};
-    int fd = control_next(loop->control, wish);
+    int fd = control_next(loop->launch->control, wish);
     if (fd < 0)
         return;
     drain_wire(loop, -1); // what is mapped where
@@ -464,11 +463,10 @@ int collect_until_end(const struct supervisor_request *request, const struct lau
         if (launch->output[i] >= 0)
             watch(&loop, launch->output[i], EVENT_OUTPUT + (uint64_t)i);
     wait_for_main(&loop);
-    loop.control = control_open(loop.main_pid);
-    watch(&loop, loop.control, EVENT_CONTROL);
+    watch(&loop, launch->control, EVENT_CONTROL);
     while (!loop.main_ended)
         one_round(&loop);
-    control_close(loop.control, loop.main_pid);
+    control_close(launch->control, launch->pid);
     for (int i = 0; i < 2; i++)
         if (launch->output[i] >= 0)
             scenario_output(launch->output[i], i == 1);

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/control.h"
 #include "supervisor/budgets.h"
 #include "supervisor/collect.h"
 #include "supervisor/diagnosis.h"
@@ -48,9 +49,11 @@ int supervisor_run(const struct supervisor_request *request) {
     size_t count = 0;
     while (request->argv[count])
         count++;
+    launch.control = control_open(launch.pid); // before anybody can read the number
     present_banner(request, launch.pid, getppid(), (const char *const *)request->argv, count);
     present_remarks(request, launch.pid);
     if (!launch_release(&launch, request)) {
+        control_close(launch.control, launch.pid);
         log_close();
         return STATUS_FAILED;
     }
