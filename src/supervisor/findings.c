@@ -314,8 +314,10 @@ static void take_finding(struct errors *errors, const struct wire_message *messa
         return;
     }
     note_thread(errors, message->tid, facts->thread);
-    if (!within_limits(errors) || errors->stopped)
+    if (!within_limits(errors) || errors->stopped) {
+        answer_verdict(errors, facts->context, VERDICT_SUPPRESSED); // the process may wait for it
         return;
+    }
     struct naming naming = findings_naming(errors);
     struct context context = {.number = facts->context,
                               .unique = errors->next_unique,

@@ -8,7 +8,7 @@
 #include "tools/memcheck/ledger.h"
 
 // A context is in both tables; they are at most half full.
-enum { SLOTS = LEDGER_CONTEXTS * 2, FEW_CALLERS = 2, MANY_SHOWN = 100 };
+enum { SLOTS = LEDGER_CONTEXTS * 2, FEW_CALLERS = 2 };
 
 struct slot {
     uint64_t key;
@@ -82,7 +82,7 @@ static uint32_t add(uint64_t key_four, uint64_t key_two, bool by_few, bool *is_n
 
 uint32_t context_of(unsigned kind, uint64_t detail, const uint64_t *pcs, size_t count,
                     bool *is_new) {
-    bool by_few = ledger_shown() >= MANY_SHOWN;
+    bool by_few = ledger_shown() >= CONTEXTS_IN_DETAIL;
     uint64_t key_four = key_of(kind, detail, pcs, count);
     uint64_t key_two = key_of(kind, detail, pcs, count < FEW_CALLERS ? count : FEW_CALLERS);
     uint32_t number;

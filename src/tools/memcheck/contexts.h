@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CONTEXT_CALLERS = 4 };
+// CONTEXTS_IN_DETAIL: after so many that were shown, less has to do.
+enum { CONTEXT_CALLERS = 4, CONTEXTS_IN_DETAIL = 100 };
 #define CONTEXT_NONE UINT32_MAX // there are too many to tell apart
 
 void contexts_start(void);

@@ -104,6 +104,12 @@ static void stop_here(void) {
     __builtin_unreachable();
 }
 
+// Whether the next finding may be told apart otherwise, by how many were shown: that has to be
+// known then, however late the supervisor is.
+static bool ends_detail(uint32_t context) {
+    return context + 1 >= CONTEXTS_IN_DETAIL && ledger_shown() < CONTEXTS_IN_DETAIL;
+}
+
 static void tell(struct description *d, uint32_t context) {
     uint64_t pcs[FINDING_STACK_MAX];
     size_t count = tool_stack(pcs, callers);
@@ -114,7 +120,7 @@ static void tell(struct description *d, uint32_t context) {
         describe_address(d);
     ledger_note_heap();
     send(d, pcs, count);
-    if (waits && ledger_wait_verdict(context) == VERDICT_STOP)
+    if ((waits || ends_detail(context)) && ledger_wait_verdict(context) == VERDICT_STOP)
         stop_here();
 }
 
