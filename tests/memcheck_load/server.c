@@ -31,14 +31,17 @@ struct answer {
 
 static struct counts *counts;
 static atomic_int stop_now;
+static int listener;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct answer *history; // the last answers of all threads
 static int history_length;
 volatile int kept; // so that no access is left out
 
+// Whoever is in accept, or is about to be, comes out of it; the signal may be any thread's.
 static void stop(int number)
 {
     stop_now = 1;
+    shutdown(listener, SHUT_RDWR);
 }
 
 __attribute__((noinline)) static void lose(void)
@@ -147,14 +150,17 @@ int main(int argc, char **argv)
         return 2;
     counts = mmap(NULL, sizeof(*counts), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     signal(SIGPIPE, SIG_IGN);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s.new", argv[1]);
+    listener = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (bind(listener, (struct sockaddr *)&address, sizeof(address)) || listen(listener, 16))
+        return 3;
     if (argc > 3) {
         struct sigaction action = {.sa_handler = stop};
         sigaction(SIGINT, &action, NULL);
     }
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    strncpy(address.sun_path, argv[1], sizeof(address.sun_path) - 1);
-    int listener = socket(AF_UNIX, SOCK_STREAM, 0);
-    if (bind(listener, (struct sockaddr *)&address, sizeof(address)) || listen(listener, 16))
+    // Where it is found, it listens.
+    if (rename(address.sun_path, argv[1]))
         return 3;
     pthread_t threads[MAX_CLIENTS];
     int clients[MAX_CLIENTS], count = 0;
