@@ -1,17 +1,16 @@
 """bench/run flame: what sampling costs, whether stacks are complete, and whether it is true.
 
-For each program: CPU time beside native: by how much the program takes longer, and what Quern takes
-itself, names and files included, in a run of about ten seconds; the share of complete stacks; and,
-beside the exact instruction counts of --tool=callgrind and the samples of `perf record`, each in a
-run of its own, the inclusive shares of all named functions that have 5 % or more of main's
-instructions (agreement.py). Time in the kernel is left out of these, which callgrind does not count
-either.
+For each program: the CPU time that samples take from it, and what Quern takes itself, names and files
+included, in a run of about ten seconds; the share of complete stacks; and, beside the exact
+instruction counts of --tool=callgrind and the samples of `perf record`, each in a run of its own,
+the inclusive shares of all named functions that have 5 % or more of main's instructions
+(agreement.py). Time in the kernel is left out of these, which callgrind does not count either.
 
-Whatever else a machine does only makes runs longer, by 5 to 20 % for seconds at a time. So the runs that
-are compared are short and many, take turns, and of each kind the first quartile counts: a quarter of
-the runs were disturbed less. How far that can be trusted is shown by the native runs themselves: the
-quartile of every other one beside that of the rest. What a sample takes from a program is measured
-apart from that, in programs/gaps.c, and comes out the same on a busy machine.
+Whatever else a machine does makes whole runs longer by 5 to 20 %, for seconds at a time. What samples
+take is therefore measured within a run (turns.py), where it is known to a percent. Whole runs beside
+native ones are shown as well, as a check that nothing else is slowed down: short ones that take turns,
+of each kind the first quartile; how far that can be trusted is shown by the native runs themselves,
+the quartile of every other one beside that of the rest.
 
 Shares of time and of instructions differ where some instructions take longer than others, most of
 all where data is not in the caches. What is compared is the profiler, not the processor: these runs
@@ -27,13 +26,15 @@ import statistics
 import subprocess
 
 import agreement
+import turns
 from measure import DATA, PROGRAMS, QUERN, run_program, run_redis
 
 LOG = os.path.join(DATA, "flame.log")
 FLAME = [QUERN, "--tool=flame", "-v", f"--log-file={LOG}", f"--flame-out-file={DATA}/flame.svg",
          f"--flame-stacks-file={DATA}/flame.stacks"]
 WAYS = {"native": [], "perf": [*FLAME, "--sampler=perf"], "timers": [*FLAME, "--sampler=timers"]}
-ROUNDS = 8  # short runs of each kind for each of -n
+ROUNDS = 4  # short runs of each kind for each of -n
+SECONDS = 12  # of turns
 # "size" is about ten seconds, "part" half a second or, for a server, more: how it is best sampled is
 # found out as it runs. A workload is run with each of "compared" over it for the comparison.
 WORKLOADS = [
@@ -64,11 +65,15 @@ def build():
     return missing
 
 
+def prepared(workload):
+    """The workload with its words filled in."""
+    if "command" not in workload:
+        return workload
+    return {**workload, "command": workload["command"].replace("{words}", str(workload.get("words")))}
+
+
 def run(workload, prefix):
-    if "command" in workload:
-        command = workload["command"].replace("{words}", str(workload.get("words")))
-        workload = {**workload, "command": command}
-    return workload.get("run", run_program)(workload, prefix)[0]
+    return workload.get("run", run_program)(prepared(workload), prefix)[0]
 
 
 def sampled():
@@ -130,27 +135,14 @@ def percent(share, digits=1):
     return "-" if share is None else f"{share * 100:.{digits}f} %"
 
 
-def interruptions():
-    """(Microseconds that a sample by perf takes from a program, {way: the share of its time that
-    samples take at 997 Hz}), of a program that only reads the clock."""
-    program = os.path.join(DATA, "gaps")
-    subprocess.run(["gcc", "-O2", f"{PROGRAMS}/gaps.c", "-o", program], check=True)
-
-    def gaps(prefix):
-        out = subprocess.run([*prefix, program, "3"], check=True, capture_output=True, text=True)
-        return [float(word) for word in out.stdout.split()]
-    shares = {name: statistics.median(gaps(prefix)[1] for _ in range(3))
-              for name, prefix in WAYS.items()}
-    native = shares.pop("native")
-    took = gaps([*WAYS["perf"], "--freq=9970"])[0] if "perf" in WAYS else None
-    return took, {name: max(share - native, 0) for name, share in shares.items()}
-
-
 class Row:
     """What was measured of a workload."""
 
-    def __init__(self, workload, rounds):
+    def __init__(self, workload, rounds, seconds):
         self.name = workload["name"]
+        within = turns.of_program if "command" in workload else turns.of_redis
+        self.taken = {way: within(prepared(workload), prefix, seconds)
+                      for way, prefix in WAYS.items() if prefix}
         times, said = measure(workload, rounds)
         native = times.pop("native")
         self.noise = abs(quartile(native[::2]) / quartile(native[1::2]) - 1)
@@ -166,7 +158,8 @@ class Row:
     def show(self):
         cells = [f"{self.name:<6} {self.long:6.1f} s {percent(self.noise):>6}"]
         for way, slowed in self.slowed.items():
-            cells.append(f"{slowed * 100:+6.1f} % {self.own[way]:7.3f} s")
+            cells.append(f"{self.taken[way].share * 100:+6.1f} % {self.own[way]:7.3f} s "
+                         f"{slowed * 100:+6.1f} %")
         cells.append(f"{self.complete:7.1f} %")
         begin = "  " + "  ".join(cells)
         for name, (rows, _) in self.compared.items():
@@ -192,11 +185,12 @@ def bench(args):
         del WAYS["perf"]
     rows = []
     rounds = 2 if args.quick else args.n * ROUNDS
-    print(f"flame: first quartiles of {rounds} short runs, 997 Hz; CPU time of a long run; how far every "
-          "other native run is\nfrom the rest; CPU time that the program takes more by perf and by "
-          "timers, Quern's own in the long run; mean\ndifferences of inclusive shares to callgrind's, by "
-          "instructions and by estimated cycles, and to perf record's")
-    ways = "".join(f"  {way:>8} {'own':>9}" for way in list(WAYS)[1:])
+    seconds = 10 if args.quick else args.n * SECONDS
+    print(f"flame at 997 Hz: CPU time of a long run; how far every other native run is from the rest; by perf "
+          f"and by timers, what\nsamples take in {seconds} s of turns on and off, Quern's own in the long run, "
+          f"and first quartiles of {rounds} whole runs without it;\nmean differences of inclusive shares to "
+          "callgrind's, by instructions and by estimated cycles, and to perf record's")
+    ways = "".join(f"  {way:>8} {'own':>9} {'runs':>8}" for way in list(WAYS)[1:])
     print(f"  {'':<6} {'long':>8} {'':>6}{ways}  {'complete':>9}  {'functions':>9}  {'Ir':>6}  {'cycles':>6}  "
           f"{'perf':>6}")
     for workload in WORKLOADS:
@@ -207,29 +201,23 @@ def bench(args):
             continue
         if args.quick:
             workload["size"] = workload["part"]
-        rows.append(Row(workload, rounds))
+        rows.append(Row(workload, rounds, seconds))
         rows[-1].show()
     for row in rows:
         row.explain()
-    took, shares = interruptions()
-    print("  of the time of a program that only reads the clock, samples take at 997 Hz: " +
-          ", ".join(f"{percent(share)} by {way}" for way, share in shares.items()) +
-          (f"; a sample by perf takes {took:.1f} us" if took else ""))
-    judge(rows, shares)
+    judge(rows)
 
 
-def judge(rows, shares):
+def judge(rows):
     def say(text, holds):
         print(f"{'holds' if holds else 'FAILS'}  {text}")
     for row in rows:
-        for way, share in shares.items():
-            # Both what is known by itself and what run by run shows, which noise can make too much.
-            added = share + row.own_share[way]
-            beside = row.slowed[way] + row.own_share[way]
-            say(f"{row.name}: less than 5 % of CPU time added by {way} (samples {percent(share)} and "
-                f"Quern {percent(row.own_share[way])}: {percent(added)}; run by run "
-                f"{percent(beside)}, native runs differ by {percent(row.noise)})",
-                max(added, beside) < 0.05)
+        for way, taken in row.taken.items():
+            own = row.own_share[way]
+            say(f"{row.name}: less than 5 % of CPU time added by {way}: {percent(taken.share + own)} "
+                f"(samples {percent(taken.share)}, in {taken.count} turns, {percent(taken.low)} to "
+                f"{percent(taken.high)}; Quern {percent(own)}; whole runs {percent(row.slowed[way] + own)}, "
+                f"where native ones differ by {percent(row.noise)})", taken.share + own < 0.05)
         say(f"{row.name}: over 95 % complete stacks ({row.complete:.1f} %)", row.complete > 95)
         for name, (compared, _) in row.compared.items():
             by_ir, by_cycles, _ = means(compared)

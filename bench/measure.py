@@ -21,6 +21,7 @@ QUERN = os.environ.get("QUERN", os.path.join(BUILD, "quern"))
 DATA = os.path.join(BUILD, "bench")
 PROGRAMS = os.path.join(HERE, "programs")
 MOST_SECONDS = 900  # for one run
+QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 # Columns whose tool writes to the program's standard output: it cannot be compared.
 TALKATIVE = ("heaptrack",)
 REDIS_TESTS = "set,get,incr,lpush,hset,zadd,lrange_100"
@@ -69,9 +70,8 @@ def run_program(workload, prefix):
         return sample, hashlib.file_digest(out, "sha256").hexdigest()
 
 
-def run_redis(workload, prefix):
-    """The server's CPU time while redis-benchmark sends it a fixed number of requests; the wall
-    time is that of redis-benchmark."""
+def start_redis(prefix):
+    """A server that answers: its process, its socket and the command that asks it."""
     socket = os.path.join(DATA, "redis.sock")
     if os.path.exists(socket):
         os.unlink(socket)
@@ -80,19 +80,30 @@ def run_redis(workload, prefix):
     server = subprocess.Popen(
         prefix + ["redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--dir", DATA],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    while subprocess.call(client + ["ping"], **quiet) != 0:
+    while subprocess.call(client + ["ping"], **QUIET) != 0:
         if server.poll() is not None or time.monotonic() - start > 30:
             server.kill()
             server.wait()
             raise Failure("does not answer")
         time.sleep(0.02)
+    return server, socket, client
+
+
+def redis_command(socket, workload):
+    return ["redis-benchmark", "-s", socket, "-q", "-n", str(workload["size"]), "-c", "20",
+            "-r", str(workload.get("keys", 10000)), "-P", str(workload.get("pipeline", 1)),
+            "-t", REDIS_TESTS]
+
+
+def run_redis(workload, prefix):
+    """The server's CPU time while redis-benchmark sends it a fixed number of requests; the wall
+    time is that of redis-benchmark."""
+    start = time.monotonic()
+    server, socket, client = start_redis(prefix)
     begin = time.monotonic()
-    subprocess.call(["redis-benchmark", "-s", socket, "-q", "-n", str(workload["size"]), "-c", "20",
-                     "-r", str(workload.get("keys", 10000)), "-P", str(workload.get("pipeline", 1)),
-                     "-t", REDIS_TESTS], **quiet)
+    subprocess.call(redis_command(socket, workload), **QUIET)
     wall = time.monotonic() - begin
-    subprocess.call(client + ["shutdown", "nosave"], **quiet)
+    subprocess.call(client + ["shutdown", "nosave"], **QUIET)
     sample, status = wait(server, start)
     if status != 0:
         raise Failure(f"status {status}")

@@ -1,6 +1,8 @@
 // Counts made-up words in maps, sorts them and folds them together: generic code, closures, boxed
 // functions, growing vectors.
 use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::Write;
 
 struct Numbers(u64);
 
@@ -49,6 +51,23 @@ fn fold(ranked: &[(&String, u64)], steps: &[Box<dyn Fn(u64) -> u64>]) -> u64 {
     by_length.values().flatten().fold(0, |sum, value| sum.rotate_left(5) ^ value)
 }
 
+extern "C" {
+    fn clock_gettime(clock: i32, time: *mut [i64; 2]) -> i32;
+}
+
+fn seconds(clock: i32) -> f64 {
+    let mut time = [0i64; 2];
+    unsafe { clock_gettime(clock, &mut time) };
+    time[0] as f64 + time[1] as f64 / 1e9
+}
+
+// Says when a piece of work is done, and the CPU time so far, for turns.py.
+fn say_pace(out: &mut File) {
+    const MONOTONIC: i32 = 1;
+    const PROCESS_CPU_TIME: i32 = 2;
+    writeln!(out, "{:.9} {:.9}", seconds(MONOTONIC), seconds(PROCESS_CPU_TIME)).expect("PACE");
+}
+
 fn main() {
     let mut given = std::env::args().skip(1).map(|word| word.parse().expect("a number"));
     let rounds: u64 = given.next().unwrap_or(10);
@@ -56,11 +75,18 @@ fn main() {
     let steps: Vec<Box<dyn Fn(u64) -> u64>> = (1..8u64)
         .map(|n| -> Box<dyn Fn(u64) -> u64> { Box::new(move |value| (value ^ n).wrapping_mul(n | 1)) })
         .collect();
+    let mut pace = std::env::var("PACE").ok().map(|path| File::create(path).expect("PACE"));
+    if let Some(out) = &mut pace {
+        writeln!(out, "{}", std::process::id()).expect("PACE");
+    }
     let mut numbers = Numbers(42);
     let mut sum = 0u64;
     for _ in 0..rounds {
         let counts = count(&mut numbers, 60000, different);
         sum = sum.wrapping_add(fold(&rank(&counts), &steps));
+        if let Some(out) = &mut pace {
+            say_pace(out);
+        }
     }
     println!("{sum}");
 }
