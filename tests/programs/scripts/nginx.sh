@@ -24,8 +24,8 @@ http {
 X
 $Q nginx -p "$PWD/" -c nginx.conf -e logs/error.log &
 server=$!
-await 30 curl -s -o /dev/null "http://127.0.0.1:$port/b.txt" || { kill -9 $server; exit 1; }
-wrk -t 1 -c 8 -d 1s "http://127.0.0.1:$port/a.txt" >wrk.txt 2>&1
+await 300 curl -s -o /dev/null "http://127.0.0.1:$port/b.txt" || { kill -9 $server; exit 1; }
+wrk -t 1 -c 8 -d 1s --timeout 300s "http://127.0.0.1:$port/a.txt" >wrk.txt 2>&1
 echo "wrk $?"
 grep -E 'Non-2xx|Socket errors' wrk.txt
 grep -q 'requests in' wrk.txt && echo "requests served"

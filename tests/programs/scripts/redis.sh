@@ -2,7 +2,7 @@
 $Q redis-server --port 0 --unixsocket "$PWD/r.sock" --save '' --dir "$PWD" --io-threads 2 \
     --logfile redis.log &
 server=$!
-await 30 redis-cli -s r.sock ping || { kill -9 $server; exit 1; }
+await 300 redis-cli -s r.sock ping || { kill -9 $server; exit 1; }
 redis-benchmark -s r.sock -q -n 3000 -c 20 -t set,get,incr,lpush,lrange_100,mset >bench.txt 2>&1
 echo "benchmark $?"
 redis-cli -s r.sock flushall
