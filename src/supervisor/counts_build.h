@@ -64,6 +64,8 @@ void build_free(struct counts_build *);
 #define BUILD_OWN UINT32_MAX
 void build_counter(struct counts_build *, const struct counts_thread *, uint32_t area, uint32_t id,
                    uint32_t function);
+// All that is there of an area.
+void build_area(struct counts_build *, const uint8_t *part, uint32_t area, uint32_t function);
 void contexts_read(struct counts_build *, const uint8_t *part);
 // The context of an edge, by its number.
 uint32_t contexts_number(struct counts_build *, const uint8_t *part, uint32_t context);

@@ -205,7 +205,7 @@ static void read_thread(struct counts_build *build, const uint8_t *part) {
     for (uint32_t area = OWN_AREA;
          area < thread->areas && area + COUNTS_SKIPPED < COUNTS_MOVED_AREA; area++)
         if (!(area & COUNTS_SKIPPED))
-            read_area(build, thread, area);
+            build_area(build, part, area, BUILD_OWN);
     sum_up(build, first, totals);
     for (unsigned e = 0; e < COUNTS_EVENTS; e++)
         if (build->columns[e] < COUNTS_EVENTS)

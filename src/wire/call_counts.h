@@ -16,7 +16,8 @@
 //             are wanted): whose costs are being counted
 //   area      counters of one thread, by id. Area 0 has all contexts of level 1 that run their own
 //             function's code, area 1 those of level 2. A context that runs other code (a jump into
-//             the middle of another function) has an area for itself, from 4 on. What is not to be
+//             the middle of another function, or code without symbols that several functions jump
+//             to) has an area for itself, from 4 on, as long as there are any. What is not to be
 //             collected goes to COUNTS_OFF_AREA, which nobody reads
 //   recurses  a function that has been in a context of level 2. Until then what it spends may be in
 //             area 0 or 1, so that the area need not change whenever levels do; what area 1 had
@@ -50,6 +51,7 @@ enum {
     COUNTS_FUNCTIONS = 1 << 18,
     COUNTS_THREADS = 1 << 9,
     COUNTS_AREAS = 2048, // of a thread
+    COUNTS_LEVELS = 2,   // unless contexts are numbered
     COUNTS_CALLERS = 16, // in a context, at most
     COUNTS_CONTEXTS = 1 << 19,
     COUNTS_SKIPPED = 2, // from an area to its skipped one
@@ -118,7 +120,8 @@ struct counts_id {
     uint32_t function;
     uint32_t lengths; // of a run: where its instructions' lengths are; of an event: bytes
                       // concerned, or what the tool notes; of a branch: where it leads, less pc
-    uint16_t count;   // of a run: instructions; of an event: which; of a branch: 1 if conditional
+    uint16_t count;   // of a run: instructions; of an event: which; of a branch: 1 if conditional;
+                      // of a jump: 1 if it leads to the PLT
     uint16_t kind;
 };
 

@@ -9,6 +9,7 @@
 #include "tools/callgrind/collect.h"
 #include "tools/callgrind/counts.h"
 #include "tools/callgrind/functions.h"
+#include "tools/callgrind/owners.h"
 #include "tools/callgrind/runs.h"
 #include "tools/callgrind/simulate.h"
 #include "tools/tools.h"
@@ -18,23 +19,116 @@ enum { RSP = 4 };
 static struct code_place place; // where the current run, or a block that has none yet, begins
 static bool collects_jumps;
 static bool stack_moved; // in the current block, rsp was loaded from somewhere else
-
-// Code without symbols belongs to what is called there, else to who runs it first.
-static uint32_t function_without_symbol(uint64_t pc) {
-    const struct thread *thread = tool_thread_state();
-    return thread_was_called(thread) || !thread->function ? counts_function(pc) : thread->function;
-}
-
-static uint32_t current_function(uint64_t pc) {
-    return place.function ? counts_function(place.function) : function_without_symbol(pc);
-}
+static bool table_read;  // in the current block, an entry of a table of distances was read
+static uint32_t owner;   // whose the code of the current block is
+static uint64_t end;     // where the block goes on; 0: it does not
 
 static bool is_skipped(void) {
     return place.marks.events & FUNCTION_SKIPPED;
 }
 
+// ---- code without symbols (owners.h) -----------------------------------------------------------
+
+// Whose code it is that is reached here for the first time, and not by a direct jump or call.
+static uint32_t newcomer(uint64_t pc) {
+    const struct thread *thread = tool_thread_state();
+    uint32_t expected = owner_expected(pc);
+    if (thread_was_called(thread) || !thread->function ||
+        (!expected && thread_jumped_into(thread, place.object)))
+        return counts_function(pc);
+    if (!thread_is_alone(thread))
+        return thread->function;
+    // The function that runs is in others' code already.
+    uint32_t from = counts_ids[thread_site(thread)[SITE_JUMP] & ~SITE_RESOLVES].function;
+    return expected ? expected : from ? from : thread->function;
+}
+
+static uint32_t current_function(uint64_t pc) {
+    if (place.function)
+        return counts_function(place.function);
+    return place.plt ? 0 : owner_claim(pc, owner);
+}
+
+static void begin_unnamed(struct tool_block *block, uint64_t pc) {
+    uint32_t function = counts_function(pc);
+    owner = owner_at(pc);
+    if (!owner)
+        owner = owner_claim(pc, newcomer(pc));
+    events_owner[function] = owner;
+    tool_insert_quick_call(block, TOOL_IF_WORD, event_maybe_enter_quick, event_maybe_enter,
+                           function);
+    if (owner_is_doubtful(pc))
+        tool_insert_quick_call(block, TOOL_ALWAYS, event_cross_quick, event_cross, owner);
+}
+
+static bool is_unnamed(uint64_t pc) {
+    return !place.plt && (!place.function || pc >= place.end);
+}
+
+// Where code without symbols follows that the instruction goes on to; 0: there is none.
+static uint64_t unnamed_behind(const struct tool_insn *insn) {
+    uint64_t next = insn->pc + insn->size;
+    bool goes_on =
+        insn->flow == TOOL_NEXT || insn->flow == TOOL_BRANCH || insn->flow == TOOL_SYSTEM;
+    return goes_on && is_unnamed(next) ? next : 0;
+}
+
+// It goes on to another's code.
+static void show_going_on(struct tool_block *block, const struct tool_insn *insn, uint32_t other) {
+    enum tool_condition condition = TOOL_ALWAYS;
+    if (insn->flow == TOOL_BRANCH && branch_uses_count(insn))
+        other = 0;
+    else if (insn->flow == TOOL_BRANCH)
+        condition = TOOL_IF_NOT_TAKEN;
+    tool_insert_quick_call(block, condition, event_cross_quick, event_cross, other);
+}
+
+// Who is called may not return; if so, to code that is counted as it should be.
+static void expect_return(struct tool_block *block, const struct tool_insn *insn) {
+    uint64_t next = insn->pc + insn->size;
+    uint32_t other = is_unnamed(next) ? owner_at(next) : run_function();
+    if (!other)
+        owner_expect(next, run_function());
+    else if (other != run_function())
+        tool_insert_quick_call(block, TOOL_ALWAYS, event_cross_quick, event_cross, 0);
+}
+
+// While a skipped function runs, its caller's costs are counted.
+static uint32_t claimant(void) {
+    const struct thread *thread = tool_thread_state();
+    return is_skipped() && thread->function ? thread->function : run_function();
+}
+
+static void show_crossing(struct tool_block *block, const struct tool_insn *insn,
+                          const struct code_place *to) {
+    enum tool_condition condition = insn->flow == TOOL_BRANCH ? TOOL_IF_TAKEN : TOOL_ALWAYS;
+    uint32_t other = to->function ? counts_function(to->function)
+                                  : owner_claim(insn->target, claimant());
+    if (other == run_function())
+        return;
+    if (insn->flow == TOOL_BRANCH && branch_uses_count(insn)) {
+        condition = TOOL_ALWAYS;
+        other = 0;
+    }
+    tool_insert_quick_call(block, condition, event_cross_quick, event_cross, other);
+}
+
+// jmp by a table within the function, as far as can be seen: of addresses, or of distances that an
+// instruction before has read.
+static bool is_by_table(const struct tool_insn *insn) {
+    return table_read || (insn->access_count && insn->accesses[0].index >= 0 &&
+                          insn->accesses[0].scale == 8);
+}
+
+// movslq (base, index, 4), register
+static bool reads_table(const struct tool_insn *insn) {
+    return insn->access_count && insn->accesses[0].index >= 0 && insn->accesses[0].scale == 4 &&
+           insn->size > 2 && (insn->bytes[0] & 0xf8) == 0x48 && insn->bytes[1] == 0x63;
+}
+
 static void on_block(struct tool_block *block, uint64_t pc) {
-    stack_moved = false;
+    stack_moved = table_read = false;
+    end = 0;
     run_block();
     collect_block(block);
     place = functions_at(pc);
@@ -47,8 +141,7 @@ static void on_block(struct tool_block *block, uint64_t pc) {
                                counts_many_events ? event_enter_quick_events : event_enter_quick,
                                event_enter, counts_function(pc));
     else if (!place.function)
-        tool_insert_quick_call(block, TOOL_IF_WORD, event_maybe_enter_quick, event_maybe_enter,
-                               counts_function(pc));
+        begin_unnamed(block, pc);
 }
 
 // ---- instructions that lead elsewhere ----------------------------------------------------------
@@ -57,18 +150,32 @@ static uint32_t site_of(const struct tool_insn *insn, unsigned kind) {
     return counts_site(insn->pc, run_function(), kind);
 }
 
-static void note_jump(struct tool_block *block, const struct tool_insn *insn, uint32_t resolves) {
+static void note_jump(struct tool_block *block, const struct tool_insn *insn, bool to_plt,
+                      uint32_t resolves) {
     if (is_skipped()) {
         tool_insert_fast_call(block, TOOL_ALWAYS, event_skipped_jump, resolves);
         return;
     }
-    uint32_t site = site_of(insn, COUNTS_JUMP);
-    if (insn->target || place.function)
+    uint32_t site =
+        to_plt ? counts_site_to_plt(insn->pc, run_function()) : site_of(insn, COUNTS_JUMP);
+    if (insn->target || place.function || !is_by_table(insn))
         tool_insert_set(block, WORD_SITE, SITE_LAST, site);
     tool_insert_set(block, WORD_SITE, SITE_JUMP, site | resolves);
 }
 
+// A call of what no symbol says to begin there.
+static void show_call_of_unnamed(struct tool_block *block, uint64_t target) {
+    uint32_t function = counts_function(target);
+    events_owner[function] = owner_claim(target, function);
+    if (events_owner[function] == function)
+        tool_insert_quick_call(block, TOOL_ALWAYS, event_enter_from_call_quick,
+                               event_enter_from_call, function);
+    else
+        tool_insert_fast_call(block, TOOL_ALWAYS, event_enter_others_from_call, function);
+}
+
 static void show_call(struct tool_block *block, const struct tool_insn *insn) {
+    expect_return(block, insn);
     if (is_skipped())
         tool_insert_set(block, WORD_SITE, SITE_JUMP, 0);
     else
@@ -76,9 +183,13 @@ static void show_call(struct tool_block *block, const struct tool_insn *insn) {
     if (!insn->target)
         return;
     struct code_place callee = functions_at(insn->target);
-    if (!callee.plt && callee.function != insn->target)
+    if (callee.plt || callee.function == insn->target)
+        return;
+    if (callee.function)
         tool_insert_quick_call(block, TOOL_ALWAYS, event_enter_from_call_quick,
                                event_enter_from_call, counts_function(insn->target));
+    else
+        show_call_of_unnamed(block, insn->target);
 }
 
 static bool is_jump_through_r11(const struct tool_insn *insn) {
@@ -120,21 +231,19 @@ static void show_jump(struct tool_block *block, const struct tool_insn *insn) {
         bool resolves = place.resolves && is_jump_through_r11(insn);
         if (collects_jumps && !resolves && !stack_moved && !is_skipped())
             tool_insert_target_call(block, event_jumped, site_of(insn, COUNTS_JUMP));
-        note_jump(block, insn, resolves ? SITE_RESOLVES : 0);
+        note_jump(block, insn, false, resolves ? SITE_RESOLVES : 0);
         if (stack_moved && !resolves)
             tool_insert_fast_call(block, TOOL_ALWAYS, event_stack_moved, 0);
         return;
     }
     struct code_place to = functions_at(insn->target);
     if (to.plt || to.function == insn->target) {
-        note_jump(block, insn, 0);
+        note_jump(block, insn, to.plt, 0);
         return;
     }
     if (collects_jumps && !is_skipped())
         collect_jump(block, insn);
-    if (to.function && to.function != place.function)
-        tool_insert_fast_call(block, insn->flow == TOOL_BRANCH ? TOOL_IF_TAKEN : TOOL_ALWAYS,
-                              event_cross, counts_function(to.function));
+    show_crossing(block, insn, &to);
 }
 
 static uint32_t popped_by(const struct tool_insn *insn) {
@@ -161,10 +270,12 @@ static void on_instruction(struct tool_block *block, const struct tool_insn *ins
     if (!run_is_open()) {
         place = functions_at(insn->pc);
         run_open(block, insn->pc, current_function(insn->pc), place.plt || is_skipped());
+        owner = run_function();
     }
     run_add(block, insn);
     collect_instruction(block, insn, run_function());
     stack_moved |= moves_stack(insn);
+    table_read |= reads_table(insn);
     switch (insn->flow) {
     case TOOL_CALL:
         show_call(block, insn);
@@ -181,10 +292,21 @@ static void on_instruction(struct tool_block *block, const struct tool_insn *ins
     default:
         break;
     }
-    bool ends = run_ends(insn);
+    end = unnamed_behind(insn);
+    uint32_t other = end ? owner_at(end) : 0;
+    bool goes_astray = other && other != owner;
+    if (goes_astray)
+        show_going_on(block, insn, other);
+    bool ends = run_ends(insn) || goes_astray;
     tool_keep_together(block, !ends);
     if (ends)
         run_close();
+}
+
+static void on_block_done(void) {
+    run_close();
+    if (end)
+        owner_claim(end, owner);
 }
 
 static void on_signal(int number, uint64_t frame, uint64_t frame_end, uint64_t alternate_stack) {
@@ -264,7 +386,7 @@ struct tool tool_callgrind = {
     .end = simulate_end,
     .block = on_block,
     .instruction = on_instruction,
-    .block_done = run_close,
+    .block_done = on_block_done,
     .thread_started = counts_thread_started,
     .thread_ended = counts_thread_ended,
     .forking = counts_forking,

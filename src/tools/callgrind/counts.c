@@ -87,6 +87,8 @@ void counts_start(void) {
     counts_shared->events = 1u << COUNTS_IR;
     counts_shared->magic = COUNTS_MAGIC;
     events_of_function = counts_reserve(COUNTS_FUNCTIONS);
+    events_owner = counts_reserve(sizeof *events_owner * COUNTS_FUNCTIONS);
+    events_object = counts_reserve(sizeof *events_object * COUNTS_FUNCTIONS);
     simulate_start();
 }
 
@@ -223,6 +225,7 @@ void counts_thread_started(void) {
     thread->recent = counts_reserve(sizeof *thread->recent * RECENT_EDGES);
     thread->buckets = counts_reserve(sizeof *thread->buckets * EDGE_BUCKETS);
     thread->next_edge = counts_reserve(sizeof *thread->next_edge * COUNTS_EDGES);
+    thread->own_areas = counts_reserve(sizeof *thread->own_areas * COUNTS_FUNCTIONS);
     thread->words = tool_thread_words();
     memset(thread->words, 0, TOOL_WORDS * sizeof *thread->words);
     thread->function = 0;
@@ -244,6 +247,7 @@ void counts_thread_ended(void) {
     munmap(thread->recent, sizeof *thread->recent * RECENT_EDGES);
     munmap(thread->buckets, sizeof *thread->buckets * EDGE_BUCKETS);
     munmap(thread->next_edge, sizeof *thread->next_edge * COUNTS_EDGES);
+    munmap(thread->own_areas, sizeof *thread->own_areas * COUNTS_FUNCTIONS);
     if (thread->number == COUNTS_THREADS)
         munmap(thread->counts, COUNTS_THREAD_SIZE);
     pthread_mutex_lock(&lock);
@@ -358,6 +362,8 @@ uint32_t counts_function(uint64_t pc) {
     if (place.function == pc)
         marks = place.marks;
     events_of_function[at] = marks.events;
+    events_object[at] = place.object;
+    events_owner[at] = at;
     if (callers_on) {
         callers_wanted[at] = marks.callers ? marks.callers - 1 : usual_callers;
         levels_wanted[at] = marks.levels ? marks.levels - 1 : usual_levels;
@@ -411,12 +417,22 @@ uint32_t counts_run(uint64_t pc, uint32_t function, const uint8_t *lengths, unsi
     return find_or_add(&id, 1, lengths);
 }
 
-uint32_t counts_site(uint64_t pc, uint32_t function, unsigned kind) {
-    struct counts_id ids[COUNTS_EVENTS] = {{.pc = pc, .function = function, .kind = kind}};
+static uint32_t add_site(const struct counts_id *site) {
+    struct counts_id ids[COUNTS_EVENTS] = {*site};
     for (unsigned i = 1; i < group_size; i++)
         ids[i] = (struct counts_id){
-            .pc = pc, .function = function, .kind = COUNTS_EVENT, .count = group_events[i]};
+            .pc = site->pc, .function = site->function, .kind = COUNTS_EVENT,
+            .count = group_events[i]};
     return find_or_add(ids, group_size, NULL);
+}
+
+uint32_t counts_site(uint64_t pc, uint32_t function, unsigned kind) {
+    return add_site(&(struct counts_id){.pc = pc, .function = function, .kind = kind});
+}
+
+uint32_t counts_site_to_plt(uint64_t pc, uint32_t function) {
+    return add_site(
+        &(struct counts_id){.pc = pc, .function = function, .kind = COUNTS_JUMP, .count = 1});
 }
 
 uint32_t counts_system_call(uint64_t pc, uint32_t function, enum counts_kind kind) {

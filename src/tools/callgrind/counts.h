@@ -39,6 +39,7 @@ uint32_t counts_home_of(uint32_t function);
 uint32_t counts_function(uint64_t pc);
 uint32_t counts_run(uint64_t pc, uint32_t function, const uint8_t *lengths, unsigned count);
 uint32_t counts_site(uint64_t pc, uint32_t function, unsigned kind);
+uint32_t counts_site_to_plt(uint64_t pc, uint32_t function); // a jump
 uint32_t counts_branch(uint64_t pc, uint32_t function, uint64_t target, bool conditional);
 // Three ids in a row, for the events of a system call.
 uint32_t counts_system_call(uint64_t pc, uint32_t function, enum counts_kind);

@@ -8,10 +8,9 @@
 
 bool events_may_be_plain;
 uint8_t *events_of_function;
+uint32_t *events_owner, *events_object;
 
 static uint32_t paused_threads;
-
-enum { FIRST_OWN_AREA = 4 };
 
 // ---- context -----------------------------------------------------------------------------------
 
@@ -112,20 +111,35 @@ static uint32_t level_of(const struct thread *thread) {
 // for the functions that it belongs to.
 static uint32_t own_area(struct thread *thread, uint32_t function, uint32_t level) {
     struct counts_thread *counts = thread->counts;
-    for (uint32_t i = FIRST_OWN_AREA; i < counts->areas; i++)
-        if (counts->area[i].function == function && counts->area[i].level == level)
-            return i;
+    if (thread->own_areas[function][level - 1])
+        return thread->own_areas[function][level - 1];
     uint32_t area = counts->areas < FIRST_OWN_AREA ? FIRST_OWN_AREA : counts->areas;
     if (area & COUNTS_SKIPPED)
         area += COUNTS_SKIPPED;
-    if (area + COUNTS_SKIPPED >= COUNTS_MOVED_AREA) {
-        counts_incomplete();
+    if (area + COUNTS_SKIPPED >= COUNTS_MOVED_AREA)
         return level - 1;
-    }
     counts->area[area].function = function;
     counts->area[area].level = level;
     counts->areas = area + 1;
+    thread->own_areas[function][level - 1] = area;
     return area;
+}
+
+bool thread_is_alone(const struct thread *thread) {
+    return callers_on ? thread->contexts[thread->area].alone : thread->area >= FIRST_OWN_AREA;
+}
+
+bool thread_jumped_into(const struct thread *thread, uint32_t object) {
+    const struct counts_id *site = &counts_ids[thread_site(thread)[SITE_JUMP] & ~SITE_RESOLVES];
+    return site->function && (site->count || events_object[site->function] != object) &&
+           (site->function == thread->function || thread_is_alone(thread));
+}
+
+static void index_own_areas(struct thread *thread) {
+    const struct counts_thread *counts = thread->counts;
+    for (uint32_t i = FIRST_OWN_AREA; i < counts->areas; i++)
+        if (counts->area[i].function)
+            thread->own_areas[counts->area[i].function][counts->area[i].level - 1] = i;
 }
 
 static void begin_context(struct thread *thread, uint32_t function) {
@@ -154,6 +168,7 @@ void edges_index(struct thread *thread) {
         thread->next_edge[at] = *bucket;
         *bucket = at;
     }
+    index_own_areas(thread);
 }
 
 // 0 when there is no room for more.
@@ -361,12 +376,37 @@ void event_enter_from_call(uint32_t function, uint64_t rsp, void *state) {
     enter(state, function, rsp - 8);
 }
 
+// Makes counts go where they belong when the code of some function runs.
+static void cross(struct thread *thread, uint32_t function) {
+    if (!thread->function)
+        return;
+    bool is_own = thread->function == function;
+    uint32_t area;
+    if (callers_on)
+        area = is_own ? callers_shared(thread, thread->area) : callers_alone(thread, thread->area);
+    else
+        area = is_own ? level_of(thread) - 1 : own_area(thread, thread->function, level_of(thread));
+    set_context(thread, thread->function, area);
+}
+
+void event_cross(uint32_t function, uint64_t rsp, void *state) {
+    cross(state, function);
+}
+
+void event_enter_others_from_call(uint32_t function, uint64_t rsp, void *state) {
+    enter(state, function, rsp - 8);
+    cross(state, events_owner[function]);
+}
+
 void event_maybe_enter(uint32_t function, uint64_t rsp, void *state) {
     struct thread *thread = state;
-    if (thread_was_called(thread))
+    bool may_have_jumped = thread->top[-1].sp == rsp;
+    if (thread_was_called(thread) ||
+        (may_have_jumped && thread_jumped_into(thread, events_object[function])))
         enter(thread, function, rsp);
     else
         thread->words[WORD_SITE] = 0;
+    cross(thread, events_owner[function]);
 }
 
 void event_leave(uint32_t popped, uint64_t rsp, void *state) {
@@ -385,19 +425,6 @@ void event_leave(uint32_t popped, uint64_t rsp, void *state) {
             thread->depth[thread->function]--;
         set_context(thread, 0, 0);
     }
-}
-
-void event_cross(uint32_t function, uint64_t rsp, void *state) {
-    struct thread *thread = state;
-    if (!thread->function)
-        return;
-    bool is_own = thread->function == function;
-    uint32_t area;
-    if (callers_on)
-        area = is_own ? callers_shared(thread, thread->area) : callers_alone(thread, thread->area);
-    else
-        area = is_own ? level_of(thread) - 1 : own_area(thread, thread->function, level_of(thread));
-    set_context(thread, thread->function, area);
 }
 
 void event_stack_moved(uint32_t unused, uint64_t rsp, void *state) {

@@ -29,6 +29,7 @@ enum { SITE_LAST, SITE_JUMP };
 #define SITE_RESOLVES 0x80000000u
 
 enum { EDGE_BUCKETS = 1 << 16, RECENT_EDGES = 1 << 12 };
+enum { FIRST_OWN_AREA = 4 };
 
 // What is to happen when a function is entered, and left.
 enum {
@@ -59,6 +60,7 @@ struct thread {
     uint8_t *recurses;
     uint32_t *buckets; // of edges
     uint32_t *next_edge;
+    uint16_t (*own_areas)[COUNTS_LEVELS]; // by function and level - 1; 0: none
     uint32_t number; // of the part of the file
     struct counts_context *contexts;
     struct context_index *index;   // if contexts are numbered
@@ -87,6 +89,9 @@ extern uint8_t counts_group[COUNTS_EVENTS];
 
 extern bool events_may_be_plain;    // if nothing is paused
 extern uint8_t *events_of_function; // FUNCTION_*
+// Where a function without symbol begins: whose code that is (owners.h). Of all functions: the file
+// that they are in.
+extern uint32_t *events_owner, *events_object;
 
 // The halves of WORD_SITE; inserted code writes one of them, and reading both at once would wait
 // for the store.
@@ -118,6 +123,11 @@ static inline uint64_t *thread_counter(const struct thread *thread, uint32_t id,
                                                        : thread_counters(thread) + id + offset;
 }
 
+// Whether the jump that was noted last, if it led here, is a call of code without symbols: into
+// another file, or by way of the PLT. One of a function that has returned led elsewhere.
+bool thread_jumped_into(const struct thread *, uint32_t object);
+// Whether it counts in an area of its context's own, as other functions' code must be.
+bool thread_is_alone(const struct thread *);
 void thread_note_frames(struct thread *); // something rare is about to be counted
 
 static inline void thread_count(struct thread *thread, uint32_t id, unsigned offset,
@@ -138,11 +148,13 @@ void threads_forked(const struct thread *); // it is the only one now
 void event_enter(uint32_t function, uint64_t rsp, void *thread);
 // At a call of it.
 void event_enter_from_call(uint32_t function, uint64_t rsp, void *thread);
+// The same of one whose code is another's.
+void event_enter_others_from_call(uint32_t function, uint64_t rsp, void *thread);
 // Where no symbol says what begins.
 void event_maybe_enter(uint32_t function, uint64_t rsp, void *thread);
 // At a return.
 void event_leave(uint32_t popped, uint64_t rsp, void *thread);
-// At a jump into the midst of a function.
+// Where code of a function begins other than by entering it; 0: of whatever function.
 void event_cross(uint32_t function, uint64_t rsp, void *thread);
 // At a jump with another stack pointer.
 void event_stack_moved(uint32_t unused, uint64_t rsp, void *thread);
@@ -158,6 +170,7 @@ TOOL_QUICK bool event_enter_quick(uint32_t function);
 TOOL_QUICK bool event_enter_from_call_quick(uint32_t function);
 TOOL_QUICK bool event_maybe_enter_quick(uint32_t function);
 TOOL_QUICK bool event_leave_quick(uint32_t popped);
+TOOL_QUICK bool event_cross_quick(uint32_t function);
 
 // With more events than instructions.
 TOOL_QUICK bool event_enter_quick_events(uint32_t function);

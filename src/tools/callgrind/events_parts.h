@@ -4,7 +4,7 @@
 
 #include "tools/callgrind/events.h"
 
-enum { LEVELS = 2 }; // that have areas for all functions
+enum { LEVELS = COUNTS_LEVELS }; // that have areas for all functions
 
 // Whether counts must go to the context's own area from now on.
 static inline bool must_show(const struct thread *thread, uint32_t area, uint32_t function) {

@@ -107,10 +107,35 @@ bool event_enter_from_call_quick(uint32_t function) {
     return !counts_many_events && enter_quickly(function, 8, false);
 }
 
-bool event_maybe_enter_quick(uint32_t function) {
-    if (thread_was_called(tool_quick_state()))
-        return !counts_many_events && enter_quickly(function, 0, false);
+// By a jump to code of the function that runs.
+static __attribute__((noinline)) TOOL_QUICK bool go_on(uint32_t function) {
+    const struct thread *thread = tool_quick_state();
+    if (thread->function != events_owner[function] || thread->area >= FIRST_OWN_AREA ||
+        !counts_shared->plain)
+        return false;
     tool_quick_words()[WORD_SITE] = 0;
+    return true;
+}
+
+bool event_maybe_enter_quick(uint32_t function) {
+    if (!thread_was_called(tool_quick_state()))
+        return go_on(function);
+    return !counts_many_events && events_owner[function] == function &&
+           enter_quickly(function, 0, false);
+}
+
+bool event_cross_quick(uint32_t function) {
+    struct thread *thread = tool_quick_state();
+    uint32_t area = thread->area;
+    if (!counts_shared->plain || !thread->function)
+        return false;
+    if ((thread->function == function) == (area < FIRST_OWN_AREA))
+        return true;
+    area = area < FIRST_OWN_AREA ? thread->own_areas[thread->function][area]
+                                 : thread->counts->area[area].level - 1;
+    if (!area && thread->function != function)
+        return false;
+    set_context_quickly(thread, (uint64_t)area << 32 | thread->function);
     return true;
 }
 

@@ -29,6 +29,7 @@ struct mark {
 
 struct module {
     uint64_t start, end;
+    uint32_t number;
     bool is_loader;
     struct range plt[PLT_SECTIONS];
     unsigned plt_count;
@@ -289,6 +290,8 @@ void functions_add(uint64_t start, uint64_t end, uint64_t offset, const char *pa
     read_module(module, offset, path);
     functions_drop(start, end);
     pthread_mutex_lock(&lock);
+    static uint32_t last_number;
+    module->number = ++last_number;
     module->next = modules;
     modules = module;
     pthread_mutex_unlock(&lock);
@@ -334,9 +337,11 @@ struct code_place functions_at(uint64_t pc) {
         const struct range *function = place.plt ? NULL : function_in(module, pc);
         if (function) {
             place.function = function->start;
+            place.end = function->end;
             place.marks = function->marks;
         }
         place.resolves = module->is_loader;
+        place.object = module->number;
     }
     pthread_mutex_unlock(&lock);
     return place;

@@ -16,6 +16,8 @@ struct function_marks {
 
 struct code_place {
     uint64_t function; // its first pc; 0: no symbol covers the place
+    uint64_t end;      // of the function
+    uint32_t object;   // a number for the file that is mapped there; 0: none
     bool plt;          // a table of jumps into other modules
     struct function_marks marks;
     bool resolves; // may be the loader's function that binds and then jumps to the callee
