@@ -61,9 +61,8 @@ struct sweep {
 
 static void read_range(struct counts_build *build, const struct sweep *sweep, uint32_t first,
                        uint32_t end, bool only_skipped) {
-    const uint64_t *counters =
-        (const void *)((const uint8_t *)sweep->thread + COUNTS_AT_COUNTERS +
-                       sweep->area * COUNTS_AREA_SIZE);
+    const uint64_t *counters = (const void *)((const uint8_t *)sweep->thread + COUNTS_AT_COUNTERS +
+                                              sweep->area * COUNTS_AREA_SIZE);
     const uint64_t *skipped = counters + (uint64_t)COUNTS_SKIPPED * COUNTS_IDS;
     for (uint32_t i = first ? first : 1; i < end && i < build->id_count; i++) {
         struct owner key = {.function = build->ids[i].function, .area = sweep->area};
@@ -140,9 +139,8 @@ void contexts_read(struct counts_build *build, const uint8_t *part) {
     qsort(owners, owner_count, sizeof *owners, compare_owners);
     // Code without symbols may belong to one function and be run by another, and some code is run
     // while no function is active: it counts for the function that it belongs to.
-    struct sweep strays = {.thread = (const struct counts_thread *)part,
-                           .owners = owners,
-                           .owner_count = owner_count};
+    struct sweep strays = {
+        .thread = (const struct counts_thread *)part, .owners = owners, .owner_count = owner_count};
     for (uint32_t area = 0; area <= last_area; area++) {
         strays.area = area;
         if (!(area & COUNTS_SKIPPED) && !alone[area])

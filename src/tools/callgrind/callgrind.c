@@ -19,8 +19,10 @@ enum { RSP = 4 };
 static struct code_place place; // where the current run, or a block that has none yet, begins
 static bool collects_jumps;
 static bool stack_moved; // in the current block, rsp was loaded from somewhere else
+static bool in_frame;    // below what its function has pushed on the stack
 static bool table_read;  // in the current block, an entry of a table of distances was read
-static uint32_t owner;   // whose the code of the current block is
+static uint32_t owner;   // whose the code of the current block is; 0: not known yet
+static bool branched;    // the instruction before, in the current block, was a branch
 static uint64_t end;     // where the block goes on; 0: it does not
 
 static bool is_skipped(void) {
@@ -102,8 +104,8 @@ static uint32_t claimant(void) {
 static void show_crossing(struct tool_block *block, const struct tool_insn *insn,
                           const struct code_place *to) {
     enum tool_condition condition = insn->flow == TOOL_BRANCH ? TOOL_IF_TAKEN : TOOL_ALWAYS;
-    uint32_t other = to->function ? counts_function(to->function)
-                                  : owner_claim(insn->target, claimant());
+    uint32_t other =
+        to->function ? counts_function(to->function) : owner_claim(insn->target, claimant());
     if (other == run_function())
         return;
     if (insn->flow == TOOL_BRANCH && branch_uses_count(insn)) {
@@ -113,21 +115,48 @@ static void show_crossing(struct tool_block *block, const struct tool_insn *insn
     tool_insert_quick_call(block, condition, event_cross_quick, event_cross, other);
 }
 
-// jmp by a table within the function, as far as can be seen: of addresses, or of distances that an
-// instruction before has read.
-static bool is_by_table(const struct tool_insn *insn) {
-    return table_read || (insn->access_count && insn->accesses[0].index >= 0 &&
-                          insn->accesses[0].scale == 8);
+// mov rsp, register or memory
+static bool moves_stack(const struct tool_insn *insn) {
+    const uint8_t *bytes = insn->bytes;
+    if (insn->size < 3 || (bytes[0] & 0xf8) != 0x48)
+        return false;
+    uint8_t modrm = bytes[2];
+    if (bytes[1] == 0x89)
+        return (modrm & 0xc7) == 0xc4 && !(bytes[0] & 1);
+    return bytes[1] == 0x8b && (modrm & 0x38) == 0x20 && !(bytes[0] & 4);
 }
 
-// movslq (base, index, 4), register
-static bool reads_table(const struct tool_insn *insn) {
-    return insn->access_count && insn->accesses[0].index >= 0 && insn->accesses[0].scale == 4 &&
-           insn->size > 2 && (insn->bytes[0] & 0xf8) == 0x48 && insn->bytes[1] == 0x63;
+// An indirect jump in code without symbols may be a switch, or lead on to another function. The
+// former is frequent and needs no event: so is taken what comes while the function has something on
+// the stack, or goes by a table of distances.
+static bool is_switch(void) {
+    return in_frame || table_read;
+}
+
+// Whether the block begins where the thread's innermost function has something on the stack.
+static bool begins_in_frame(void) {
+    const struct thread *thread = tool_thread_state();
+    return !thread_was_called(thread) && thread->top[-1].sp != tool_register(RSP);
+}
+
+static void look_for_switch(const struct tool_insn *insn) {
+    const uint8_t *bytes = insn->bytes + ((insn->bytes[0] & 0xf0) == 0x40);
+    uint8_t opcode = bytes[0] & 0xf8, modrm = insn->size > 1 ? bytes[1] : 0;
+    bool adds = (bytes[0] & 0xfd) == 0x81 && insn->size > 3 && (modrm & 0xc7) == 0xc4;
+    bool loads_distance = bytes[0] == 0x63 && insn->access_count && insn->accesses[0].index >= 0 &&
+                          insn->accesses[0].scale == 4;
+    table_read |= loads_distance;
+    if (opcode == 0x50 || (adds && (modrm & 0x38) == 0x28 && bytes[2] < 0x80))
+        in_frame = true; // push, sub
+    else if (opcode == 0x58 || bytes[0] == 0xc9 || adds || moves_stack(insn) ||
+             (bytes[0] == 0x8d && (modrm & 0x38) == 0x20))
+        in_frame = false; // pop, leave, add, lea
 }
 
 static void on_block(struct tool_block *block, uint64_t pc) {
-    stack_moved = table_read = false;
+    stack_moved = table_read = branched = false;
+    owner = 0;
+    in_frame = begins_in_frame();
     end = 0;
     run_block();
     collect_block(block);
@@ -158,7 +187,7 @@ static void note_jump(struct tool_block *block, const struct tool_insn *insn, bo
     }
     uint32_t site =
         to_plt ? counts_site_to_plt(insn->pc, run_function()) : site_of(insn, COUNTS_JUMP);
-    if (insn->target || place.function || !is_by_table(insn))
+    if (insn->target || place.function || !is_switch())
         tool_insert_set(block, WORD_SITE, SITE_LAST, site);
     tool_insert_set(block, WORD_SITE, SITE_JUMP, site | resolves);
 }
@@ -224,6 +253,12 @@ static void collect_jump(struct tool_block *block, const struct tool_insn *insn)
     }
 }
 
+// A function begins behind the branch.
+static bool enters_behind(const struct tool_insn *insn) {
+    uint64_t next = insn->pc + insn->size;
+    return (!place.function || next == place.end) && functions_at(next).function == next;
+}
+
 static void show_jump(struct tool_block *block, const struct tool_insn *insn) {
     if (place.plt)
         return; // what is reached counts as called from where the PLT was called
@@ -241,6 +276,8 @@ static void show_jump(struct tool_block *block, const struct tool_insn *insn) {
         note_jump(block, insn, to.plt, 0);
         return;
     }
+    if (insn->flow == TOOL_BRANCH && enters_behind(insn))
+        note_jump(block, insn, false, 0);
     if (collects_jumps && !is_skipped())
         collect_jump(block, insn);
     show_crossing(block, insn, &to);
@@ -253,15 +290,17 @@ static uint32_t popped_by(const struct tool_insn *insn) {
     return 8 + more;
 }
 
-// mov rsp, register or memory
-static bool moves_stack(const struct tool_insn *insn) {
-    const uint8_t *bytes = insn->bytes;
-    if (insn->size < 3 || (bytes[0] & 0xf8) != 0x48)
-        return false;
-    uint8_t modrm = bytes[2];
-    if (bytes[1] == 0x89)
-        return (modrm & 0xc7) == 0xc4 && !(bytes[0] & 1);
-    return bytes[1] == 0x8b && (modrm & 0x38) == 0x20 && !(bytes[0] & 4);
+// A function goes on in another that has a symbol: as Valgrind has it, which knows only where its
+// blocks begin, that is a call if it happens behind a branch.
+static void fall_into(struct tool_block *block, uint64_t pc, uint32_t function) {
+    if (function == owner)
+        return;
+    if (place.function == pc && branched)
+        tool_insert_quick_call(block, TOOL_ALWAYS,
+                               counts_many_events ? event_enter_quick_events : event_enter_quick,
+                               event_enter, function);
+    else
+        tool_insert_quick_call(block, TOOL_ALWAYS, event_cross_quick, event_cross, function);
 }
 
 // ---- hooks -------------------------------------------------------------------------------------
@@ -269,13 +308,16 @@ static bool moves_stack(const struct tool_insn *insn) {
 static void on_instruction(struct tool_block *block, const struct tool_insn *insn) {
     if (!run_is_open()) {
         place = functions_at(insn->pc);
+        if (owner && place.function)
+            fall_into(block, insn->pc, counts_function(place.function));
         run_open(block, insn->pc, current_function(insn->pc), place.plt || is_skipped());
         owner = run_function();
     }
     run_add(block, insn);
     collect_instruction(block, insn, run_function());
     stack_moved |= moves_stack(insn);
-    table_read |= reads_table(insn);
+    look_for_switch(insn);
+    branched = insn->flow == TOOL_BRANCH;
     switch (insn->flow) {
     case TOOL_CALL:
         show_call(block, insn);

@@ -303,6 +303,8 @@ void counts_forked(void) {
     void *pcs = copy_of(function_pcs, pcs_size);
     void *recurses = copy_of(thread->recurses, known.functions);
     void *contexts = copy_of(thread->contexts, contexts_size);
+    uint32_t area_count = thread->counts->areas;
+    void *areas = copy_of(thread->counts->area, area_count * sizeof *thread->counts->area);
     open_file();
     put_back(counts_ids, ids, ids_size);
     put_back(lengths_pool, lengths, known.lengths);
@@ -316,6 +318,8 @@ void counts_forked(void) {
     point_into(thread, file + COUNTS_AT_THREADS);
     put_back(thread->recurses, recurses, known.functions);
     put_back(thread->contexts, contexts, contexts_size);
+    put_back(thread->counts->area, areas, area_count * sizeof *thread->counts->area);
+    thread->counts->areas = area_count;
     thread->counts->contexts = context_count;
     frames_restore(thread, kept_frames, kept_frame_count, area);
 }
@@ -420,9 +424,10 @@ uint32_t counts_run(uint64_t pc, uint32_t function, const uint8_t *lengths, unsi
 static uint32_t add_site(const struct counts_id *site) {
     struct counts_id ids[COUNTS_EVENTS] = {*site};
     for (unsigned i = 1; i < group_size; i++)
-        ids[i] = (struct counts_id){
-            .pc = site->pc, .function = site->function, .kind = COUNTS_EVENT,
-            .count = group_events[i]};
+        ids[i] = (struct counts_id){.pc = site->pc,
+                                    .function = site->function,
+                                    .kind = COUNTS_EVENT,
+                                    .count = group_events[i]};
     return find_or_add(ids, group_size, NULL);
 }
 

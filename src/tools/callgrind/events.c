@@ -494,14 +494,12 @@ void frames_restore(struct thread *thread, const struct counts_frame *frames, ui
         frame->edge = 0; // calls made before the fork are the parent's
         frame->callee = frames[i].callee;
         frame->function = frames[i].function;
-        frame->area = callers_on || frames[i].area < FIRST_OWN_AREA ? frames[i].area : 0;
+        frame->area = frames[i].area;
         frame->marker = frames[i].marker;
         frame->jump = frames[i].jump;
     }
     thread->top = thread->frames + count;
-    if (callers_on) {
-        thread->area = area;
-        thread->shown = callers_area(thread, area);
-        tool_set_counters(thread_counters(thread));
-    }
+    thread->area = area;
+    thread->shown = callers_on ? callers_area(thread, area) : area;
+    tool_set_counters(thread_counters(thread));
 }

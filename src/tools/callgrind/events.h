@@ -61,7 +61,7 @@ struct thread {
     uint32_t *buckets; // of edges
     uint32_t *next_edge;
     uint16_t (*own_areas)[COUNTS_LEVELS]; // by function and level - 1; 0: none
-    uint32_t number; // of the part of the file
+    uint32_t number;                      // of the part of the file
     struct counts_context *contexts;
     struct context_index *index;   // if contexts are numbered
     bool collects;                 // by --toggle-collect and requests

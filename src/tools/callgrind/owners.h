@@ -1,8 +1,8 @@
 // Whose code without symbols is. Several functions may run it: two that go on in one piece by a
 // jump, or one that is called here and jumped to there. Costs are those of the function that runs
-// (events.h), but counters are by the function that the code belongs to; so each place where control
-// may come in has one owner, and wherever it passes from one's code to another's, event_cross sees
-// to it that counts go to the right area.
+// (events.h), but counters are by the function that the code belongs to; so each place where
+// control may come in has one owner, and wherever it passes from one's code to another's,
+// event_cross sees to it that counts go to the right area.
 //
 // A place is claimed by the function whose code leads there first: by a direct jump, a branch, by
 // going on, or by a call, which claims it for a function that begins there. What follows a call is
