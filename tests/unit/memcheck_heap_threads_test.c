@@ -89,7 +89,9 @@ TEST(threads_free_what_others_have_made) {
     CHECK_EQ(after.live_bytes, before.live_bytes);
     CHECK_EQ(after.live_blocks, live_count());
     NOTE("%zu KB mapped after one round, %zu KB after four", mapped >> 10, engine_mapped >> 10);
-    CHECK(engine_mapped < mapped + (16 << 20));
+    // How much more the later rounds take goes by how the threads meet; four times as much is
+    // without any of it used again.
+    CHECK(engine_mapped < 2 * mapped);
     restart_with("freelist-vol", NULL);
 }
 
