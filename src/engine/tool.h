@@ -459,6 +459,11 @@ struct tool {
     void (*forking)(void); // a fork is about to be made; other threads go on
     void (*fork_made)(void); // in the parent, also when it failed
     void (*forked)(void);    // in the child
+    // The same for a child that shares memory: it runs on the parent's thread's state, which is put back
+    // as it was after the first of these; other threads go on.
+    void (*vforking)(void);
+    void (*vforked)(void);    // in the child
+    void (*vfork_made)(void); // in the parent, when the child is gone, also when there was none
     // Code of a file has been mapped. Its end is told by `unmapped`.
     void (*module)(uint64_t start, uint64_t end, uint64_t offset, const char *path);
     void (*thread_ended)(void);

@@ -119,15 +119,6 @@ static void close_frames(const uint8_t *part, const uint64_t totals[COUNTS_EVENT
     }
 }
 
-// A child of vfork runs on the thread of its parent, whose clock is then put back: the parent may
-// end a call that the child has begun at a later time. What that cost is not known.
-static void drop_negative(uint64_t (*costs)[COUNTS_EVENTS], uint32_t edge_count) {
-    for (uint32_t i = 0; i <= edge_count; i++)
-        for (unsigned e = 0; e < COUNTS_EVENTS; e++)
-            if (costs[i][e] > INT64_MAX)
-                costs[i][e] = 0;
-}
-
 // What the costs of a thread, from a number on, add up to.
 static void sum_up(const struct counts_build *build, size_t first, uint64_t totals[COUNTS_EVENTS]) {
     const struct call_graph *graph = build->graph;
@@ -160,7 +151,6 @@ static void read_calls(struct counts_build *build, const uint8_t *part,
             memset(costs[i], 0, sizeof costs[i]);
         costs[i][COUNTS_IR] = edges[i].cost;
     }
-    drop_negative(costs, count);
     close_frames(part, totals, costs, count);
     jumps_note_calls(build, edges, count);
     for (uint32_t i = 1; i <= count; i++) {

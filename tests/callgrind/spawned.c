@@ -12,12 +12,24 @@ static void await(pid_t child) {
         exit(1);
 }
 
+__attribute__((noinline)) static void work(int rounds) {
+    for (volatile int i = 0; i < rounds; i++)
+        ;
+}
+
+__attribute__((noinline)) static void work_in_child(int rounds) {
+    work(rounds);
+}
+
 __attribute__((noinline)) static void by_vfork(char **words) {
     pid_t child = vfork();
     if (!child) {
-        execv(words[0], words);
-        _exit(1);
+        work_in_child(100);
+        if (words)
+            execv(words[0], words);
+        _exit(words != NULL);
     }
+    work(10);
     await(child);
 }
 
@@ -32,6 +44,7 @@ int main(void) {
     char *words[] = {"/bin/true", NULL};
     for (int i = 0; i < 3; i++) {
         by_vfork(words);
+        by_vfork(NULL);
         by_spawn(words);
     }
 }

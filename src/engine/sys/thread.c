@@ -313,6 +313,7 @@ static void vfork_main(void *argument) {
     self->clear_child_tid = 0;
     self->sighand = sighand_copy(self->sighand);
     wire_send_forked(getppid(), getpid());
+    TOOL_HOOK(vforked);
     adjust_child(self, request);
     signal_set_mask(self->sigmask);
     run_task();
@@ -328,6 +329,7 @@ static long vfork_process(const struct clone_request *request) {
     if (stack == MAP_FAILED || !xstate)
         return -ENOMEM;
     signal_block_all();
+    TOOL_HOOK(vforking);
     struct task saved = *self;
     memcpy(xstate, self->xstate, xstate_size);
     long child =
@@ -340,6 +342,7 @@ static long vfork_process(const struct clone_request *request) {
     saved.pending = (saved.pending & PENDING_SIGNAL) | (self->pending & PENDING_STOP);
     saved.busy = 0;
     *self = saved;
+    TOOL_HOOK(vfork_made);
     memcpy(self->xstate, xstate, xstate_size);
     free(xstate);
     munmap(stack, ENGINE_STACK);

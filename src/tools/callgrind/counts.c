@@ -205,7 +205,25 @@ static void point_into(struct thread *thread, uint8_t *part) {
     thread->counts->in_use = 1;
     thread->recurses = part + COUNTS_AT_RECURSES;
     thread->area = thread->shown = 0;
-    tool_set_counters(thread_counters(thread));
+}
+
+// What a thread needs to find things in its part.
+static void reserve_tables(struct thread *thread) {
+    thread->depth = counts_reserve(sizeof *thread->depth * COUNTS_FUNCTIONS);
+    thread->last_edge = counts_reserve(sizeof *thread->last_edge * COUNTS_IDS);
+    thread->recent = counts_reserve(sizeof *thread->recent * RECENT_EDGES);
+    thread->buckets = counts_reserve(sizeof *thread->buckets * EDGE_BUCKETS);
+    thread->next_edge = counts_reserve(sizeof *thread->next_edge * COUNTS_EDGES);
+    thread->own_areas = counts_reserve(sizeof *thread->own_areas * COUNTS_FUNCTIONS);
+}
+
+static void free_tables(const struct thread *thread) {
+    munmap(thread->depth, sizeof *thread->depth * COUNTS_FUNCTIONS);
+    munmap(thread->last_edge, sizeof *thread->last_edge * COUNTS_IDS);
+    munmap(thread->recent, sizeof *thread->recent * RECENT_EDGES);
+    munmap(thread->buckets, sizeof *thread->buckets * EDGE_BUCKETS);
+    munmap(thread->next_edge, sizeof *thread->next_edge * COUNTS_EDGES);
+    munmap(thread->own_areas, sizeof *thread->own_areas * COUNTS_FUNCTIONS);
 }
 
 void counts_thread_started(void) {
@@ -220,16 +238,12 @@ void counts_thread_started(void) {
     uint8_t *part = number < COUNTS_THREADS ? file + COUNTS_AT_THREADS + number * COUNTS_THREAD_SIZE
                                             : counts_reserve(COUNTS_THREAD_SIZE);
     thread->number = number;
-    thread->depth = counts_reserve(sizeof *thread->depth * COUNTS_FUNCTIONS);
-    thread->last_edge = counts_reserve(sizeof *thread->last_edge * COUNTS_IDS);
-    thread->recent = counts_reserve(sizeof *thread->recent * RECENT_EDGES);
-    thread->buckets = counts_reserve(sizeof *thread->buckets * EDGE_BUCKETS);
-    thread->next_edge = counts_reserve(sizeof *thread->next_edge * COUNTS_EDGES);
-    thread->own_areas = counts_reserve(sizeof *thread->own_areas * COUNTS_FUNCTIONS);
+    reserve_tables(thread);
     thread->words = tool_thread_words();
     memset(thread->words, 0, TOOL_WORDS * sizeof *thread->words);
     thread->function = 0;
     point_into(thread, part);
+    tool_set_counters(thread_counters(thread));
     thread->collects = collects_at_start;
     thread_update(thread);
     edges_index(thread);
@@ -242,12 +256,7 @@ void counts_thread_ended(void) {
     thread_finish(thread);
     callers_thread_end(thread);
     simulate_thread_end(thread);
-    munmap(thread->depth, sizeof *thread->depth * COUNTS_FUNCTIONS);
-    munmap(thread->last_edge, sizeof *thread->last_edge * COUNTS_IDS);
-    munmap(thread->recent, sizeof *thread->recent * RECENT_EDGES);
-    munmap(thread->buckets, sizeof *thread->buckets * EDGE_BUCKETS);
-    munmap(thread->next_edge, sizeof *thread->next_edge * COUNTS_EDGES);
-    munmap(thread->own_areas, sizeof *thread->own_areas * COUNTS_FUNCTIONS);
+    free_tables(thread);
     if (thread->number == COUNTS_THREADS)
         munmap(thread->counts, COUNTS_THREAD_SIZE);
     pthread_mutex_lock(&lock);
@@ -321,7 +330,54 @@ void counts_forked(void) {
     put_back(thread->counts->area, areas, area_count * sizeof *thread->counts->area);
     thread->counts->areas = area_count;
     thread->counts->contexts = context_count;
+    edges_forget(thread);
     frames_restore(thread, kept_frames, kept_frame_count, area);
+    tool_set_counters(thread_counters(thread));
+}
+
+// A child of vfork has the memory of its parent, the file and the thread's state included. It gets
+// another state, with a part that is nobody's; the engine puts the parent's back.
+void counts_vforking(void) {
+    struct thread *thread = tool_thread_state(), *child = malloc(sizeof *child);
+    if (!child)
+        give_up("out of memory");
+    const struct counts_thread *counts = thread->counts;
+    uint32_t functions = counts_shared->functions;
+    *child = *thread;
+    reserve_tables(child);
+    point_into(child, counts_reserve(COUNTS_THREAD_SIZE));
+    memcpy(child->depth, thread->depth, functions * sizeof *child->depth);
+    memcpy(child->recurses, thread->recurses, functions);
+    memcpy(child->contexts, thread->contexts, (counts->contexts + 1) * sizeof *child->contexts);
+    memcpy(child->counts->area, counts->area, counts->areas * sizeof *counts->area);
+    child->counts->areas = counts->areas;
+    child->counts->contexts = counts->contexts;
+    edges_index(child);
+    callers_thread_start(child);
+    frames_restore(child, thread->frames, thread->top - thread->frames, thread->area);
+    child->simulation = NULL;
+    thread->child = child->child = child;
+}
+
+void counts_vforked(void) {
+    struct thread *thread = tool_thread_state(), *child = thread->child;
+    *thread = *child;
+    tool_set_counters(thread_counters(thread));
+    simulate_thread_start(thread);
+    child->simulation = thread->simulation;
+}
+
+void counts_vfork_made(void) {
+    struct thread *thread = tool_thread_state(), *child = thread->child;
+    thread->child = NULL;
+    thread_child_gone(thread, child);
+    child->paused = true; // nothing that it leaves behind counts
+    simulate_thread_end(child);
+    simulate_thread_again(thread);
+    callers_thread_end(child);
+    free_tables(child);
+    munmap(child->counts, COUNTS_THREAD_SIZE);
+    free(child);
 }
 
 // ---- ids and functions -------------------------------------------------------------------------

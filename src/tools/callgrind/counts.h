@@ -19,6 +19,9 @@ void counts_dump_at(const char *option, uint32_t function);
 // Hooks of the tools.
 void counts_forking(void);
 void counts_forked(void); // a file of the child's own, with nothing counted yet
+void counts_vforking(void);
+void counts_vforked(void); // what the child does is not counted, as nobody would ask for it
+void counts_vfork_made(void);
 void counts_thread_started(void);
 void counts_thread_ended(void);
 

@@ -59,6 +59,8 @@ void thread_update(struct thread *thread) {
             thread->words[i] = thread->at_pause[i];
     }
     thread->paused = paused;
+    if (thread->child)
+        thread->child->paused = paused;
     tool_set_counters(thread_counters(thread));
     if (paused) {
         __atomic_add_fetch(&paused_threads, 1, __ATOMIC_SEQ_CST);
@@ -70,6 +72,11 @@ void thread_update(struct thread *thread) {
 
 void threads_forked(const struct thread *thread) {
     paused_threads = thread->paused;
+}
+
+void thread_child_gone(const struct thread *thread, const struct thread *child) {
+    if (child->paused != thread->paused)
+        __atomic_add_fetch(&paused_threads, thread->paused ? 1 : -1, __ATOMIC_SEQ_CST);
 }
 
 static uint64_t total_of(const struct thread *thread) {
@@ -478,8 +485,7 @@ void thread_finish(struct thread *thread) {
     thread->words[WORD_SITE] = 0;
 }
 
-void frames_restore(struct thread *thread, const struct counts_frame *frames, uint32_t count,
-                    uint32_t area) {
+void edges_forget(struct thread *thread) {
     for (uint32_t i = 0; i < EDGE_BUCKETS; i++)
         thread->buckets[i] = 0;
     for (uint32_t i = 0; i < COUNTS_IDS; i++)
@@ -487,6 +493,10 @@ void frames_restore(struct thread *thread, const struct counts_frame *frames, ui
             thread->last_edge[i] = 0;
     for (uint32_t i = 0; i < RECENT_EDGES; i++)
         thread->recent[i] = 0;
+}
+
+void frames_restore(struct thread *thread, const struct counts_frame *frames, uint32_t count,
+                    uint32_t area) {
     for (uint32_t i = 0; i < count; i++) {
         struct counts_frame *frame = &thread->frames[i];
         frame->sp = frames[i].sp;
@@ -501,5 +511,4 @@ void frames_restore(struct thread *thread, const struct counts_frame *frames, ui
     thread->top = thread->frames + count;
     thread->area = area;
     thread->shown = callers_on ? callers_area(thread, area) : area;
-    tool_set_counters(thread_counters(thread));
 }

@@ -64,6 +64,7 @@ struct thread {
     uint32_t number;                      // of the part of the file
     struct counts_context *contexts;
     struct context_index *index;   // if contexts are numbered
+    struct thread *child;          // of vfork, as long as it runs: its state; and in that, itself
     bool collects;                 // by --toggle-collect and requests
     bool paused;                   // costs go to COUNTS_OFF_AREA
     uint64_t at_pause[TOOL_WORDS]; // the words when it paused; all but the site are put back
@@ -143,6 +144,8 @@ static inline void thread_count(struct thread *thread, uint32_t id, unsigned off
 // Goes by counts_shared->on and thread->collects from now on.
 void thread_update(struct thread *);
 void threads_forked(const struct thread *); // it is the only one now
+// A child of vfork is gone.
+void thread_child_gone(const struct thread *, const struct thread *child);
 
 // At a function's first instruction.
 void event_enter(uint32_t function, uint64_t rsp, void *thread);
@@ -181,7 +184,8 @@ void thread_continued(struct thread *);                 // it has returned
 void thread_finish(struct thread *);                    // nothing is active any more
 // A part that another thread has used before: finds its edges again.
 void edges_index(struct thread *);
-// In a fork child, whose counts are new: what was active stays so.
+void edges_forget(struct thread *); // those of the parent, in a fork child
+// In a child, whose counts are new: what was active stays so.
 void frames_restore(struct thread *, const struct counts_frame *, uint32_t count, uint32_t area);
 
 #endif

@@ -32,7 +32,8 @@ struct simulation {
     struct cache code, data, last;
     struct cache_use *uses; // instead of these
     struct tool_lines lines;
-    uint64_t nowhere; // stamp of lines that are not known: an access to address 0 takes them for known
+    uint64_t
+        nowhere; // stamp of lines that are not known: an access to address 0 takes them for known
     uint32_t history;
     uint8_t conditions[1 << (HISTORY_BITS + ADDRESS_BITS)];
     uint64_t targets[TARGETS];
@@ -377,6 +378,11 @@ void simulate_thread_start(struct thread *thread) {
         make_cache(&simulation->data, &shapes[1]);
         make_cache(&simulation->last, &shapes[2]);
     }
+}
+
+void simulate_thread_again(const struct thread *thread) {
+    if (simulate_caches)
+        tool_set_thread_lines(&thread->simulation->lines);
 }
 
 static void finish_uses(const struct thread *thread) {

@@ -30,7 +30,8 @@ extern uint32_t simulate_line;      // bytes of the smallest line: no access cou
 void simulate_start(void); // reads options
 void simulate_thread_start(struct thread *);
 void simulate_thread_end(struct thread *);
-void simulate_end(void); // the process ends
+void simulate_thread_again(const struct thread *); // after another has run in its place
+void simulate_end(void);                           // the process ends
 
 // The argument is the id of the event of a miss in the first level; the one after it is the event
 // of a miss in the last.
