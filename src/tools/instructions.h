@@ -5,6 +5,33 @@
 
 #include "engine/tool.h"
 
+// ---- opcodes -----------------------------------------------------------------------------------
+
+// What stands before an opcode, and where it begins; at the end if there is none.
+struct opcode_place {
+    unsigned at;
+    bool locked;
+    uint8_t width; // of general registers, in bytes
+};
+
+static inline struct opcode_place insn_opcode(const struct tool_insn *insn) {
+    struct opcode_place place = {.width = 4};
+    for (; place.at < insn->size; place.at++) {
+        uint8_t byte = insn->bytes[place.at];
+        if (byte != 0xf0 && byte != 0x66 && (byte & 0xfe) != 0xf2)
+            break;
+        place.locked |= byte == 0xf0;
+        if (byte == 0x66)
+            place.width = 2;
+    }
+    if (place.at < insn->size && (insn->bytes[place.at] & 0xf0) == 0x40) {
+        if (insn->bytes[place.at] & 8)
+            place.width = 8;
+        place.at++;
+    }
+    return place;
+}
+
 // ---- movs, cmps, stos, lods, scas with a rep prefix --------------------------------------------
 
 struct repeated {
@@ -66,26 +93,31 @@ static inline uint64_t repeated_steps(const struct repeated *it, bool *found) {
 enum atomicity { NOT_ATOMIC, ATOMIC, ATTEMPTED };
 
 static inline enum atomicity insn_atomicity(const struct tool_insn *insn) {
-    unsigned at = 0;
-    bool locked = false;
     if (!insn->access_count || !insn->accesses[0].writes || !insn->accesses[0].reads)
         return NOT_ATOMIC;
-    for (; at < insn->size &&
-           (insn->bytes[at] == 0xf0 || insn->bytes[at] == 0x66 || (insn->bytes[at] & 0xfe) == 0xf2);
-         at++)
-        locked |= insn->bytes[at] == 0xf0;
-    if (at < insn->size && (insn->bytes[at] & 0xf0) == 0x40)
-        at++;
-    if (at + 1 >= insn->size)
+    struct opcode_place place = insn_opcode(insn);
+    if (place.at + 1 >= insn->size)
         return NOT_ATOMIC;
-    uint8_t opcode = insn->bytes[at], second = insn->bytes[at + 1];
+    uint8_t opcode = insn->bytes[place.at], second = insn->bytes[place.at + 1];
     if (opcode == 0x0f && ((second & 0xfe) == 0xb0 || second == 0xc7))
-        return locked ? ATOMIC : NOT_ATOMIC;
-    return locked || (opcode & 0xfe) == 0x86 ? ATTEMPTED : NOT_ATOMIC;
+        return place.locked ? ATOMIC : NOT_ATOMIC;
+    return place.locked || (opcode & 0xfe) == 0x86 ? ATTEMPTED : NOT_ATOMIC;
 }
 
 static inline bool insn_is_attempt(const struct tool_insn *insn) {
     return insn_atomicity(insn) == ATTEMPTED;
+}
+
+// ---- bits of registers -------------------------------------------------------------------------
+
+// bt, bts, btr and btc of two registers; *changes: not bt.
+static inline bool insn_is_bit_of_register(const struct tool_insn *insn, bool *changes) {
+    struct opcode_place place = insn_opcode(insn);
+    if (place.at + 3 != insn->size || insn->bytes[place.at] != 0x0f)
+        return false;
+    uint8_t opcode = insn->bytes[place.at + 1];
+    *changes = opcode != 0xa3;
+    return (opcode & 0xe7) == 0xa3 && insn->bytes[place.at + 2] >= 0xc0;
 }
 
 #endif

@@ -50,6 +50,18 @@ __attribute__((noinline)) static void change(void) {
                          : "eax", "ecx", "memory", "cc", "xmm0");
 }
 
+// Bits of registers, which the model keeps in memory below the stack pointer: here it points into
+// the data, to lie at the same place for everybody.
+__attribute__((noinline)) static void ask_bits(void) {
+    for (long i = 512; i > 0; i--)
+        __asm__ volatile("mov %%rsp, %%r11\n\tmov %0, %%rsp\n\tbt %%eax, %%ecx\n\t"
+                         "adc $0, %%edx\n\tbts %%rax, %%rcx\n\tbtr %%ax, %%cx\n\t"
+                         "mov %%r11, %%rsp\n\tbtc %%r9, %%r10\n\tbt $3, %%eax"
+                         :
+                         : "r"(bytes + BYTES / 4 + i * 64)
+                         : "eax", "ecx", "edx", "r9", "r10", "r11", "memory", "cc");
+}
+
 typedef int operation(int);
 __attribute__((noinline)) static int twice(int x) {
     return 2 * x;
@@ -79,6 +91,7 @@ __attribute__((noinline)) static int everything(void) {
     scatter();
     straddle();
     change();
+    ask_bits();
     repeat();
     return choose() == 0;
 }
@@ -86,7 +99,7 @@ __attribute__((noinline)) static int everything(void) {
 // Frames lie at the same place of a page in every run, however large the environment above them is:
 // the caches go by addresses.
 int main(void) {
-    _Alignas(16384) volatile char place[64];
+    _Alignas(65536) volatile char place[64];
     place[0] = 0;
     return everything() + place[0];
 }

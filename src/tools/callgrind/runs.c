@@ -9,7 +9,8 @@
 #include "tools/instructions.h"
 
 enum { RUN_MOST = TOOL_AMOUNT_MOST, NO_LINE = -1 };
-enum { RCX = 1, RSI = 6, RDI = 7 };
+enum { RCX = 1, RSP = 4, RSI = 6, RDI = 7 };
+enum { BELOW_RED_ZONE = -128 };
 
 bool runs_modify_is_read, runs_first_branch_goes_on, runs_have_callers, runs_join_branches;
 
@@ -124,9 +125,33 @@ static void check_access(struct tool_block *block, const struct tool_insn *insn,
         tool_insert_line_check(block, &checked, simulate_data, id);
 }
 
+// The model has memory for registers whose bits are asked for by number: such a register is stored
+// below the red zone, and a byte of it read. To change the bit is to read and write that byte, and
+// then to read the whole.
+static void check_bit(struct tool_block *block, const struct tool_insn *insn, bool changes,
+                      unsigned *reads, unsigned *writes) {
+    struct tool_access store = {.size = insn_opcode(insn).width,
+                                .writes = true,
+                                .base = RSP,
+                                .index = -1,
+                                .scale = 1,
+                                .displacement = BELOW_RED_ZONE};
+    struct tool_access load = store;
+    load.writes = false;
+    load.reads = true;
+    check_access(block, insn, &store);
+    for (unsigned i = 0; simulate_uses && i <= changes; i++)
+        check_access(block, insn, &load);
+    *writes = 1 + (changes && !runs_modify_is_read);
+    *reads = 1 + (changes && runs_modify_is_read);
+}
+
 // Reads come before writes.
 static unsigned check_accesses(struct tool_block *block, const struct tool_insn *insn) {
     unsigned reads = 0, writes = 0;
+    bool changes;
+    if (insn_is_bit_of_register(insn, &changes))
+        check_bit(block, insn, changes, &reads, &writes);
     for (unsigned pass = 0; pass < 2; pass++) {
         for (unsigned i = 0; i < insn->access_count && reads + writes < 3; i++) {
             const struct tool_access *access = &insn->accesses[i];
