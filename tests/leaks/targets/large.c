@@ -10,6 +10,7 @@ static void make(void) {
     void **lost = calloc(count, 8);
     lost[count / 3] = words(12);
     held[1] = malloc(20ul << 20);
+    forget_times(lost, lost + count);
 }
 int main(void) {
     make();

@@ -43,6 +43,13 @@ static void make_lost(void) {
         tail[i][0] = i + RING < TAIL ? tail[i + RING] : NULL;
         tail[i][1] = tail[i + 1 + draw(TAIL - 1 - i)];
     }
+    void **first = ring[0], **last = ring[0];
+    for (int i = 0; i < RING + TAIL; i++) {
+        void **block = i < RING ? ring[i] : tail[i - RING];
+        first = block < first ? block : first;
+        last = block > last ? block : last;
+    }
+    forget_times(first, last + WORDS);
     forget(ring, RING);
     forget(tail, TAIL);
 }
