@@ -540,8 +540,7 @@ export const tests = {
 
   // Zooming into 200,000 functions: how long the page works, and so does not answer. It is CPU time: on
   // a busy machine a task takes longer, but is no longer. On a slow one it is, and what the machine
-  // gives to others may count as well: bench/run read holds it to a limit, here it is a hundredth of what
-  // all of the functions at once would take.
+  // gives to others may count as well: bench/run read holds it to a strict limit.
   async page_large_graph(t) {
     t.origin = t.settings.large;
     const page = await t.open();
