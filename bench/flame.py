@@ -34,7 +34,7 @@ FLAME = [QUERN, "--tool=flame", "-v", f"--log-file={LOG}", f"--flame-out-file={D
          f"--flame-stacks-file={DATA}/flame.stacks"]
 WAYS = {"native": [], "perf": [*FLAME, "--sampler=perf"], "timers": [*FLAME, "--sampler=timers"]}
 ROUNDS = 4  # short runs of each kind for each of -n
-SECONDS = 12  # of turns
+SECONDS = 12  # of turns, in each of -n runs
 # "size" is about ten seconds, "part" half a second or, for a server, more: how it is best sampled is
 # found out as it runs. A workload is run with each of "compared" over it for the comparison.
 WORKLOADS = [
@@ -138,11 +138,13 @@ def percent(share, digits=1):
 class Row:
     """What was measured of a workload."""
 
-    def __init__(self, workload, rounds, seconds):
+    def __init__(self, workload, runs, rounds):
         self.name = workload["name"]
         within = turns.of_program if "command" in workload else turns.of_redis
-        self.taken = {way: within(prepared(workload), prefix, seconds)
-                      for way, prefix in WAYS.items() if prefix}
+        said = {way: [] for way, prefix in WAYS.items() if prefix}
+        for way in runs * list(said):
+            said[way].append(within(prepared(workload), WAYS[way], SECONDS))
+        self.taken = {way: turns.middle_of(shares) for way, shares in said.items()}
         times, said = measure(workload, rounds)
         native = times.pop("native")
         self.noise = abs(quartile(native[::2]) / quartile(native[1::2]) - 1)
@@ -185,9 +187,9 @@ def bench(args):
         del WAYS["perf"]
     rows = []
     rounds = 2 if args.quick else args.n * ROUNDS
-    seconds = 10 if args.quick else args.n * SECONDS
+    runs = 1 if args.quick else args.n
     print(f"flame at 997 Hz: CPU time of a long run; how far every other native run is from the rest; by perf "
-          f"and by timers, what\nsamples take in {seconds} s of turns on and off, Quern's own in the long run, "
+          f"and by timers, what\nsamples take in {runs} runs of turns on and off, Quern's own in the long run, "
           f"and first quartiles of {rounds} whole runs without it;\nmean differences of inclusive shares to "
           "callgrind's, by instructions and by estimated cycles, and to perf record's")
     ways = "".join(f"  {way:>8} {'own':>9} {'runs':>8}" for way in list(WAYS)[1:])
@@ -201,7 +203,7 @@ def bench(args):
             continue
         if args.quick:
             workload["size"] = workload["part"]
-        rows.append(Row(workload, rounds, seconds))
+        rows.append(Row(workload, runs, rounds))
         rows[-1].show()
     for row in rows:
         row.explain()

@@ -4,7 +4,8 @@ Sampling is switched off and on again a few times a second (`quern ctl`), and th
 program takes for a piece of its work is compared between a turn and the two beside it. Whatever else
 the machine does lasts longer than a turn, or meets turns of both kinds: what differs is the samples, and
 what they leave in caches. While it is off nothing is left of sampling but news of mappings and
-processes, and, by timers, a signal in 50 ms.
+processes, and, by timers, a signal in 50 ms. Where memory happens to lie makes a run's difference larger
+or smaller for all of its turns, so several runs are put together.
 """
 
 import collections
@@ -46,18 +47,23 @@ def switch(pid, seconds, probe=time.monotonic):
     return turns
 
 
-def difference(turns, costs):
-    """How much more a piece of work costs in turns that are on: the median, and bounds within which it
-    lies 95 times out of 100."""
+def differences(turns, costs):
+    """How much more a piece of work costs in turns that are on, beside the turns around."""
     shares = []
     for i in range(1, len(turns) - 1):
         beside = costs[i - 1], costs[i + 1]
         if costs[i] and all(beside):
             ratio = costs[i] / statistics.mean(beside)
             shares.append((ratio if turns[i].on else 1 / ratio) - 1)
+    return shares
+
+
+def middle_of(runs):
+    """Of what several runs have said: the median, and bounds within which it lies 95 times out of
+    100."""
+    shares = sorted(share for run in runs for share in run)
     if len(shares) < 20:
         raise Failure(f"{len(shares)} turns are too few")
-    shares.sort()
     middle, reach = len(shares) // 2, int(len(shares) ** 0.5)
     return Difference(statistics.median(shares), shares[middle - reach], shares[middle + reach],
                       len(shares))
@@ -97,7 +103,7 @@ def of_program(workload, prefix, seconds):
     control(pid, "stop")
     running.wait()
     pieces = read_pace(path)[1]
-    return difference(turns, [cost_of(turn, pieces) for turn in turns])
+    return differences(turns, [cost_of(turn, pieces) for turn in turns])
 
 
 def of_redis(workload, prefix, seconds):
@@ -127,5 +133,5 @@ def of_redis(workload, prefix, seconds):
     link.close()
     subprocess.call([*client, "shutdown", "nosave"], stdout=subprocess.DEVNULL)
     server.wait()
-    return difference(turns, [(turn.end[0] - turn.begin[0]) / (turn.end[1] - turn.begin[1])
-                              if turn.end[1] > turn.begin[1] else None for turn in turns])
+    return differences(turns, [(turn.end[0] - turn.begin[0]) / (turn.end[1] - turn.begin[1])
+                               if turn.end[1] > turn.begin[1] else None for turn in turns])
