@@ -4,10 +4,9 @@ Shares of time and of instructions differ where some instructions take longer th
 `perf record` has sampled in a run of its own tells that from a profiler that names the wrong
 functions: it knows nothing of Quern and walks the stacks by itself.
 
-Two kinds of functions cannot be compared; they are left out, and listed. One that is called by a
-pointer and ends by jumping to another is on no stack, whoever samples: no return address leads into
-it, and the call does not name it. And code without a symbol that functions jump to is the first one's
-in a callgrind profile, whoever jumps there later.
+Functions that are called by a pointer and end by jumping to another cannot be compared; they are left
+out, and listed. Such a function is on no stack, whoever samples: no return address leads into it, and
+the call does not name it.
 """
 
 import os
@@ -73,18 +72,17 @@ def exact_shares(path):
 
 
 def callers(path):
-    """function -> {caller: instructions of its calls}."""
+    """function -> those that call it."""
     text = subprocess.run([QUERN, "annotate", "--tree=caller", "--inclusive=yes", "--threshold=99",
                            "--show=Ir", "--show-percs=no", path], check=True, capture_output=True,
                           text=True).stdout
-    found, above = {}, {}
-    for count, mark, name in re.findall(r"^ *([\d,]+) +([<*]) [^\n]*?:([^\n]+?) \[[^]\n]*\]", text,
-                                        re.M):
+    found, above = {}, set()
+    for mark, name in re.findall(r"^ *[\d,]+ +([<*]) [^\n]*?:([^\n]+?) \[[^]\n]*\]", text, re.M):
         if mark == "<":
-            above[name] = above.get(name, 0) + int(count.replace(",", ""))
+            above.add(name)
         else:
-            found.setdefault(name, {"": int(count.replace(",", "")), **above})
-            above = {}
+            found.setdefault(name, above)
+            above = set()
     return found
 
 
@@ -100,14 +98,10 @@ def disassemble(file):
 def left_out(name, exact, called, code):
     """Why a function that is hardly sampled cannot be compared, or None."""
     share = exact[name][0]
-    whole = called.get(name, {}).get("", 0)
-    above = {caller: cost for caller, cost in called.get(name, {}).items() if caller}
-    if sum(above.values()) < whole / 2:
-        return "code without a symbol, which others jump to, is counted as its own"
     for target in re.findall(r"jmp +[0-9a-f]+ <([^>@+]+)(?:@[^>]*)?>", code.get(name, "")):
         if target != name and exact.get(target, (0,))[0] > 0.9 * share and not any(
                 caller not in code or re.search(rf"<{re.escape(name)}(?:@[^>+]*)?>", code[caller])
-                for caller in above):
+                for caller in called.get(name, ())):
             return f"it is called by a pointer and left by a jump to {target}"
     return None
 
