@@ -307,7 +307,8 @@ static void start_timer(void) {
 }
 
 static void end_of_thread(void *value) {
-    if (self.has_timer && timer_delete(self.timer) == 0 && !atomic_load(&head->off)) {
+    if (self.has_timer && timer_delete(self.timer) == 0 && !self.rests &&
+        !atomic_load(&head->off)) {
         uint64_t taken = cpu_time(), sampled = self.sampled * sampling_period();
         atomic_fetch_add(&left_over, taken > sampled ? taken - sampled : 0);
     }

@@ -14,7 +14,7 @@ static int usage(FILE *out, int status) {
           "  stop        end the program politely, as --duration does, and report\n"
           "  dump [WHY]  write what callgrind or cachegrind has counted since the last dump\n"
           "  zero        start counting from nought\n"
-          "  off, on     callgrind: stop counting, and go on; flame: stop sampling, and go on\n"
+          "  off, on     callgrind: stop counting, flame: stop sampling; and go on\n"
           "  snapshot    massif: take a detailed snapshot and write all there are; heap: write\n"
           "              everything recorded so far\n"
           "  leaks       heap, massif: look for blocks that nobody points to any more\n",

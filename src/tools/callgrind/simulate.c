@@ -32,8 +32,8 @@ struct simulation {
     struct cache code, data, last;
     struct cache_use *uses; // instead of these
     struct tool_lines lines;
-    uint64_t
-        nowhere; // stamp of lines that are not known: an access to address 0 takes them for known
+    // Stamp of lines that are not known: an access to address 0 takes them for known.
+    uint64_t nowhere;
     uint32_t history;
     uint8_t conditions[1 << (HISTORY_BITS + ADDRESS_BITS)];
     uint64_t targets[TARGETS];
