@@ -4,13 +4,16 @@
 // its stack near the top of the address space. Everything below is the target's, except for the
 // regions named here.
 //
-//   0x0000'0001'0000  low area      target modules (executable, loader, libraries), 32-bit mappings
+//   0x0000'0001'0000  low area      target modules (executable, loader, libraries), 32-bit mappings;
+//                                   under some tools everything but the stack
 //   0x0000'7000'0000  code cache    translated code; reaches the low area with a rel32
 //   0x0000'7fff'0000  jump table    4 bytes for each code byte of the low area, mapped on demand
 //   0x2000'0000'0000  low shadow    kept free for the low area's shadow
 //   0x2010'0000'0000  high area     target heap, mappings, stacks, brk
 //   0x4010'0000'0000  high shadow   kept free for the high area's shadow
 //   0x5500'0000'0000  the engine    its executable, heap, libraries, stacks (the kernel's choice)
+//
+// What goes where in the two areas is told by space/place.h.
 //
 // The high area starts above 2^45 for a reason: an indirect jump looks its destination up at
 // JUMP_TABLE + 4 * destination without a range check, and four times an address of the high area is

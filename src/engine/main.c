@@ -75,7 +75,7 @@ static void load(const struct wire_start *start) {
     }
     process.program = loaded.executable.path;
     process.brk_start = process.brk = loaded.brk;
-    process.brk_limit = loaded.brk + LOAD_BRK_ROOM;
+    process.brk_limit = loaded.brk_end;
     process.stack_start = loaded.stack_start;
     process.stack_end = loaded.stack_end;
     if (loaded.has_interpreter) {

@@ -427,6 +427,7 @@ struct tool {
     size_t thread_size;                // of the thread's state
     size_t register_size; // of that, what is about registers; it comes first
     bool shadows;                      // wants shadow memory
+    bool counts_by_address; // the target is laid out as Valgrind does it (space/place.h)
     bool plain_hooks; // functions that replace others leave vector registers alone: called faster
     const struct tool_symbol *symbols; // ended by a NULL name
     tool_quick_hook *(*quick_hook)(void (*hook)(void)); // to be tried before the hook, or NULL

@@ -17,6 +17,7 @@
 #include "engine/run/enter.h"
 #include "engine/run/stack.h"
 #include "engine/signal/signal.h"
+#include "engine/space/place.h"
 #include "engine/task.h"
 #include "engine/translate/builder.h"
 #include "tools/tools.h"
@@ -34,6 +35,8 @@ void hooks_init(void) {
     stack_merged_frames = (unsigned)wire_option_number("merge-recursive-frames", 0);
     if (tool->shadows)
         shadow_area_init();
+    if (tool->counts_by_address)
+        place_in_one_piece();
     checks_init();
 }
 

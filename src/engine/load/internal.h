@@ -3,6 +3,7 @@
 #define QUERN_ENGINE_LOAD_INTERNAL_H
 
 #include "engine/load/load.h"
+#include "engine/space/place.h"
 
 // Notes what went wrong with which file and returns the status.
 int load_fail(struct load_result *result, enum load_fault fault, int status, const char *culprit,
@@ -38,7 +39,7 @@ void load_plan_free(struct load_plan *plan);
 
 // Maps the ELF file. The name of its interpreter goes to `interpreter`, empty if it has none.
 int load_module_map(struct space *space, struct load_module *module, int fd, const char *path,
-                    char interpreter[PATH_MAX], bool top_down, struct load_result *result);
+                    char interpreter[PATH_MAX], enum place place, struct load_result *result);
 void load_module_unmap(struct space *space, struct load_module *module);
 
 // ---- stack.c

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "engine/layout.h"
+#include "engine/space/place.h"
 
 int load_fail(struct load_result *result, enum load_fault fault, int status, const char *culprit,
               const char *message) {
@@ -26,7 +26,7 @@ static int map_interpreter(struct space *space, const char *path, struct load_re
     if (fd < 0)
         return fd;
     char ignored[PATH_MAX]; // an interpreter's interpreter means nothing
-    int status = load_module_map(space, &result->interpreter, fd, path, ignored, true, result);
+    int status = load_module_map(space, &result->interpreter, fd, path, ignored, PLACE_MODULE, result);
     close(fd);
     if (status == -ENOEXEC)
         return load_fail(result, LOAD_INTERPRETER, -ELIBBAD, path,
@@ -39,7 +39,7 @@ static int map_modules(struct space *space, const struct load_plan *plan,
                        struct load_result *result) {
     char interpreter[PATH_MAX];
     int status = load_module_map(space, &result->executable, plan->fd, plan->path, interpreter,
-                                 false, result);
+                                 PLACE_PROGRAM, result);
     if (status == 0 && interpreter[0])
         status = map_interpreter(space, interpreter, result);
     if (status < 0)
@@ -50,14 +50,19 @@ static int map_modules(struct space *space, const struct load_plan *plan,
 
 static int reserve_break(struct space *space, struct load_result *result, const char *path) {
     const struct space_attributes attributes = {.flags = SPACE_NORESERVE, .tag = SPACE_BRK};
-    uintptr_t start = space_pick(space, LOAD_BRK_ROOM, SPACE_PAGE, HIGH_START, HIGH_END, false);
-    if (!start || space_map(space, start, start + LOAD_BRK_ROOM, &attributes) < 0)
+    size_t room = place_break_room();
+    uintptr_t start = place_pick(space, PLACE_BREAK, room, SPACE_PAGE);
+    if (!start || space_map(space, start, start + room, &attributes) < 0)
         return load_fail(result, LOAD_ROOM, -ENOMEM, path, "has no room for its break");
     result->brk = start;
+    result->brk_end = start + room;
     return 0;
 }
 
+// In one piece there is none, as in Valgrind: what it would run goes by the time that passes.
 static uintptr_t real_vdso(const struct load_request *request) {
+    if (is_in_one_piece())
+        return 0;
     if (!request->auxv)
         return getauxval(AT_SYSINFO_EHDR);
     for (const Elf64_auxv_t *entry = request->auxv; entry->a_type != AT_NULL; entry++)
@@ -100,7 +105,7 @@ void load_release(struct space *space, struct load_result *result) {
     if (result->vdso.copy)
         release_range(space, result->vdso.copy, result->vdso.copy + result->vdso.size);
     if (result->brk)
-        release_range(space, result->brk, result->brk + LOAD_BRK_ROOM);
+        release_range(space, result->brk, result->brk_end);
     if (result->stack_end)
         release_range(space, result->stack_start - SPACE_PAGE, result->stack_end);
     result->vdso.copy = result->brk = result->stack_end = result->stack_start = 0;

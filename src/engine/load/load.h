@@ -23,11 +23,6 @@
 
 #include "engine/space/space.h"
 
-// Position-independent executables start here, clear of where fixed ones usually lie.
-#define LOAD_PIE_START 0x2000000ul
-// Room for the target's break: in the ledger with tag SPACE_BRK and no rights, not mapped.
-#define LOAD_BRK_ROOM (64ul << 30)
-
 enum load_fault {
     LOAD_FINE,
     LOAD_NOT_FOUND,   // the program or one of its interpreters does not exist
@@ -84,7 +79,8 @@ struct load_result {
 
     uintptr_t entry; // of the interpreter if there is one
     uintptr_t rsp;
-    uintptr_t brk; // start of LOAD_BRK_ROOM bytes
+    uintptr_t brk; // room for the break: in the ledger with tag SPACE_BRK and no rights, not mapped
+    uintptr_t brk_end;
 
     uintptr_t stack_start; // without the guard page below
     uintptr_t stack_end;

@@ -27,7 +27,7 @@ struct image {
     struct load_result *result;
     const char *path;
     int fd;
-    bool top_down;
+    enum place place;
     off_t file_size;
     Elf64_Ehdr header;
     Elf64_Phdr *segments;
@@ -162,15 +162,12 @@ static bool inside_an_area(uintptr_t start, uintptr_t end) {
     return (start >= LOW_START && end <= LOW_END) || (start >= HIGH_START && end <= HIGH_END);
 }
 
-// The place of a position-independent file: in the low area, or in the high one if it is too large.
+// The place of a position-independent file.
 static uintptr_t pick_place(const struct image *image) {
     // The bias must be a multiple of the alignment, the first address need not be.
     uint64_t lead = image->low & (image->align - 1);
     uint64_t size = lead + (image->high - image->low);
-    uintptr_t lo = image->top_down ? LOW_START : LOAD_PIE_START;
-    uintptr_t place = space_pick(image->space, size, image->align, lo, LOW_END, image->top_down);
-    if (!place)
-        place = space_pick(image->space, size, image->align, HIGH_START, HIGH_END, true);
+    uintptr_t place = place_pick(image->space, image->place, size, image->align);
     return place ? place + lead : 0;
 }
 
@@ -295,13 +292,13 @@ static void resolve_path(struct load_module *module, int fd, const char *path) {
 }
 
 int load_module_map(struct space *space, struct load_module *module, int fd, const char *path,
-                    char interpreter[PATH_MAX], bool top_down, struct load_result *result) {
+                    char interpreter[PATH_MAX], enum place place, struct load_result *result) {
     struct image image = {.space = space,
                           .module = module,
                           .result = result,
                           .path = path,
                           .fd = fd,
-                          .top_down = top_down};
+                          .place = place};
     *module = (struct load_module){0};
     struct stat file;
     if (fstat(fd, &file) != 0)

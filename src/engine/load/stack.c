@@ -5,6 +5,9 @@
 //   platform name, 16 random bytes
 //   auxiliary vector, envp and its NULL, argv and its NULL
 //   argc, at the initial rsp, a multiple of 16
+//
+// In one piece (space/place.h) it begins where Valgrind has it begin. Valgrind has the name as it was
+// typed in place of the path, which may be longer; so the path lies above all that.
 #include "engine/load/internal.h"
 
 #include <errno.h>
@@ -15,8 +18,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "engine/layout.h"
-
 #define STACK_MIN       (1ul << 20)
 #define STACK_UNLIMITED (1ul << 30)
 #define STACK_MAX       (1ul << 40)
@@ -25,6 +26,8 @@
 // Numbers of the rseq entries, which older headers lack.
 #define AUX_RSEQ_FEATURE_SIZE 27
 #define AUX_RSEQ_ALIGN        28
+
+static const char platform[] = "x86_64";
 
 // The addresses of strings that the vectors point to.
 struct strings {
@@ -115,7 +118,7 @@ static int map_stack(struct space *space, uint64_t limit, bool executable,
                      struct load_result *result) {
     uint64_t size = limit == RLIM_INFINITY ? STACK_UNLIMITED : limit;
     size = size < STACK_MIN ? STACK_MIN : size > STACK_MAX ? STACK_MAX : page_ceiling(size);
-    uintptr_t guard = space_pick(space, size + SPACE_PAGE, SPACE_PAGE, HIGH_START, HIGH_END, true);
+    uintptr_t guard = place_pick(space, PLACE_STACK, size + SPACE_PAGE, SPACE_PAGE);
     if (!guard)
         return -ENOMEM;
     uintptr_t start = guard + SPACE_PAGE, end = start + size;
@@ -180,6 +183,13 @@ static uintptr_t push(uintptr_t *at, const void *bytes, size_t size) {
     return *at;
 }
 
+// In one piece: where the environment ends, of so many bytes from there down to the auxiliary vector.
+// Valgrind has the name above it, leaves a byte free and rounds the whole up.
+static uintptr_t end_of_environment(uintptr_t stack_end, const char *name, size_t size) {
+    size_t rounded = (strlen(name) + 1 + size + sizeof(uintptr_t) - 1) & ~(sizeof(uintptr_t) - 1);
+    return stack_end - PLACE_PATH_ROOM - 1 - (rounded - size);
+}
+
 static int fill_random(unsigned char bytes[RANDOM_SIZE]) {
     ssize_t size;
     do
@@ -193,13 +203,14 @@ int load_stack_make(const struct load_request *request, char *const *argv, size_
     static char *const no_strings[] = {NULL};
     char *const *envp = request->envp ? request->envp : no_strings;
     size_t envc = strings_count(envp), arg_size = strings_size(argv), env_size = strings_size(envp);
+    size_t path_size = strlen(request->path) + 1;
     int status = map_stack(request->space, request->stack_limit,
                            result->executable.wants_executable_stack, result);
     if (status < 0)
         return load_fail(result, LOAD_ROOM, status, request->path, "has no room for its stack");
     // As the kernel: arguments may take a quarter of the stack.
     size_t pointers = (argc + envc + 3) * sizeof(uintptr_t);
-    if (arg_size + env_size + pointers + strlen(request->path) >
+    if (arg_size + env_size + pointers + path_size >
         (result->stack_end - result->stack_start) / 4)
         return load_fail(result, LOAD_ROOM, -E2BIG, request->path, "has too many arguments");
 
@@ -213,12 +224,15 @@ int load_stack_make(const struct load_request *request, char *const *argv, size_
 
     struct strings strings;
     uintptr_t at = result->stack_end - sizeof(uintptr_t);
-    strings.execfn = push(&at, request->path, strlen(request->path) + 1);
+    strings.execfn = push(&at, request->path, path_size);
+    if (is_in_one_piece())
+        at = end_of_environment(result->stack_end, argc ? argv[0] : "",
+                                env_size + arg_size + sizeof platform + RANDOM_SIZE);
     result->env_end = at;
     result->env_start = result->arg_end = result->env_end - env_size;
     result->arg_start = result->arg_end - arg_size;
-    at = result->arg_start & ~15ul;
-    strings.platform = push(&at, "x86_64", sizeof "x86_64");
+    at = is_in_one_piece() ? result->arg_start : result->arg_start & ~15ul;
+    strings.platform = push(&at, platform, sizeof platform);
     strings.random = push(&at, random, RANDOM_SIZE);
     auxv_count = translate_auxv(auxv, auxv_count, result, &strings);
     result->rsp = (at - auxv_count * sizeof *auxv - pointers) & ~15ul;

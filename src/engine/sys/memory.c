@@ -12,6 +12,7 @@
 #include "engine/layout.h"
 #include "engine/memory/memory.h"
 #include "engine/run/process.h"
+#include "engine/space/place.h"
 #include "engine/sys/report.h"
 #include "engine/sys/sys.h"
 #include "engine/task.h"
@@ -54,13 +55,8 @@ static bool looks_like_module(uint64_t prot, uint64_t flags, int fd, uint64_t of
            memcmp(magic, "\177ELF", 4) == 0;
 }
 
-static uint64_t pick(uint64_t size, bool low, bool high, uint64_t align) {
-    uint64_t at = 0;
-    if (low)
-        at = space_pick(&target_space, size, align, LOW_START, LOW_END, true);
-    if (!at && high)
-        at = space_pick(&target_space, size, align, HIGH_START, HIGH_END, true);
-    return at;
+static uint64_t pick(uint64_t size, enum place place, uint64_t align) {
+    return place_pick(&target_space, place, size, align);
 }
 
 // Whether the target sees nothing there: room that is kept for the break counts as free until the
@@ -85,15 +81,16 @@ static uint64_t choose_place(uint64_t hint, uint64_t size, uint64_t prot, uint64
                              uint64_t offset) {
     hint &= ~4095ul;
     if (flags & MAP_32BIT)
-        return pick(size, true, false, 4096);
+        return pick(size, PLACE_LOW, 4096);
     if (hint && hint + size > hint && is_usual_place(hint, hint + size) &&
         is_unused(hint, hint + size))
         return hint;
     // Whole huge pages are aligned as the kernel aligns them, so that it can use them.
-    bool huge = flags & MAP_HUGETLB || (flags & MAP_ANONYMOUS && size % HUGE_PAGE == 0);
-    uint64_t align = huge ? HUGE_PAGE : 4096;
-    uint64_t at = pick(size, looks_like_module(prot, flags, fd, offset), true, align);
-    return at ? at : pick(size, false, true, 4096);
+    bool huge = flags & MAP_HUGETLB ||
+                (flags & MAP_ANONYMOUS && size % HUGE_PAGE == 0 && !is_in_one_piece());
+    enum place place = looks_like_module(prot, flags, fd, offset) ? PLACE_MODULE : PLACE_DATA;
+    uint64_t at = pick(size, place, huge ? HUGE_PAGE : 4096);
+    return at ? at : pick(size, place, 4096);
 }
 
 static struct space_attributes describe(uint64_t prot, uint64_t flags, int fd, uint64_t offset) {
@@ -178,7 +175,7 @@ static bool map_free_place(uint64_t at, uint64_t size, int flags) {
 
 uint64_t memory_map_anonymous(uint64_t size, uint64_t align) {
     memory_write_lock();
-    uint64_t at = pick(page_up(size), false, true, align);
+    uint64_t at = pick(page_up(size), PLACE_DATA, align);
     if (at && !map_free_place(at, page_up(size), 0))
         at = 0;
     memory_unlock();
@@ -283,9 +280,18 @@ static long move_mapping(struct sys_arguments *args, uint64_t old_size, uint64_t
     return result;
 }
 
+// In one piece, as in Valgrind, only together with what is mapped alike in front of it. That is refused
+// if either has been moved, since they are two mappings for the kernel then.
+static uint64_t grown_with(uint64_t from) {
+    struct space_range range;
+    return is_in_one_piece() && space_find(&target_space, from, &range) && range.start < from
+               ? from - range.start
+               : 0;
+}
+
 static long resize_mapping(uint64_t from, uint64_t old_size, uint64_t new_size) {
-    long result = syscall(SYS_mremap, from, old_size, new_size, 0, 0);
-    if (result == -1)
+    uint64_t lead = new_size > old_size ? grown_with(from) : 0;
+    if (syscall(SYS_mremap, from - lead, lead + old_size, lead + new_size, 0, 0) == -1)
         return -errno;
     struct space_range range;
     if (new_size < old_size) {
@@ -299,7 +305,12 @@ static long resize_mapping(uint64_t from, uint64_t old_size, uint64_t new_size) 
         space_map(&target_space, from + old_size, from + new_size, &attributes);
         hooks_mapped(from + old_size, from + new_size, attributes.prot);
     }
-    return result;
+    return from;
+}
+
+static bool can_grow(uint64_t from, uint64_t old_size, uint64_t new_size) {
+    return is_usual_place(from, from + new_size) &&
+           space_is_free(&target_space, from + old_size, from + new_size);
 }
 
 long sys_mremap(long number, struct sys_arguments *args) {
@@ -321,15 +332,14 @@ long sys_mremap(long number, struct sys_arguments *args) {
             result = -ENOMEM;
         else
             result = move_mapping(args, old_size, new_size, to);
-    } else if (!must_move && (new_size <= old_size ||
-                              (is_usual_place(from, from + new_size) &&
-                               space_is_free(&target_space, from + old_size, from + new_size)))) {
-        result = resize_mapping(from, old_size, new_size);
-    } else if (!(flags & MREMAP_MAYMOVE)) {
-        result = space_is_mapped(&target_space, from, from + old_size) ? -ENOMEM : -EFAULT;
     } else {
-        uint64_t place = pick(new_size, from < CACHE_START, true, 4096);
-        result = place ? move_mapping(args, old_size, new_size, place) : -ENOMEM;
+        result = space_is_mapped(&target_space, from, from + old_size) ? -ENOMEM : -EFAULT;
+        if (!must_move && (new_size <= old_size || can_grow(from, old_size, new_size)))
+            result = resize_mapping(from, old_size, new_size);
+        if (result < 0 && flags & MREMAP_MAYMOVE && (must_move || new_size > old_size)) {
+            uint64_t place = pick(new_size, from < CACHE_START ? PLACE_MODULE : PLACE_DATA, 4096);
+            result = place ? move_mapping(args, old_size, new_size, place) : -ENOMEM;
+        }
     }
     memory_unlock();
     return result;
@@ -387,7 +397,7 @@ long sys_shmat(long number, struct sys_arguments *args) {
         if (flags & SHM_RND)
             at &= ~4095ul;
     } else {
-        at = pick(size, false, true, 4096);
+        at = pick(size, PLACE_DATA, 4096);
     }
     long result = -EINVAL;
     if (at && is_possible_place(at, at + size)) {

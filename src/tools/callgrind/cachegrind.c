@@ -46,6 +46,7 @@ static void on_instruction(struct tool_block *block, const struct tool_insn *ins
 const struct tool tool_cachegrind = {
     .name = "cachegrind",
     .thread_size = sizeof(struct thread),
+    .counts_by_address = true,
     .start = on_start,
     .block = on_block,
     .instruction = on_instruction,

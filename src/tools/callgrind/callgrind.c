@@ -424,6 +424,7 @@ static bool on_request(const uint64_t words[6], uint64_t *result) {
 struct tool tool_callgrind = {
     .name = "callgrind",
     .thread_size = sizeof(struct thread),
+    .counts_by_address = true,
     .start = on_start,
     .end = simulate_end,
     .block = on_block,

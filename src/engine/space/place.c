@@ -1,0 +1,73 @@
+#include "engine/space/place.h"
+
+#include "engine/layout.h"
+
+// Clear of where fixed executables usually lie.
+#define PROGRAM_START 0x2000000ul
+
+// Valgrind's choices. Data stops where Valgrind itself begins.
+#define PIECE_PROGRAM   0x108000ul
+#define PIECE_START     0x4000000ul
+#define PIECE_END       0x58000000ul
+#define PIECE_STACK_END (0x33ffff001000ul + PLACE_PATH_ROOM)
+
+#define BREAK_ROOM       (64ul << 30)
+#define PIECE_BREAK_ROOM (8ul << 20)
+
+struct area {
+    uintptr_t lo, hi;
+    bool top_down;
+};
+
+// The first that has room is taken.
+struct rule {
+    struct area first, second;
+};
+
+#define HIGH_DOWN                                                                                  \
+    { HIGH_START, HIGH_END, true }
+#define HIGH_UP                                                                                    \
+    { HIGH_START, HIGH_END, false }
+
+static const struct rule apart[] = {
+    [PLACE_PROGRAM] = {{PROGRAM_START, LOW_END, false}, HIGH_DOWN},
+    [PLACE_MODULE] = {{LOW_START, LOW_END, true}, HIGH_DOWN},
+    [PLACE_LOW] = {{LOW_START, LOW_END, true}},
+    [PLACE_DATA] = {HIGH_DOWN},
+    [PLACE_BREAK] = {HIGH_UP},
+    [PLACE_STACK] = {HIGH_DOWN},
+};
+
+static const struct rule in_one_piece[] = {
+    [PLACE_PROGRAM] = {{PIECE_PROGRAM, LOW_END, false}, HIGH_UP},
+    [PLACE_MODULE] = {{PIECE_START, LOW_END, false}, HIGH_UP},
+    [PLACE_LOW] = {{PIECE_START, LOW_END, false}, {LOW_START, LOW_END, false}},
+    [PLACE_DATA] = {{PIECE_START, PIECE_END, false}, HIGH_UP},
+    [PLACE_BREAK] = {{PIECE_START, PIECE_END, false}, HIGH_UP},
+    [PLACE_STACK] = {{HIGH_START, PIECE_STACK_END, true}},
+};
+
+static const struct rule *rules = apart;
+
+void place_in_one_piece(void) {
+    rules = in_one_piece;
+}
+
+bool is_in_one_piece(void) {
+    return rules == in_one_piece;
+}
+
+static uintptr_t pick_in(const struct space *space, const struct area *area, size_t size,
+                         size_t align) {
+    return area->hi ? space_pick(space, size, align, area->lo, area->hi, area->top_down) : 0;
+}
+
+uintptr_t place_pick(const struct space *space, enum place place, size_t size, size_t align) {
+    const struct rule *rule = &rules[place];
+    uintptr_t at = pick_in(space, &rule->first, size, align);
+    return at ? at : pick_in(space, &rule->second, size, align);
+}
+
+size_t place_break_room(void) {
+    return is_in_one_piece() ? PIECE_BREAK_ROOM : BREAK_ROOM;
+}
