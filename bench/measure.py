@@ -92,7 +92,7 @@ def start_redis(prefix):
 def redis_command(socket, workload):
     return ["redis-benchmark", "-s", socket, "-q", "-n", str(workload["size"]), "-c", "20",
             "-r", str(workload.get("keys", 10000)), "-P", str(workload.get("pipeline", 1)),
-            "-t", REDIS_TESTS]
+            "-t", workload.get("tests", REDIS_TESTS)]
 
 
 def run_redis(workload, prefix):

@@ -124,7 +124,8 @@ def of_redis(workload, prefix, seconds):
         with open(f"/proc/{pid}/schedstat", encoding="utf-8") as file:
             taken = int(file.read().split()[0])
         return taken, ask(b"total_commands_processed")
-    load = subprocess.Popen([*redis_command(path, workload), "-l"], stdout=subprocess.DEVNULL,
+    # Requests of one kind: those of another would cost more or less from one turn to the next.
+    load = subprocess.Popen([*redis_command(path, {**workload, "tests": "set"}), "-l"], stdout=subprocess.DEVNULL,
                             stderr=subprocess.DEVNULL)
     time.sleep(1)
     turns = switch(pid, seconds, probe)
