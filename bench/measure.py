@@ -52,8 +52,11 @@ def wait(process, start):
 def measure(argv, stdin=None, stdout=None):
     """(sample, exit status) of one run."""
     start = time.monotonic()
-    process = subprocess.Popen(argv, stdin=stdin or subprocess.DEVNULL,
-                               stdout=stdout or subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        process = subprocess.Popen(argv, stdin=stdin or subprocess.DEVNULL,
+                                   stdout=stdout or subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    except FileNotFoundError as missing:
+        raise Failure(f"no {os.path.basename(argv[0])}") from missing
     return wait(process, start)
 
 
