@@ -26,7 +26,8 @@ static int map_interpreter(struct space *space, const char *path, struct load_re
     if (fd < 0)
         return fd;
     char ignored[PATH_MAX]; // an interpreter's interpreter means nothing
-    int status = load_module_map(space, &result->interpreter, fd, path, ignored, PLACE_MODULE, result);
+    int status =
+        load_module_map(space, &result->interpreter, fd, path, ignored, PLACE_MODULE, result);
     close(fd);
     if (status == -ENOEXEC)
         return load_fail(result, LOAD_INTERPRETER, -ELIBBAD, path,

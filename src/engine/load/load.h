@@ -1,6 +1,6 @@
-// Loads a program into the engine's process, as execve would have: the executable and its
-// interpreter in the low area, the initial stack and the break in the high area, a copy of the
-// vdso. Nothing is executed; the result says where execution is to start.
+// Loads a program into the engine's process, as execve would have: the executable, its interpreter,
+// the initial stack and the break where space/place.h has them, a copy of the vdso. Nothing is
+// executed; the result says where execution is to start.
 //
 // Words
 //   module       an ELF file that is mapped: the executable, its interpreter (the dynamic loader)

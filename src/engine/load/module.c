@@ -293,12 +293,8 @@ static void resolve_path(struct load_module *module, int fd, const char *path) {
 
 int load_module_map(struct space *space, struct load_module *module, int fd, const char *path,
                     char interpreter[PATH_MAX], enum place place, struct load_result *result) {
-    struct image image = {.space = space,
-                          .module = module,
-                          .result = result,
-                          .path = path,
-                          .fd = fd,
-                          .place = place};
+    struct image image = {
+        .space = space, .module = module, .result = result, .path = path, .fd = fd, .place = place};
     *module = (struct load_module){0};
     struct stat file;
     if (fstat(fd, &file) != 0)

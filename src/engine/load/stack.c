@@ -6,8 +6,8 @@
 //   auxiliary vector, envp and its NULL, argv and its NULL
 //   argc, at the initial rsp, a multiple of 16
 //
-// In one piece (space/place.h) it begins where Valgrind has it begin. Valgrind has the name as it was
-// typed in place of the path, which may be longer; so the path lies above all that.
+// In one piece (space/place.h) it begins where Valgrind has it begin. Valgrind has the name as it
+// was typed in place of the path, which may be longer; so the path lies above all that.
 #include "engine/load/internal.h"
 
 #include <errno.h>
@@ -60,9 +60,10 @@ static size_t copy_auxv(Elf64_auxv_t *auxv, const Elf64_auxv_t *from) {
     return end;
 }
 
-// What the target must not see is to be ignored: rseq areas are registered by the engine's libc, and
-// a descriptor of the engine's executable is not the target's. No entry is left out, so that the
-// stack lies where the kernel would have put it: where it meets other data in a cache goes by that.
+// What the target must not see is to be ignored: rseq areas are registered by the engine's libc,
+// and a descriptor of the engine's executable is not the target's. No entry is left out, so that
+// the stack lies where the kernel would have put it: where it meets other data in a cache goes by
+// that.
 static void translate_entry(Elf64_auxv_t *entry, const struct load_result *result,
                             const struct strings *strings) {
     switch (entry->a_type) {
@@ -183,8 +184,8 @@ static uintptr_t push(uintptr_t *at, const void *bytes, size_t size) {
     return *at;
 }
 
-// In one piece: where the environment ends, of so many bytes from there down to the auxiliary vector.
-// Valgrind has the name above it, leaves a byte free and rounds the whole up.
+// In one piece: where the environment ends, of so many bytes from there down to the auxiliary
+// vector. Valgrind has the name above it, leaves a byte free and rounds the whole up.
 static uintptr_t end_of_environment(uintptr_t stack_end, const char *name, size_t size) {
     size_t rounded = (strlen(name) + 1 + size + sizeof(uintptr_t) - 1) & ~(sizeof(uintptr_t) - 1);
     return stack_end - PLACE_PATH_ROOM - 1 - (rounded - size);
@@ -210,8 +211,7 @@ int load_stack_make(const struct load_request *request, char *const *argv, size_
         return load_fail(result, LOAD_ROOM, status, request->path, "has no room for its stack");
     // As the kernel: arguments may take a quarter of the stack.
     size_t pointers = (argc + envc + 3) * sizeof(uintptr_t);
-    if (arg_size + env_size + pointers + path_size >
-        (result->stack_end - result->stack_start) / 4)
+    if (arg_size + env_size + pointers + path_size > (result->stack_end - result->stack_start) / 4)
         return load_fail(result, LOAD_ROOM, -E2BIG, request->path, "has too many arguments");
 
     Elf64_auxv_t auxv[AUXV_MAX + 1];

@@ -280,8 +280,8 @@ static long move_mapping(struct sys_arguments *args, uint64_t old_size, uint64_t
     return result;
 }
 
-// In one piece, as in Valgrind, only together with what is mapped alike in front of it. That is refused
-// if either has been moved, since they are two mappings for the kernel then.
+// In one piece, as in Valgrind, only together with what is mapped alike in front of it. That is
+// refused if either has been moved, since they are two mappings for the kernel then.
 static uint64_t grown_with(uint64_t from) {
     struct space_range range;
     return is_in_one_piece() && space_find(&target_space, from, &range) && range.start < from
