@@ -239,6 +239,9 @@ static void take_message(struct loop *loop, const struct wire_message *message) 
     case WIRE_FINDINGS_END:
         findings_take(process, message);
         break;
+    case WIRE_ENDING:
+        process->ending = true;
+        break;
     case WIRE_EXITING:
     case WIRE_FORKED:
         break;

@@ -14,6 +14,7 @@ struct followed {
     bool muted;       // --child-silent-after-fork, until the next exec
     bool fatal_shown; // its fatal signal has been reported
     bool away;    // said that it execs a program that is not followed; any later message revokes it
+    bool ending;  // its tool has the last word
     bool greeted; // a banner has been printed for it
     int counts;   // its file of counts, -1: none
     struct counts_base *base; // of counts; NULL: since the beginning

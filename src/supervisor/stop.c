@@ -90,8 +90,19 @@ bool stop_is_next(void) {
     return next_step == STEP_INTERRUPT && stop_timeout() == 0;
 }
 
+static bool is_reported_on(void) {
+    for (size_t i = 0; i < followed_count(); i++)
+        if (followed_at(i)->ending)
+            return true;
+    return false;
+}
+
 void stop_tick(int main_pid) {
-    if (stop_timeout() == 0)
+    if (stop_timeout() != 0)
+        return;
+    if (next_step == STEP_KILL && is_reported_on())
+        deadline = now_ms() + GRACE_MS;
+    else
         take_step(main_pid);
 }
 

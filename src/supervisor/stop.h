@@ -6,7 +6,8 @@
 //
 // The first signals go to the main process, which knows how to end its children; SIGKILL goes to
 // all followed processes. A process that is stopped is continued, to act on them; job.h wakes the
-// supervisor, which is stopped then, too.
+// supervisor, which is stopped then, too. A process that has begun to end is left alone for as long
+// as its tool takes, such as for a search for leaks; only a further Ctrl+C cuts that short.
 #ifndef QUERN_SUPERVISOR_STOP_H
 #define QUERN_SUPERVISOR_STOP_H
 

@@ -20,13 +20,14 @@
 //   8  wire_heap.h: instructions and stacks, marks, questions, chunks
 //   9  WIRE_OPTION
 //  10  findings.h: the heap by place, behind the ledger
+//  11  WIRE_ENDING
 #ifndef QUERN_WIRE_WIRE_H
 #define QUERN_WIRE_WIRE_H
 
 #include <stdint.h>
 
 #define WIRE_MAGIC       0x4e525551u // "QURN" in memory
-#define WIRE_VERSION     10
+#define WIRE_VERSION     11
 #define WIRE_MESSAGE_MAX 65536 // header and payload together
 
 enum wire_type {
@@ -53,6 +54,8 @@ enum wire_type {
     WIRE_HEAP_ENDING = 19,
     // struct wire_text: an option that the program itself changes, as it is typed
     WIRE_OPTION = 20,
+    // no payload; the process is to end, and what its tool has to say before may take long
+    WIRE_ENDING = 21,
 };
 
 struct wire_header {

@@ -68,6 +68,7 @@ static bool payload_sound(enum wire_type type, const void *payload, size_t size)
     case WIRE_COUNTS:
     case WIRE_LEDGER:
     case WIRE_HEAP_ENDING:
+    case WIRE_ENDING:
         return size == 0;
     case WIRE_FINDING:
         return finding_sound(payload, size);

@@ -170,6 +170,10 @@ void wire_send_exec_away(const char *path) {
     send_with_string(WIRE_EXEC_AWAY, &away, sizeof away, path);
 }
 
+void wire_send_ending(void) {
+    wire_send(WIRE_ENDING, NULL, 0);
+}
+
 void wire_send_exiting(int status) {
     struct wire_exiting exiting = {.status = status};
     wire_send(WIRE_EXITING, &exiting, sizeof exiting);

@@ -27,6 +27,7 @@ void wire_send_hello(int pid, int ppid, const char *path, char *const *argv);
 // By the child, before anything else: the supervisor believes only what a process says of itself.
 void wire_send_forked(int parent, int child);
 void wire_send_exec_away(const char *path);
+void wire_send_ending(void);
 void wire_send_exiting(int status);
 // At most as many pcs as fit in a message are sent (about 8,000).
 void wire_send_fatal_signal(int signal, int code, uint64_t address, int tid, const uint64_t *pcs,

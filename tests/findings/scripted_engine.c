@@ -30,6 +30,8 @@
 //     fork                             the child goes on, its parent after the next `joined`
 //     exec PATH       away             finish             exit STATUS
 //     kill SIGNAL     fatal SIGNAL     sleep MS
+//     deaf                             ignores polite signals
+//     ending                           says that it is about to end
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -404,6 +406,11 @@ static int play(void) {
             play_fatal();
         } else if (is(verb, "sleep")) {
             usleep((useconds_t)number() * 1000);
+        } else if (is(verb, "deaf")) {
+            signal(SIGINT, SIG_IGN);
+            signal(SIGTERM, SIG_IGN);
+        } else if (is(verb, "ending")) {
+            wire_send_ending();
         } else if (is(verb, "finish")) {
             errors_end();
         } else if (is(verb, "exit")) {

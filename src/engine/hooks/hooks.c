@@ -63,8 +63,10 @@ void hooks_thread_end(void) {
 
 void hooks_end(void) {
     static int ended;
-    if (__atomic_exchange_n(&ended, 1, __ATOMIC_SEQ_CST) == 0)
-        TOOL_HOOK(end);
+    if (!tool->end || __atomic_exchange_n(&ended, 1, __ATOMIC_SEQ_CST))
+        return;
+    wire_send_ending();
+    tool->end();
 }
 
 void hooks_mapped(uint64_t start, uint64_t end, int prot) {
