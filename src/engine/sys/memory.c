@@ -289,8 +289,9 @@ static uint64_t grown_with(uint64_t from) {
                : 0;
 }
 
-static long resize_mapping(uint64_t from, uint64_t old_size, uint64_t new_size) {
-    uint64_t lead = new_size > old_size ? grown_with(from) : 0;
+static long resize_mapping(uint64_t from, uint64_t old_size, uint64_t new_size, uint64_t flags) {
+    // What may not move grows alone where it must.
+    uint64_t lead = new_size > old_size && flags & MREMAP_MAYMOVE ? grown_with(from) : 0;
     if (syscall(SYS_mremap, from - lead, lead + old_size, lead + new_size, 0, 0) == -1)
         return -errno;
     struct space_range range;
@@ -308,6 +309,16 @@ static long resize_mapping(uint64_t from, uint64_t old_size, uint64_t new_size) 
     return from;
 }
 
+// Where a mapping belongs that has to move. Apart, only code is low; in one piece it shows by its
+// rights.
+static enum place kind_of(uint64_t from) {
+    struct space_range range;
+    bool code = is_in_one_piece() ? space_find(&target_space, from, &range) &&
+                                        range.start <= from && range.attributes.prot & PROT_EXEC
+                                  : from < CACHE_START;
+    return code ? PLACE_MODULE : PLACE_DATA;
+}
+
 static bool can_grow(uint64_t from, uint64_t old_size, uint64_t new_size) {
     return is_usual_place(from, from + new_size) &&
            space_is_free(&target_space, from + old_size, from + new_size);
@@ -319,6 +330,8 @@ long sys_mremap(long number, struct sys_arguments *args) {
     if (from & 4095 || !new_size ||
         flags & ~(uint64_t)(MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP))
         return -EINVAL;
+    if (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP) && !(flags & MREMAP_MAYMOVE))
+        return -EINVAL;
     if (!is_possible_place(from, from + old_size))
         return -EFAULT;
     memory_unwatch_all();
@@ -326,7 +339,7 @@ long sys_mremap(long number, struct sys_arguments *args) {
     long result;
     bool must_move = flags & (MREMAP_FIXED | MREMAP_DONTUNMAP) || !old_size;
     if (flags & MREMAP_FIXED) {
-        if (to & 4095 || !(flags & MREMAP_MAYMOVE))
+        if (to & 4095)
             result = -EINVAL;
         else if (!is_possible_place(to, to + new_size))
             result = -ENOMEM;
@@ -335,9 +348,9 @@ long sys_mremap(long number, struct sys_arguments *args) {
     } else {
         result = space_is_mapped(&target_space, from, from + old_size) ? -ENOMEM : -EFAULT;
         if (!must_move && (new_size <= old_size || can_grow(from, old_size, new_size)))
-            result = resize_mapping(from, old_size, new_size);
+            result = resize_mapping(from, old_size, new_size, flags);
         if (result < 0 && flags & MREMAP_MAYMOVE && (must_move || new_size > old_size)) {
-            uint64_t place = pick(new_size, from < CACHE_START ? PLACE_MODULE : PLACE_DATA, 4096);
+            uint64_t place = pick(new_size, kind_of(from), 4096);
             result = place ? move_mapping(args, old_size, new_size, place) : -ENOMEM;
         }
     }
