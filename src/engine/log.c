@@ -12,8 +12,8 @@ void log_debug(const char *format, ...) {
     wire_send_debug(text);
 }
 
-void log_notice_list(const char *format, va_list arguments) {
+void log_notice_list(int level, const char *format, va_list arguments) {
     char text[1024];
     vsnprintf(text, sizeof text, format, arguments);
-    wire_send_notice(0, text);
+    wire_send_notice(level, text);
 }

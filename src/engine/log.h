@@ -6,7 +6,7 @@
 
 // `--PID-- text`, for --trace-… and --debug-… options.
 __attribute__((format(printf, 1, 2))) void log_debug(const char *format, ...);
-// `==PID== text`.
-void log_notice_list(const char *format, va_list);
+// `==PID== text`, at one of wire_text's levels.
+void log_notice_list(int level, const char *format, va_list);
 
 #endif

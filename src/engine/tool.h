@@ -503,6 +503,8 @@ const char *tool_option(const char *name);
 const char *tool_option_next(const char *name, const char *previous);
 // A line for the user, after ==PID==.
 __attribute__((format(printf, 1, 2))) void tool_say(const char *format, ...);
+// The same, with -q too; then the process ends with 1.
+__attribute__((noreturn, format(printf, 1, 2))) void tool_give_up(const char *format, ...);
 // A line that the program itself asked to print, after **PID**; then, if wanted, the call stack.
 void tool_print(const char *text, bool with_stack);
 

@@ -118,7 +118,8 @@ struct wire_module_unmap {
 };
 
 struct wire_text {
-    int32_t level; // shown when the verbosity is at least this: 0 always unless -q, 1 with -v
+    // shown when the verbosity is at least this: -1 always, 0 unless -q, 1 with -v
+    int32_t level;
     char text[];   // may hold several lines
 };
 

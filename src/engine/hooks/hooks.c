@@ -591,6 +591,14 @@ const char *tool_option_next(const char *name, const char *previous) {
 void tool_say(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    log_notice_list(format, arguments);
+    log_notice_list(0, format, arguments);
     va_end(arguments);
+}
+
+void tool_give_up(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    log_notice_list(-1, format, arguments);
+    va_end(arguments);
+    _exit(1);
 }

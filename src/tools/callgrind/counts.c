@@ -44,8 +44,7 @@ static uint8_t group_events[COUNTS_EVENTS];
 static unsigned group_size = 1;
 
 static void give_up(const char *reason) {
-    tool_say("Nothing can be counted: %s", reason);
-    _exit(1);
+    tool_give_up("Nothing can be counted: %s", reason);
 }
 
 void *counts_reserve(size_t size) {

@@ -12,8 +12,7 @@ struct dhat_header *dhat_header;
 static int copy = -1; // for a child
 
 static void give_up(const char *reason) {
-    tool_say("dhat: %s", reason);
-    _exit(1);
+    tool_give_up("dhat: %s", reason);
 }
 
 static int make_file(void) {
