@@ -104,11 +104,12 @@ static void write_line(FILE *out, uint64_t start, uint64_t end, const struct spa
                        const struct maps_line *line) {
     unsigned prot = range->attributes.prot;
     const char *name = special_name(range);
+    bool is_file = strcmp(line->rest, "00:00 0") != 0;
     int length =
         fprintf(out, "%08lx-%08lx %c%c%c%c %08lx %s ", start, end, prot & PROT_READ ? 'r' : '-',
                 prot & PROT_WRITE ? 'w' : '-', prot & PROT_EXEC ? 'x' : '-',
                 range->attributes.flags & SPACE_SHARED ? 's' : 'p',
-                line->offset ? line->offset + (start - line->start) : 0, line->rest);
+                is_file ? line->offset + (start - line->start) : 0, line->rest);
     if (!name && line->path[0])
         name = line->path;
     if (name)

@@ -82,6 +82,16 @@ static void status_of_maps(void) {
 
 static int static_variable = 4;
 
+// Whether the file holds at that offset what is mapped there.
+static int is_part(const char *path, unsigned long offset, const void *mapped) {
+    char bytes[16];
+    int fd = open(path, O_RDONLY);
+    int same = fd >= 0 && pread(fd, bytes, sizeof(bytes), (long)offset) == sizeof(bytes) &&
+               memcmp(bytes, mapped, sizeof(bytes)) == 0;
+    close(fd);
+    return same;
+}
+
 static void maps(void) {
     char *text = slurp("/proc/self/maps", NULL), *line, *rest = text;
     unsigned long last = 0;
@@ -100,7 +110,8 @@ static void maps(void) {
         last = end;
         int executable = protection[2] == 'x', writable = protection[1] == 'w';
         if (start <= (unsigned long)maps && (unsigned long)maps < end)
-            code += executable && !writable && strstr(name, "proc_self");
+            code += executable && !writable && strstr(name, "proc_self") &&
+                    is_part(name, offset + ((unsigned long)maps - start), (void *)maps);
         if (start <= (unsigned long)&static_variable && (unsigned long)&static_variable < end)
             data += writable && !executable;
         if (start <= here && here < end)
@@ -108,7 +119,8 @@ static void maps(void) {
         if (start <= (unsigned long)block && (unsigned long)block < end)
             heap += writable && strstr(name, "[heap]") != NULL;
         if (start <= (unsigned long)puts && (unsigned long)puts < end)
-            libc += executable && strstr(name, "libc.so.6");
+            libc += executable && strstr(name, "libc.so.6") &&
+                    is_part(name, offset + ((unsigned long)puts - start), (void *)puts);
         stacks += strstr(name, "[stack]") != NULL;
         heaps += strstr(name, "[heap]") != NULL;
         vdso += strstr(name, "[vdso]") != NULL;
