@@ -55,14 +55,17 @@ void *counts_reserve(size_t size) {
     return memory;
 }
 
-// The whole of it is mapped at once, so that no descriptor is left for the target to meet.
+// The whole of it is mapped at once, so that no descriptor is left for the target to meet. Where no
+// heap has notes there is room: the kernel's own choice may lie across the target's memory if that
+// is to go upwards (setarch -L).
 static void open_file(void) {
     int fd = memfd_create("quern-counts", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0 || !fd_set_size(fd, COUNTS_SIZE) ||
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
         give_up(errno == EFBIG ? "is the size of files limited (ulimit -f)?"
                                : "a file for the counts cannot be made");
-    void *memory = mmap(file, COUNTS_SIZE, PROT_READ | PROT_WRITE,
+    void *wish = file ? file : (void *)TOOL_HEAP_NOTES;
+    void *memory = mmap(wish, COUNTS_SIZE, PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_NORESERVE | (file ? MAP_FIXED : 0), fd, 0);
     if (memory == MAP_FAILED)
         give_up("is the address space limited (ulimit -v)?");
