@@ -140,9 +140,10 @@ static bool path_of_descriptor(int fd, char path[PATH_MAX]) {
 
 static long do_exec(int directory, uint64_t path_address, uint64_t argv_address,
                     uint64_t envp_address, int flags) {
-    char path[PATH_MAX];
-    if (target_string(path, path_address, sizeof path) < 0)
-        return -EFAULT;
+    char path[PATH_MAX + 1];
+    long length = target_string(path, path_address, sizeof path);
+    if (length < 0 || length == PATH_MAX)
+        return length < 0 ? -EFAULT : -ENAMETOOLONG;
     const char *alias = files_exe_alias(path);
     if (alias)
         snprintf(path, sizeof path, "%s", alias);
