@@ -129,6 +129,44 @@ LONG(long54, FORTY EIGHT FOUR ONE ONE)
 LONG(long56, FORTY EIGHT EIGHT)
 LONG(long60, FORTY EIGHT EIGHT FOUR)
 
+// Bits of registers by number, which Valgrind has in memory. The first branch begins a piece.
+APART static int bits_between(long a, long b) {
+    __asm__ volatile("test %0, %0\n\tjs 2f\n\tcmp $50, %0\n\tja 1f\n\tmov $0x206020, %%esi\n\t"
+                     "bt %1, %%rsi\n\tjb 2f\n1:\tadd $1, %0\n\tmov %0, %1\n\tadd $1, %0\n2:"
+                     : "+r"(a), "+r"(b)
+                     :
+                     : "rsi", "cc");
+    return (int)a;
+}
+
+// Jumps to where a register says that was set in the same piece, or not quite.
+#define GOES(name, way)                                                                            \
+    APART static int name(long a, long b) {                                                        \
+        __asm__ volatile("lea 2f(%%rip), %%rdx\n\tlea 1f(%%rip), %%rax\n\tcmp $30, %0\n\t" way     \
+                         "add $1, %0\n1:\tadd $1, %0\n2:\tadd $1, %0"                              \
+                         : "+r"(a), "+r"(b)                                                        \
+                         :                                                                         \
+                         : "rax", "rdx", "r9", "cc", "memory");                                    \
+        return (int)a;                                                                             \
+    }
+GOES(goes_known, "mov %1, %0\n\tmovl $5, table(%%rip)\n\tnopl (%%rax)\n\tjmp *%%rax\n\t")
+GOES(goes_copied, "mov %%rax, %%r9\n\txor %%eax, %%eax\n\tjmp *%%r9\n\t")
+#ifdef __PIE__
+#define NUMBER "lea 1f(%%rip), %%r9\n\t"
+#else
+#define NUMBER "mov $1f, %%r9d\n\t"
+#endif
+GOES(goes_number, NUMBER "mov %%r9, %%rdx\n\tjmp *%%rdx\n\t")
+GOES(goes_on, "jmp 3f\n\tnop\n3:\tadd $1, %0\n\tjmp *%%rax\n\t")
+GOES(goes_on_twice, "jmp 3f\n\tnop\n3:\tadd $1, %0\n\tjmp 4f\n\tnop\n4:\tjmp *%%rax\n\t")
+GOES(goes_either, "cmovg %%rdx, %%rax\n\tjmp *%%rax\n\t")
+GOES(goes_later, "jg 3f\n\tadd $2, %0\n3:\tadd $2, %0\n\tjmp *%%rax\n\t")
+GOES(goes_by_memory, "push %%rax\n\tpop %%rdx\n\tjmp *%%rdx\n\t")
+#define ADD  "add $1, %0\n\t"
+#define ADD8 ADD ADD ADD ADD ADD ADD ADD ADD
+GOES(goes_far, ADD8 ADD8 "jmp *%%rax\n\t")
+GOES(goes_too_far, ADD8 ADD8 ADD8 ADD8 ADD8 ADD8 ADD8 ADD8 "jmp *%%rax\n\t")
+
 int main(void) {
     unsigned state = 1;
     int sum = 0;
@@ -141,7 +179,10 @@ int main(void) {
         sum += compares_floats(a, b) + compares_floats(a & 3, b & 3);
         sum += long40(a, b) + long44(a, b) + long48(a, b) + long49(a, b) + long50(a, b);
         sum += long51(a, b) + long52(a, b) + long53(a, b) + long54(a, b) + long56(a, b);
-        sum += long60(a, b);
+        sum += long60(a, b) + bits_between(a, b);
+        sum += goes_known(a, b) + goes_copied(a, b) + goes_number(a, b) + goes_either(a, b);
+        sum += goes_later(a, b) + goes_by_memory(a, b) + goes_far(a, b) + goes_too_far(a, b);
+        sum += goes_on(a, b) + goes_on_twice(a, b);
     }
     sink = sum;
     return 0;

@@ -23,7 +23,8 @@ static struct way way_from(uint64_t pc) {
         way.last = pc;
         way.next = way.target = pc += insn.size;
         if (insn.flow == TOOL_NEXT) {
-            way.may_be_in_vain &= !insn.access_count;
+            bool changes;
+            way.may_be_in_vain &= !insn.access_count && !insn_is_bit_of_register(&insn, &changes);
             continue;
         }
         way.target = insn.target;

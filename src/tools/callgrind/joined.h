@@ -5,7 +5,7 @@
 // less: by what the direct jump or call at its end leads to, or by the second of two conditional
 // branches, if
 //   - on one side of the first, at most two instructions are in front of the second, which touch no
-//     memory
+//     memory, neither the program's nor the model's own for bits of registers (runs.c)
 //   - one side of the second is the other side of the first
 //   - the first three instructions on that other side lead neither back to the second nor to a
 //     place that is not known

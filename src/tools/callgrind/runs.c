@@ -5,6 +5,7 @@
 #include "tools/callgrind/counts.h"
 #include "tools/callgrind/functions.h"
 #include "tools/callgrind/joined.h"
+#include "tools/callgrind/known.h"
 #include "tools/callgrind/simulate.h"
 #include "tools/instructions.h"
 
@@ -28,6 +29,7 @@ static uint64_t last_line; // of code, of the instruction before in the block
 
 void run_block(void) {
     last_line = NO_LINE;
+    known_block();
 }
 
 bool run_is_open(void) {
@@ -333,13 +335,16 @@ static void show_branches(struct tool_block *block, const struct tool_insn *insn
         uint32_t id = counts_events(insn->pc, run.function, run_kind(), COUNTS_BC, COUNTS_BCM, 0);
         if (id)
             tool_insert_fast_call(block, TOOL_ALWAYS, simulate_not_taken, id);
-    } else if ((insn->flow == TOOL_JUMP || insn->flow == TOOL_CALL) && !insn->target) {
+    } else if ((insn->flow == TOOL_JUMP || insn->flow == TOOL_CALL) && !insn->target &&
+               !known_target(insn)) {
         uint32_t id = counts_events(insn->pc, run.function, run_kind(), COUNTS_BI, COUNTS_BIM, 0);
         if (id)
             tool_insert_target_call(block, simulate_indirect, id);
     } else if (runs_join_branches && (insn->flow != TOOL_NEXT || insn_is_repeated(insn))) {
-        tool_insert_fast_call(block, TOOL_ALWAYS, insn->target ? simulate_jump : simulate_piece_end,
-                              0);
+        if (insn->target)
+            tool_insert_fast_call(block, TOOL_ALWAYS, simulate_jump, (uint32_t)known_beyond(insn));
+        else
+            tool_insert_fast_call(block, TOOL_ALWAYS, simulate_piece_end, 0);
     }
 }
 
@@ -353,7 +358,9 @@ void run_add(struct tool_block *block, const struct tool_insn *insn) {
         show_repeat(block, insn);
     else if (simulate_caches)
         accesses = check_accesses(block, insn);
-    if (simulate_branches)
+    if (simulate_branches) {
         show_branches(block, insn);
+        known_add(insn);
+    }
     run.lengths[run.count++] = insn->size | accesses;
 }

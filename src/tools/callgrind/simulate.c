@@ -40,6 +40,7 @@ struct simulation {
     struct {
         uint64_t start; // the thread's instructions by then
         bool is_extended;
+        uint32_t known; // of the indirect jump whose target is known in its extension, or 0
     } piece;
     struct stream {
         uint32_t line; // met last, in LL
@@ -220,6 +221,7 @@ void simulate_skipped(uint32_t accesses, uint64_t rsp, void *state) {
 static void begin_piece(struct thread *thread) {
     thread->simulation->piece.start = thread->words[WORD_TOTALS];
     thread->simulation->piece.is_extended = false;
+    thread->simulation->piece.known = 0;
 }
 
 static bool piece_has_room(struct thread *thread) {
@@ -229,17 +231,26 @@ static bool piece_has_room(struct thread *thread) {
         uint64_t earlier = (length - 1) / PIECE_MOST * PIECE_MOST;
         simulation->piece.start += earlier;
         simulation->piece.is_extended = false;
+        simulation->piece.known = 0;
         length -= earlier;
     }
     return !simulation->piece.is_extended && length + EXTENSION_LEAST <= PIECE_MOST;
 }
 
-void simulate_jump(uint32_t unused, uint64_t rsp, void *state) {
+void simulate_jump(uint32_t beyond, uint64_t rsp, void *state) {
     struct thread *thread = state;
-    if (piece_has_room(thread))
-        thread->simulation->piece.is_extended = true;
-    else
+    if (!piece_has_room(thread)) {
         begin_piece(thread);
+        return;
+    }
+    thread->simulation->piece.is_extended = true;
+    thread->simulation->piece.known = beyond;
+}
+
+static bool piece_knows(struct thread *thread, uint64_t pc) {
+    struct simulation *simulation = thread->simulation;
+    return simulation->piece.known && simulation->piece.known == (uint32_t)pc &&
+           thread->words[WORD_TOTALS] - simulation->piece.start <= PIECE_MOST;
 }
 
 void simulate_piece_end(uint32_t unused, uint64_t rsp, void *state) {
@@ -291,6 +302,10 @@ void simulate_only(uint32_t id, uint64_t rsp, void *state) {
 
 void simulate_indirect(uint32_t id, uint64_t rsp, void *state, uint64_t target) {
     struct thread *thread = state;
+    if (piece_knows(thread, counts_ids[id].pc)) {
+        begin_piece(thread);
+        return;
+    }
     uint64_t *expected = &thread->simulation->targets[counts_ids[id].pc % TARGETS];
     thread_count(thread, id, 0, COUNTS_BI, 1);
     if (*expected != target)

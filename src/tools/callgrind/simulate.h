@@ -48,8 +48,8 @@ enum { JOINED_TAKEN = 1, JOINED_BEHIND = 2, JOINED_SECOND = 4 };
 void simulate_first(uint32_t id, uint64_t rsp, void *thread);
 void simulate_only(uint32_t id, uint64_t rsp, void *thread);
 // With branches that may be joined, before a direct jump or call, and before returns and system
-// calls.
-void simulate_jump(uint32_t, uint64_t rsp, void *thread);
+// calls. The argument is the lower half of known_beyond's address (known.h).
+void simulate_jump(uint32_t beyond, uint64_t rsp, void *thread);
 void simulate_piece_end(uint32_t, uint64_t rsp, void *thread);
 // Code that is skipped has read and written; that counts at the site that it was reached from. The
 // argument is the number of reads, and of writes from bit 8 on.
