@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -65,10 +66,13 @@ static void allocate(void) {
     tell("none", sbrk(9 << 20));
 }
 
-int main(void) {
+int main(int argc, char **argv, char **envp) {
     tell("code", (void *)main);
     tell("data", data);
     // Where the program can tell the difference only in the upper half.
+    printf("strings %#lx %#lx\n", (uintptr_t)argv[0] & 0xffffffff, (uintptr_t)envp[0] & 0xffffffff);
+    printf("random, platform %#lx %#lx\n", getauxval(AT_RANDOM) & 0xffffffff,
+           getauxval(AT_PLATFORM) & 0xffffffff);
     printf("stack %#lx\n", (uintptr_t)__builtin_frame_address(0) & 0xffffffff);
     allocate();
     map_and_unmap();

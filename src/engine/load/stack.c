@@ -6,7 +6,8 @@
 //   auxiliary vector, envp and its NULL, argv and its NULL
 //   argc, at the initial rsp, a multiple of 16
 //
-// In one piece (space/place.h) it begins where Valgrind has it begin. Valgrind has the name as it
+// In one piece (space/place.h) it begins where Valgrind has it begin, and random bytes and platform
+// are above the strings. Valgrind has the name as it
 // was typed in place of the path, which may be longer; so the path lies above all that.
 #include "engine/load/internal.h"
 
@@ -184,11 +185,20 @@ static uintptr_t push(uintptr_t *at, const void *bytes, size_t size) {
     return *at;
 }
 
-// In one piece: where the environment ends, of so many bytes from there down to the auxiliary
-// vector. Valgrind has the name above it, leaves a byte free and rounds the whole up.
-static uintptr_t end_of_environment(uintptr_t stack_end, const char *name, size_t size) {
-    size_t rounded = (strlen(name) + 1 + size + sizeof(uintptr_t) - 1) & ~(sizeof(uintptr_t) - 1);
-    return stack_end - PLACE_PATH_ROOM - 1 - (rounded - size);
+// In one piece: where the environment ends, of so many bytes down to the auxiliary vector. Valgrind
+// has random bytes, the name and the platform's above it, leaves a byte free and rounds the whole
+// up.
+static uintptr_t place_above(uintptr_t stack_end, const char *name, size_t size,
+                             const unsigned char random[RANDOM_SIZE], struct strings *strings) {
+    size_t name_size = strlen(name) + 1;
+    size_t whole = size + RANDOM_SIZE + name_size + sizeof platform;
+    size_t rounded = (whole + sizeof(int) - 1) & ~(sizeof(int) - 1);
+    uintptr_t end = stack_end - PLACE_PATH_ROOM - 1 - (rounded - size);
+    strings->random = end;
+    memcpy((void *)strings->random, random, RANDOM_SIZE);
+    strings->platform = end + RANDOM_SIZE + name_size;
+    memcpy((void *)strings->platform, platform, sizeof platform);
+    return end;
 }
 
 static int fill_random(unsigned char bytes[RANDOM_SIZE]) {
@@ -222,18 +232,22 @@ int load_stack_make(const struct load_request *request, char *const *argv, size_
         return load_fail(result, LOAD_SYSTEM, status < 0 ? status : -EIO, request->path,
                          "cannot be started: no auxiliary vector or no random bytes");
 
-    struct strings strings;
+    struct strings strings = {0};
     uintptr_t at = result->stack_end - sizeof(uintptr_t);
     strings.execfn = push(&at, request->path, path_size);
     if (is_in_one_piece())
-        at = end_of_environment(result->stack_end, argc ? argv[0] : "",
-                                env_size + arg_size + sizeof platform + RANDOM_SIZE);
+        at = place_above(result->stack_end, argc ? argv[0] : "", env_size + arg_size, random,
+                         &strings);
     result->env_end = at;
     result->env_start = result->arg_end = result->env_end - env_size;
     result->arg_start = result->arg_end - arg_size;
-    at = is_in_one_piece() ? result->arg_start : result->arg_start & ~15ul;
-    strings.platform = push(&at, platform, sizeof platform);
-    strings.random = push(&at, random, RANDOM_SIZE);
+    if (is_in_one_piece()) {
+        at = ((result->arg_start + 1) & ~(sizeof(uintptr_t) - 1)) - 1; // so much it reckons with
+    } else {
+        at = result->arg_start & ~15ul;
+        strings.platform = push(&at, platform, sizeof platform);
+        strings.random = push(&at, random, RANDOM_SIZE);
+    }
     auxv_count = translate_auxv(auxv, auxv_count, result, &strings);
     result->rsp = (at - auxv_count * sizeof *auxv - pointers) & ~15ul;
 
