@@ -6,9 +6,9 @@
 //   auxiliary vector, envp and its NULL, argv and its NULL
 //   argc, at the initial rsp, a multiple of 16
 //
-// In one piece (space/place.h) it begins where Valgrind has it begin, and random bytes and platform
-// are above the strings. Valgrind has the name as it
-// was typed in place of the path, which may be longer; so the path lies above all that.
+// In one piece (space/place.h) it is as Valgrind has it: the platform's name and the random bytes
+// lie above the strings. Between them Valgrind has the name as it was typed, where the path may be
+// longer; so the path lies above all that.
 #include "engine/load/internal.h"
 
 #include <errno.h>
