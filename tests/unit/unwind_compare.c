@@ -51,7 +51,8 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *context) {
     return 0;
 }
 
-void compare_setup(void) {
+// At first before any test: each may be run alone.
+__attribute__((constructor)) void compare_setup(void) {
     if (!space.state)
         unwind_space_open(&space);
     unwind_space_remove(&space, 0, UINT64_MAX);
