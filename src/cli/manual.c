@@ -69,7 +69,7 @@ static const char head[] =
 static const char tail[] =
     ".SH STOPPING A PROGRAM\nCtrl+C reaches the program as it would without Quern; the report "
     "comes when the program has\nended. Typed again within five seconds it ends the program: "
-    "SIGTERM, five seconds later SIGKILL. On a\nterminal that a program reads character by "
+    "SIGTERM, five seconds later, unless\nit is being reported on, SIGKILL. On a\nterminal that a program reads character by "
     "character (an editor, a pager) it stays a command to that\nprogram.\nA signal sent to quern "
     "itself is handed on to the program. Ctrl+Z, fg and bg work as usual.\n"
     "If quern is killed, the program is killed with it.\n"
