@@ -416,6 +416,12 @@ struct tool_symbol {
 
 // ---- the tool ----
 
+// How the stack pointer has moved.
+enum tool_stack_move {
+    TOOL_STACK_LOADED = 1,    // from a register or memory: it may have gone to another stack
+    TOOL_STACK_KEEPS_ZONE = 2 // the function goes on, and may read the 128 bytes below the pointer
+};
+
 // A function of a library, called before the process ends by exit, unless the option says no.
 struct tool_exit_function {
     const char *name, *option;
@@ -452,8 +458,8 @@ struct tool {
                      const struct ZydisDecodedOperand_ *);
     void (*forget_prepared)(void); // nothing that was prepared is used any more
     void (*follow)(const void *prepared);
-    // Up; or wherever a register or memory says: then it may have gone to another stack.
-    void (*stack_moved)(uint64_t from, uint64_t to, bool is_loaded);
+    // The stack pointer has moved up, or was loaded; see enum tool_stack_move.
+    void (*stack_moved)(uint64_t from, uint64_t to, unsigned how);
 
     // Events.
     void (*thread_started)(void);

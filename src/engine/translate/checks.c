@@ -246,7 +246,7 @@ static bool is_stack_slot(const struct insn *insn, const ZydisDecodedOperand *op
            operand->mem.base == ZYDIS_REGISTER_RSP;
 }
 
-static bool touches_memory(const struct insn *insn, const ZydisDecodedOperand *operand) {
+bool checks_touches_memory(const struct insn *insn, const ZydisDecodedOperand *operand) {
     return operand->type == ZYDIS_OPERAND_TYPE_MEMORY &&
            operand->mem.type != ZYDIS_MEMOP_TYPE_AGEN &&
            insn->z.meta.category != ZYDIS_CATEGORY_WIDENOP &&
@@ -290,7 +290,7 @@ static bool is_odd(const struct insn *insn, const ZydisDecodedOperand *operand) 
 
 static bool needs_following(const struct insn *insn) {
     for (unsigned i = 0; i < insn->z.operand_count; i++)
-        if (touches_memory(insn, &insn->operands[i]) && is_odd(insn, &insn->operands[i]))
+        if (checks_touches_memory(insn, &insn->operands[i]) && is_odd(insn, &insn->operands[i]))
             return true;
     return false;
 }
@@ -399,7 +399,7 @@ void checks_before(struct builder *b, struct insn *insn) {
         for (unsigned i = 0; i < insn->z.operand_count; i++) {
             const ZydisDecodedOperand *operand = &insn->operands[i];
             struct address a;
-            if (!touches_memory(insn, operand))
+            if (!checks_touches_memory(insn, operand))
                 continue;
             release_note_red_zone(insn, operand);
             if (is_stack_slot(insn, operand) || insn->z.mnemonic == ZYDIS_MNEMONIC_LEAVE)
@@ -414,16 +414,12 @@ void checks_before(struct builder *b, struct insn *insn) {
         follow_forget_dead(b, insn);
     if (moves_stack)
         emit_store_field(&b->e, RSP, TASK_OLD_RSP);
+    if (insn->z.meta.category == ZYDIS_CATEGORY_CALL)
+        release_at_call(b, insn);
 }
 
 void checks_after(struct builder *b, struct insn *insn) {
-    int64_t release = release_of(insn);
-    if (release > 0 && release < INT32_MAX) {
-        release_emit(b, release);
-    } else if (release < 0) {
-        emit_gate_begin(&b->e);
-        emit_gate_call(&b->e, release_gate(insn));
-    }
+    release_after(b, insn);
     // What has turned out to be defined need not be followed from here on.
     if (b->written)
         follow_if_defined(b, b->written, insn_next(insn));

@@ -8,6 +8,9 @@ enum { RED_ZONE = 128 }; // below the stack pointer, a function's own
 
 // ---- checks.c ----
 
+// Whether the operand is memory that the instruction accesses, and not only computes or names.
+bool checks_touches_memory(const struct insn *, const ZydisDecodedOperand *);
+
 // The largest piece of an operand that one instruction deals with.
 unsigned check_piece(unsigned size);
 // mov shadow, value; the value is sign-extended to the size
@@ -33,10 +36,10 @@ void follow_end(struct builder *);
 
 // How far an instruction moves rsp up; 0: not, or down; -1: anywhere.
 int64_t release_of(struct insn *);
-// The size bytes below rsp have just been released.
-void release_emit(struct builder *, unsigned size);
-// The gate to call after the instruction has moved rsp from self->old_rsp to wherever it is.
-uint64_t release_gate(const struct insn *);
+// After an instruction: the shadow of what it has released by moving rsp.
+void release_after(struct builder *, struct insn *);
+// Before a call, which ends the red zone, after the checks of its operands.
+void release_at_call(struct builder *, const struct insn *);
 // A store below the stack pointer, perhaps.
 void release_note_red_zone(const struct insn *, const ZydisDecodedOperand *);
 

@@ -70,60 +70,87 @@ static bool is_loaded(const struct insn *insn) {
     }
 }
 
-__attribute__((target("general-regs-only"))) static void stack_released(uint32_t unused,
-                                                                        uint64_t rsp, void *state) {
-    tool->stack_moved(self->old_rsp, rsp, false);
-}
-
-__attribute__((target("general-regs-only"))) static void stack_loaded(uint32_t unused, uint64_t rsp,
-                                                                      void *state) {
-    tool->stack_moved(self->old_rsp, rsp, true);
-}
-
-uint64_t release_gate(const struct insn *insn) {
-    return cache_gate_to(is_loaded(insn) ? stack_loaded : stack_released);
-}
-
-// The size bytes below rsp have just been released.
-void release_emit(struct builder *b, unsigned size) {
-    struct address a = {.base = RSP, .index = -1, .displacement = -(int)size};
-    if (size > INLINE_RELEASE) {
-        emit_gate_begin(&b->e);
-        emit_bytes(&b->e, (uint8_t[]){0x48, 0x8d, 0xbc, 0x24}, 4); // lea rdi, [rsp - size]
-        emit32(&b->e, -size);
-        emit_store_field(&b->e, RDI, TASK_OLD_RSP);
-        emit_gate_call(&b->e, cache_gate_to(stack_released));
-        return;
-    }
-    for (unsigned step; size; size -= step, a.displacement += step) {
-        step = check_piece(size);
-        emit_set_shadow(&b->e, &a, step, -1u);
-    }
-}
-
-// ---- the red zone ------------------------------------------------------------------------------
+// ---- when the red zone ends --------------------------------------------------------------------
 //
-// Functions that call no others keep variables below the stack pointer, which no instruction ever
-// releases. Where code does so is noted as it is translated, and a return from nearby releases it.
+// The ABI gives the function that runs the RED_ZONE bytes below rsp. Where rsp rises, the zone
+// rises with it: what it now covers keeps its contents, and as many bytes leave it at its lower
+// end. Only a call and a return end the zone. Compilers raise rsp just before they return. Nothing
+// reads the zone in between, so what rsp has passed is released at once there.
+
+// Whether an operand may lie in the red zone. Pops and the like read above rsp.
+static bool may_read_zone(const struct insn *insn, const ZydisDecodedOperand *operand) {
+    if (!checks_touches_memory(insn, operand) ||
+        !(operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ) ||
+        operand->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN)
+        return false;
+    if (operand->mem.index != ZYDIS_REGISTER_NONE)
+        return true;
+    switch (operand->mem.base) {
+    case ZYDIS_REGISTER_NONE:
+    case ZYDIS_REGISTER_RIP:
+        return false;
+    case ZYDIS_REGISTER_RSP:
+        return operand->mem.disp.value < 0;
+    default:
+        return true;
+    }
+}
+
+// An address below rsp, accessed or computed; or rsp is lowered again, over what is there.
+static bool names_zone(const ZydisDecodedOperand *operand, bool lowers) {
+    if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER)
+        return lowers && operand->reg.value == ZYDIS_REGISTER_RSP &&
+               operand->visibility != ZYDIS_OPERAND_VISIBILITY_HIDDEN &&
+               operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
+    return operand->type == ZYDIS_OPERAND_TYPE_MEMORY && operand->mem.base == ZYDIS_REGISTER_RSP &&
+           operand->mem.disp.value < 0;
+}
+
+// Whether the zone ends before anything behind the instruction at hand can read it: by a call or a
+// return, or by a jump that looks like one to another function, far or to an address that is
+// computed. (An indirect jump after rsp was loaded is longjmp or a switch of contexts. Who goes on
+// there has called setjmp or the like, which ended its zone.)
+static bool zone_ends_unread(const struct builder *b, bool is_loaded) {
+    bool may_read = false, is_named = false;
+    for (unsigned i = 1; i < b->rest_count; i++) {
+        struct insn *insn = (struct insn *)&b->rest[i];
+        insn_operands(insn);
+        bool lowers = release_of(insn) == 0;
+        for (unsigned k = 0; k < insn->z.operand_count; k++) {
+            may_read |= may_read_zone(insn, &insn->operands[k]);
+            is_named |= names_zone(&insn->operands[k], lowers);
+        }
+        switch (insn->z.meta.category) {
+        case ZYDIS_CATEGORY_RET:
+        case ZYDIS_CATEGORY_CALL:
+            return !may_read && !is_named;
+        case ZYDIS_CATEGORY_UNCOND_BR:
+            return !is_named && (is_loaded || !may_read) && insn->z.raw.imm[0].size != 8;
+        default:
+            break;
+        }
+    }
+    return false;
+}
+
+// ---- how deep it is used -----------------------------------------------------------------------
+//
+// Contents that are still in the red zone when it ends have to be released there. To release all
+// of it at each return would be slow. Code that leaves contents in it is noted as it is translated:
+// a return from nearby releases as much, and after a rise, so does a call.
 
 enum { GRANULE = 64, NEARBY = 1024 / GRANULE, SLOT = 8 };
 
-static uint8_t depths[LOW_END / GRANULE]; // in slots; sparse
+// In slots, by granules of code; sparse.
+static uint8_t stored[LOW_END / GRANULE]; // by stores below rsp
+static uint8_t kept[LOW_END / GRANULE];   // by rises of rsp
 
-void release_note_red_zone(const struct insn *insn, const ZydisDecodedOperand *operand) {
-    int64_t displacement = operand->mem.disp.value;
-    if ((operand->mem.base != ZYDIS_REGISTER_RSP && operand->mem.base != ZYDIS_REGISTER_RBP) ||
-        displacement >= 0 || displacement < -RED_ZONE || insn->pc >= LOW_END ||
-        !(operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
-        return;
-    // From rbp, which was pushed, one slot more.
-    unsigned slots = (-displacement + SLOT - 1) / SLOT + (operand->mem.base == ZYDIS_REGISTER_RBP);
-    uint8_t *depth = &depths[insn->pc / GRANULE];
-    if (*depth < slots)
-        *depth = slots;
+static void note_depth(uint8_t *depths, uint64_t pc, uint64_t slots) {
+    if (pc < LOW_END && depths[pc / GRANULE] < slots)
+        depths[pc / GRANULE] = slots;
 }
 
-static unsigned red_zone_at(uint64_t pc) {
+static unsigned depth_near(const uint8_t *depths, uint64_t pc) {
     unsigned slots = 0;
     if (pc >= LOW_END)
         return 0;
@@ -133,13 +160,95 @@ static unsigned red_zone_at(uint64_t pc) {
     return slots * SLOT;
 }
 
+void release_note_red_zone(const struct insn *insn, const ZydisDecodedOperand *operand) {
+    int64_t displacement = operand->mem.disp.value;
+    if ((operand->mem.base != ZYDIS_REGISTER_RSP && operand->mem.base != ZYDIS_REGISTER_RBP) ||
+        displacement >= 0 || displacement < -RED_ZONE ||
+        !(operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+        return;
+    // From rbp, which was pushed, one slot more.
+    note_depth(stored, insn->pc,
+               (-displacement + SLOT - 1) / SLOT + (operand->mem.base == ZYDIS_REGISTER_RBP));
+}
+
+// The rise of rsp by size bytes leaves them in the zone, here and where a jump leads at the end of
+// the block: to the rest of the function, or to one that takes its place.
+static void note_kept(const struct builder *b, uint64_t size) {
+    const struct insn *last = &b->rest[b->rest_count - 1];
+    uint64_t slots = (size < RED_ZONE ? size + SLOT - 1 : RED_ZONE) / SLOT;
+    note_depth(kept, b->rest->pc, slots);
+    if (last->z.meta.category == ZYDIS_CATEGORY_UNCOND_BR && last->z.raw.imm[0].size)
+        note_depth(kept, insn_next(last) + last->z.raw.imm[0].value.s, slots);
+}
+
+// ---- releasing ---------------------------------------------------------------------------------
+
+// How rsp has moved, by enum tool_stack_move.
+#define MOVED(name, how)                                                                           \
+    __attribute__((target("general-regs-only"))) static void name(uint32_t unused, uint64_t rsp,   \
+                                                                  void *state) {                   \
+        tool->stack_moved(self->old_rsp, rsp, how);                                                \
+    }
+MOVED(stack_left, 0)
+MOVED(stack_raised, TOOL_STACK_KEEPS_ZONE)
+MOVED(stack_loaded, TOOL_STACK_LOADED)
+MOVED(stack_loaded_and_kept, TOOL_STACK_LOADED | TOOL_STACK_KEEPS_ZONE)
+#undef MOVED
+
+static uint64_t moved_gate(bool is_loaded, bool is_kept) {
+    if (is_loaded)
+        return cache_gate_to(is_kept ? stack_loaded_and_kept : stack_loaded);
+    return cache_gate_to(is_kept ? stack_raised : stack_left);
+}
+
+// The shadow of size bytes that end `below` bytes below rsp.
+static void emit_release(struct builder *b, unsigned size, unsigned below) {
+    struct address a = {.base = RSP, .index = -1, .displacement = -(int)(below + size)};
+    for (unsigned step; size; size -= step, a.displacement += step) {
+        step = check_piece(size);
+        emit_set_shadow(&b->e, &a, step, -1u);
+    }
+}
+
+static void emit_gate_after_rise(struct builder *b, unsigned size, uint64_t gate) {
+    emit_gate_begin(&b->e);
+    emit_bytes(&b->e, (uint8_t[]){0x48, 0x8d, 0xbc, 0x24}, 4); // lea rdi, [rsp - size]
+    emit32(&b->e, -size);
+    emit_store_field(&b->e, RDI, TASK_OLD_RSP);
+    emit_gate_call(&b->e, gate);
+}
+
+void release_after(struct builder *b, struct insn *insn) {
+    int64_t size = release_of(insn);
+    if (!size || size >= INT32_MAX)
+        return;
+    bool loaded = size < 0 && is_loaded(insn), is_kept = !zone_ends_unread(b, loaded);
+    if (is_kept)
+        note_kept(b, size < 0 ? RED_ZONE : size);
+    if (size < 0) {
+        emit_gate_begin(&b->e);
+        emit_gate_call(&b->e, moved_gate(loaded, is_kept));
+    } else if (size > INLINE_RELEASE) {
+        emit_gate_after_rise(b, size, moved_gate(false, is_kept));
+    } else {
+        emit_release(b, size, is_kept ? RED_ZONE : 0);
+    }
+}
+
+void release_at_call(struct builder *b, const struct insn *insn) {
+    unsigned depth = depth_near(kept, insn->pc);
+    if (depth > SLOT)
+        emit_release(b, depth - SLOT, SLOT); // the return address goes into the first slot
+}
+
 void checks_return(struct builder *b, uint64_t pc, unsigned size) {
     bool after_leave = b->rest > b->all && b->rest[-1].z.mnemonic == ZYDIS_MNEMONIC_LEAVE;
-    struct address a = {.base = RSP, .index = -1};
-    unsigned zone = after_leave ? 0 : red_zone_at(pc);
-    for (unsigned at = SLOT; at <= zone; at += SLOT) {
-        a.displacement = -(int)(size + at);
-        emit_set_shadow(&b->e, &a, SLOT, -1u);
+    if (!after_leave) {
+        unsigned by_stores = depth_near(stored, pc), by_rises = depth_near(kept, pc);
+        emit_release(b, by_stores > by_rises ? by_stores : by_rises, size);
     }
-    release_emit(b, size);
+    if (size > INLINE_RELEASE)
+        emit_gate_after_rise(b, size, moved_gate(false, false));
+    else
+        emit_release(b, size, 0);
 }

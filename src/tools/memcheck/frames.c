@@ -176,19 +176,14 @@ static enum move judge_by_reach(uint64_t from, uint64_t to) {
     return to < from || to > reach ? MOVE_ELSEWHERE : MOVE_WITHIN;
 }
 
-static void release(uint64_t from, uint64_t to) {
-    // The red zone below goes with it, as far as it is not the new one.
-    uint64_t below = from - RED_ZONE, end = to - RED_ZONE < from ? to - RED_ZONE : from;
-    if (end == from) {
-        shadow_make_undefined(below, to - below);
-        return;
-    }
-    if (below < end)
-        shadow_make_undefined(below, end - below);
-    shadow_make_undefined(from, to - from);
+// The red zone below `from` goes, and with it all that is not part of the zone below `to`, if that
+// one keeps its contents.
+static void release(uint64_t from, uint64_t to, bool keeps_zone) {
+    uint64_t start = from - RED_ZONE, end = keeps_zone ? to - RED_ZONE : to;
+    shadow_make_undefined(start, end - start);
 }
 
-void memcheck_stack_moved(uint64_t from, uint64_t to, bool is_loaded) {
+void memcheck_stack_moved(uint64_t from, uint64_t to, unsigned how) {
     enum move move = MOVE_UNKNOWN;
     if (atomic_load_explicit(&stack_count, memory_order_relaxed)) {
         uint64_t unused;
@@ -196,7 +191,7 @@ void memcheck_stack_moved(uint64_t from, uint64_t to, bool is_loaded) {
         if (unused && unused < to - RED_ZONE)
             shadow_make_undefined(unused, to - RED_ZONE - unused);
     }
-    if (is_loaded) {
+    if (how & TOOL_STACK_LOADED) {
         struct memcheck_thread *thread = memcheck_thread();
         if (move == MOVE_UNKNOWN)
             move = judge_by_reach(from, to);
@@ -206,7 +201,7 @@ void memcheck_stack_moved(uint64_t from, uint64_t to, bool is_loaded) {
     if (to <= from || move == MOVE_ELSEWHERE ||
         (move == MOVE_UNKNOWN && to - from > memcheck_max_frame))
         return;
-    release(from, to);
+    release(from, to, how & TOOL_STACK_KEEPS_ZONE);
 }
 
 // ---- other threads -----------------------------------------------------------------------------

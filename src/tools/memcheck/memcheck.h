@@ -19,7 +19,7 @@ void memcheck_signal_returned(uint64_t frame);
 void memcheck_forget_signals(void); // the thread ends
 
 // frames.c; leaves vector registers alone.
-void memcheck_stack_moved(uint64_t from, uint64_t to, bool is_loaded);
+void memcheck_stack_moved(uint64_t from, uint64_t to, unsigned how);
 extern uint64_t memcheck_max_frame; // --max-stackframe: more is a change of stacks
 
 static inline struct memcheck_thread *memcheck_thread(void) {
