@@ -10,7 +10,7 @@
 #include "cli/cost_words.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
-#include "report/annotate.h"
+#include "report/callgrind/annotate.h"
 
 struct request {
     const char **paths;

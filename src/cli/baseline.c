@@ -6,7 +6,7 @@
 
 #include "cli/verbs.h"
 #include "cli/words.h"
-#include "report/results.h"
+#include "report/results/results.h"
 
 static const char usage[] = "usage: quern baseline update BASELINE FINDINGS.json...\n"
                             "Makes BASELINE of what runs with --json-file=FINDINGS.json have "

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/text.h"
-#include "cli/options.h"
+#include "cli/options/options.h"
 
 enum { CACHE_I1, CACHE_D1, CACHE_LL, CACHE_KINDS };
 

@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "cli/check_file.h"
-#include "cli/options.h"
+#include "cli/options/options.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
 #include "config.h"
-#include "report/stack_text.h"
+#include "report/shared/stack_text.h"
 
 enum { CHECK_FAILED = 3 };
 

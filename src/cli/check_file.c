@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "view/document.h"
-#include "view/findings_file.h"
+#include "view/documents/document.h"
+#include "view/documents/findings_file.h"
 
 // ---- numbers -----------------------------------------------------------------------------------
 

@@ -3,9 +3,9 @@
 #ifndef QUERN_CLI_CHECK_FILE_H
 #define QUERN_CLI_CHECK_FILE_H
 
-#include "report/budgets.h"
-#include "report/diagnose.h"
-#include "report/results.h"
+#include "report/results/budgets.h"
+#include "report/diagnose/diagnose.h"
+#include "report/results/results.h"
 
 struct check_wish {
     bool growth;    // it takes a second reading

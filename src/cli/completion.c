@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/verbs.h"
-#include "report/heap_export.h"
+#include "report/heap/export.h"
 
 static bool offered(const struct option *option) {
     return option->state == OPTION_WORKS && strlen(option->name) > 1;

@@ -2,7 +2,7 @@
 #ifndef QUERN_CLI_COST_WORDS_H
 #define QUERN_CLI_COST_WORDS_H
 
-#include "report/annotate.h"
+#include "report/callgrind/annotate.h"
 
 // Whether the file is one of these; false also if it cannot be read.
 bool cost_words_is_one(const char *path);

@@ -7,7 +7,7 @@
 
 #include "cli/verbs.h"
 #include "cli/words.h"
-#include "report/diagnose.h"
+#include "report/diagnose/diagnose.h"
 
 static const char usage[] = "usage: quern diagnose FILE...\n"
                             "Says what is wrong with a program's memory, and what to do. FILE is a "

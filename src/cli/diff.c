@@ -5,7 +5,7 @@
 #include "cli/cost_words.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
-#include "report/heap_diff.h"
+#include "report/heap/diff.h"
 
 enum { STATUS_GROWN = 3 };
 

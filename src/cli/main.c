@@ -5,8 +5,8 @@
 
 #include "base/text.h"
 #include "cli/nearest.h"
-#include "cli/options.h"
-#include "cli/sources.h"
+#include "cli/options/options.h"
+#include "cli/options/sources.h"
 #include "cli/verbs.h"
 
 #define STATUS_FAILED 1

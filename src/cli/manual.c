@@ -5,7 +5,7 @@
 #include "cli/statuses.h"
 #include "cli/verbs.h"
 #include "config.h"
-#include "report/heap_export.h"
+#include "report/heap/export.h"
 
 // Text for roff: backslashes and hyphens escaped, no line that starts with a control character.
 static void print_roff(const char *text) {

@@ -9,7 +9,7 @@
 #include "cli/verbs.h"
 #include "cli/words.h"
 #include "config.h"
-#include "report/cost_merge.h"
+#include "report/callgrind/cost_merge.h"
 
 static int usage(FILE *out, int status) {
     fputs(

@@ -5,7 +5,7 @@
 
 #include "cli/verbs.h"
 #include "cli/words.h"
-#include "report/heap_query.h"
+#include "report/heap/query.h"
 
 static int usage(FILE *out, int status) {
     fputs(

@@ -6,11 +6,11 @@
 
 #include "base/text.h"
 #include "cli/words.h"
-#include "report/flamegraph.h"
-#include "report/folded.h"
-#include "report/massif_file.h"
-#include "report/stack_file.h"
-#include "report/tree_out.h"
+#include "report/flame/flamegraph.h"
+#include "report/flame/folded.h"
+#include "report/massif/file.h"
+#include "report/flame/stack_file.h"
+#include "report/shared/tree_out.h"
 
 #define START     4096
 #define NODES_MAX ((size_t)1 << 22)

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "cli/options.h"
+#include "cli/options/options.h"
 
 // Runs `argv` (the target's words) with these values.
 // `words` are the options as typed, for the record.

@@ -8,7 +8,7 @@
 
 #include "cli/verbs.h"
 #include "cli/words.h"
-#include "view/document.h"
+#include "view/documents/document.h"
 #include "view/page.h"
 #include "view/server.h"
 

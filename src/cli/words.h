@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 #include "base/text.h"
-#include "report/heap_export.h"
-#include "report/heap_filter.h"
+#include "report/heap/export.h"
+#include "report/heap/filter.h"
 
 // Exit statuses of these verbs. Documented in the manual page.
 enum { WORDS_DONE = 0, WORDS_FAILED = 1, WORDS_PARTIAL = 2 };

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "report/diagnose.h"
+#include "report/diagnose/diagnose.h"
 #include "supervisor/log.h"
 #include "supervisor/outputs.h"
 

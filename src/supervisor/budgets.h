@@ -3,8 +3,8 @@
 #ifndef QUERN_SUPERVISOR_BUDGETS_H
 #define QUERN_SUPERVISOR_BUDGETS_H
 
-#include "profile/summary.h"
-#include "report/budgets.h"
+#include "profile/heap/summary.h"
+#include "report/results/budgets.h"
 #include "supervisor/supervisor.h"
 
 // A process of the run has ended. What its tool never knows has been refused before; a number that

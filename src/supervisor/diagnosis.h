@@ -1,9 +1,9 @@
-// What is wrong with the target's memory (report/diagnose.h), said at the end of a run: in the log,
+// What is wrong with the target's memory (report/diagnose/diagnose.h), said at the end of a run: in the log,
 // as results for other programs (outputs.h), and, if that is wished, by the exit status.
 #ifndef QUERN_SUPERVISOR_DIAGNOSIS_H
 #define QUERN_SUPERVISOR_DIAGNOSIS_H
 
-#include "report/diagnose.h"
+#include "report/diagnose/diagnose.h"
 #include "supervisor/supervisor.h"
 
 // Whether somebody wants to know. `is_usual`: the tool says it by itself; of other tools the log

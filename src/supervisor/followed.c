@@ -7,7 +7,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "supervisor/counts_base.h"
+#include "tools/callgrind/supervisor/base.h"
 
 static struct followed **table;
 static size_t table_count;

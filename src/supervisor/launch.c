@@ -12,7 +12,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "supervisor/flame.h"
+#include "tools/flame/supervisor/flame.h"
 #include "supervisor/log.h"
 #include "supervisor/scenario.h"
 #include "wire/wire_heap.h"

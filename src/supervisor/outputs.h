@@ -2,7 +2,7 @@
 #ifndef QUERN_SUPERVISOR_OUTPUTS_H
 #define QUERN_SUPERVISOR_OUTPUTS_H
 
-#include "report/results.h"
+#include "report/results/results.h"
 #include "supervisor/supervisor.h"
 
 // Once, before the main process runs.

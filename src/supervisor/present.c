@@ -7,8 +7,8 @@
 #include "base/signal_name.h"
 #include "base/text.h"
 #include "config.h"
-#include "report/finding_xml.h"
-#include "supervisor/findings.h"
+#include "report/findings/xml.h"
+#include "tools/memcheck/supervisor/findings.h"
 #include "supervisor/log.h"
 #include "supervisor/xml_out.h"
 

@@ -14,11 +14,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "profile/massif.h"
-#include "report/budgets.h"
-#include "report/heap_names.h"
-#include "report/stack_text.h"
-#include "report/suppressions.h"
+#include "profile/heap/massif.h"
+#include "report/results/budgets.h"
+#include "report/heap/names.h"
+#include "report/shared/stack_text.h"
+#include "report/findings/suppressions.h"
 #include "symbols/symbols.h"
 
 enum log_kind { LOG_TO_FD, LOG_TO_FILE, LOG_TO_SOCKET };
@@ -147,7 +147,7 @@ struct scenario_settings {
     const char *load; // a command for the shell; NULL: none
 };
 
-// Files for other programs (report/results.h); NULL: not wanted.
+// Files for other programs (report/results/results.h); NULL: not wanted.
 struct output_settings {
     const char *sarif, *junit, *json;
     bool github;               // commands of a workflow, on stderr

@@ -8,7 +8,7 @@
 
 #include "base/fd.h"
 #include "base/template.h"
-#include "report/finding_xml.h"
+#include "report/findings/xml.h"
 #include "supervisor/log.h"
 #include "supervisor/present.h"
 

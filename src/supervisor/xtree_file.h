@@ -1,9 +1,9 @@
-// Files of values by call stack (report/xtree.h), as tools write them when a process has ended.
+// Files of values by call stack (report/xtree/xtree.h), as tools write them when a process has ended.
 #ifndef QUERN_SUPERVISOR_XTREE_FILE_H
 #define QUERN_SUPERVISOR_XTREE_FILE_H
 
 #include "base/text.h"
-#include "report/xtree.h"
+#include "report/xtree/xtree.h"
 #include "supervisor/supervisor.h"
 
 // Of --xtree-memory. In the order of enum site_value (wire/findings.h).

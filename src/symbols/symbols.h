@@ -18,7 +18,7 @@
  *   - Every string handed out lives as long as the struct symbols, even after its file is closed.
  *   - Files, and the names in them, come from a hostile target: a missing, truncated or damaged
  *     file means fewer names and never a crash; names are data and may hold any byte but NUL
- *     (src/report/stack_text.h escapes them).
+ *     (src/report/shared/stack_text.h escapes them).
  *   - A file that has been replaced since it was mapped gives no names at all.
  *
  * Supervisor only, and on one thread at a time in the whole process: signals are caught while files

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "profile/timeline.h"
-#include "view/answers.h"
+#include "profile/heap/timeline.h"
+#include "view/answers/answers.h"
 #include "view/page.h"
 
 #define HEAD                                                                                       \

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "view/document.h"
+#include "view/documents/document.h"
 
 #define HTML_FILES        4                    // on a page
 #define HTML_WINDOWS      8                    // of a recording; of a massif.out its snapshots

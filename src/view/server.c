@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "profile/timeline.h"
-#include "view/answers.h"
+#include "profile/heap/timeline.h"
+#include "view/answers/answers.h"
 #include "view/html.h"
 #include "view/page.h"
 

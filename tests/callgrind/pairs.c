@@ -1,5 +1,5 @@
 // Conditional branches that follow each other, in all the ways that matter to whether cachegrind
-// takes two of them for one (tools/callgrind/joined.h). Each function is called with numbers that
+// takes two of them for one (tools/callgrind/target/joined.h). Each function is called with numbers that
 // are as good as random.
 #define APART __attribute__((noinline))
 #define PLAIN __asm__ volatile("") // keeps a compiler from joining conditions itself

@@ -4,9 +4,9 @@
 
 #include "../differential/layout.h"
 #include "../differential/state.h"
-#include "tools/memcheck/errors.h"
-#include "tools/memcheck/shadow.h"
-#include "tools/memcheck/track_parts.h"
+#include "tools/memcheck/target/errors/errors.h"
+#include "tools/memcheck/target/shadow/shadow.h"
+#include "tools/memcheck/target/track/parts.h"
 
 enum { READ_ONLY = 0x1000, REGION_SIZE = DATA_SIZE + READ_ONLY, REGIONS = 4 };
 

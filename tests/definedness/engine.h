@@ -6,8 +6,8 @@
 #define DEFINEDNESS_ENGINE_H
 
 #include <stdint.h>
-#include "tools/memcheck/registers.h"
-#include "tools/memcheck/track.h"
+#include "tools/memcheck/target/shadow/registers.h"
+#include "tools/memcheck/target/track/track.h"
 
 extern struct shadow_registers engine_shadow;
 // What was complained about since it was last cleared.

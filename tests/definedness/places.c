@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../differential/layout.h"
-#include "tools/memcheck/track_parts.h"
+#include "tools/memcheck/target/track/parts.h"
 
 #define IN  ((struct cpu_state *)(uintptr_t)CONTEXT_IN)
 #define OUT ((struct cpu_state *)(uintptr_t)CONTEXT_OUT)

@@ -24,7 +24,7 @@
 #include "../differential/layout.h"
 #include "../differential/memory.h"
 #include "../differential/shapes.h"
-#include "tools/memcheck/track_parts.h"
+#include "tools/memcheck/target/track/parts.h"
 
 #define IN  ((struct cpu_state *)(uintptr_t)CONTEXT_IN)
 #define OUT ((struct cpu_state *)(uintptr_t)CONTEXT_OUT)

@@ -42,10 +42,10 @@
 #include <unistd.h>
 
 #include "engine/tool.h"
-#include "tools/memcheck/errors.h"
-#include "tools/memcheck/heap.h"
-#include "tools/memcheck/requests.h"
-#include "tools/memcheck/stacks.h"
+#include "tools/memcheck/target/errors/errors.h"
+#include "tools/memcheck/target/heap/heap.h"
+#include "tools/memcheck/target/requests.h"
+#include "tools/memcheck/target/heap/stacks.h"
 #include "wire/findings.h"
 #include "wire/wire_start.h"
 #include "wire/wire_target.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "report/dhat_print.h"
+#include "report/dhat/print.h"
 #include "any.h"
 #include "unit.h"
 

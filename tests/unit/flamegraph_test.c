@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/calltree.h"
-#include "profile/stack_counts.h"
-#include "report/flamegraph.h"
-#include "report/folded.h"
+#include "profile/stacks/calltree.h"
+#include "profile/stacks/stack_counts.h"
+#include "report/flame/flamegraph.h"
+#include "report/flame/folded.h"
 #include "unit.h"
 
 static void add(struct calltree *tree, const char *path, uint64_t value) {

@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "report/heap_views.h"
+#include "report/heap/views.h"
 #include "unit.h"
 
 #define SECOND 1000000000ull

@@ -4,8 +4,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "profile/summary.h"
-#include "supervisor/heap_source.h"
+#include "profile/heap/summary.h"
+#include "tools/heap/supervisor/source.h"
 #include "any.h"
 #include "unit.h"
 #include "wire/wire.h"

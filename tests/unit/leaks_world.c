@@ -6,9 +6,9 @@
 #include <sys/mman.h>
 
 #include "engine/tool.h"
-#include "tools/memcheck/errors.h"
-#include "tools/memcheck/pools.h"
-#include "tools/memcheck/stacks.h"
+#include "tools/memcheck/target/errors/errors.h"
+#include "tools/memcheck/target/heap/pools.h"
+#include "tools/memcheck/target/heap/stacks.h"
 
 struct world world;
 

@@ -3,9 +3,9 @@
 #ifndef QUERN_TESTS_LEAKS_WORLD_H
 #define QUERN_TESTS_LEAKS_WORLD_H
 
-#include "tools/memcheck/heap.h"
-#include "tools/memcheck/leaks.h"
-#include "tools/memcheck/leaks_search.h"
+#include "tools/memcheck/target/heap/heap.h"
+#include "tools/memcheck/target/leaks/leaks.h"
+#include "tools/memcheck/target/leaks/search.h"
 
 #define HEAP  0x201000000000ul
 #define DATA  0x202000000000ul

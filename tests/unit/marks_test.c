@@ -1,5 +1,5 @@
 // Scopes and markers of a program; and that both sides of the requests mean the same.
-#include "profile/marks.h"
+#include "profile/heap/marks.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 // Massif's snapshots, and massif.out files read back, whole and damaged.
 #include <string.h>
 
-#include "profile/massif.h"
-#include "report/massif_print.h"
+#include "profile/heap/massif.h"
+#include "report/massif/print.h"
 #include "any.h"
 #include "unit.h"
 

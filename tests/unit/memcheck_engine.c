@@ -9,11 +9,11 @@
 #include <sys/mman.h>
 
 #include "engine/tool.h"
-#include "tools/memcheck/origins.h"
-#include "tools/memcheck/errors.h"
-#include "tools/memcheck/ledger.h"
-#include "tools/memcheck/memcheck.h"
-#include "tools/memcheck/track.h"
+#include "tools/memcheck/target/shadow/origins.h"
+#include "tools/memcheck/target/errors/errors.h"
+#include "tools/memcheck/target/errors/ledger.h"
+#include "tools/memcheck/target/memcheck.h"
+#include "tools/memcheck/target/track/track.h"
 
 #define AREA      0x201000000000ul
 #define AREA_SIZE (64ul << 30)

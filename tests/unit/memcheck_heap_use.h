@@ -3,7 +3,7 @@
 #define QUERN_TESTS_MEMCHECK_HEAP_USE_H
 
 #include "memcheck_engine.h"
-#include "tools/memcheck/heap.h"
+#include "tools/memcheck/target/heap/heap.h"
 
 // Options are read again, and errors forgotten.
 static inline void restart(void) {

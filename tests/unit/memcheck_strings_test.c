@@ -7,10 +7,10 @@
 
 #include "engine/tool.h"
 #include "memcheck_engine.h"
-#include "tools/memcheck/heap.h"
-#include "tools/memcheck/memcheck.h"
-#include "tools/memcheck/quick.h"
-#include "tools/memcheck/shadow.h"
+#include "tools/memcheck/target/heap/heap.h"
+#include "tools/memcheck/target/memcheck.h"
+#include "tools/memcheck/target/functions/quick.h"
+#include "tools/memcheck/target/shadow/shadow.h"
 #include "unit.h"
 
 enum { RAX = 0, RCX = 1, RDX = 2, RSI = 6, RDI = 7 };

@@ -13,14 +13,14 @@
 #include <unistd.h>
 
 #include "unit.h"
-#include "tools/memcheck/origins.h"
-#include "tools/memcheck/track.h"
-#include "tools/memcheck/errors.h"
-#include "tools/memcheck/heap.h"
-#include "tools/memcheck/registers.h"
-#include "tools/memcheck/shadow.h"
-#include "tools/memcheck/syscalls.h"
-#include "tools/memcheck/syscalls_pass.h"
+#include "tools/memcheck/target/shadow/origins.h"
+#include "tools/memcheck/target/track/track.h"
+#include "tools/memcheck/target/errors/errors.h"
+#include "tools/memcheck/target/heap/heap.h"
+#include "tools/memcheck/target/shadow/registers.h"
+#include "tools/memcheck/target/shadow/shadow.h"
+#include "tools/memcheck/target/syscalls/syscalls.h"
+#include "tools/memcheck/target/syscalls/pass.h"
 
 // ---- the stand-ins -----------------------------------------------------------------------------
 

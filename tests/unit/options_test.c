@@ -4,8 +4,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "cli/options.h"
-#include "cli/sources.h"
+#include "cli/options/options.h"
+#include "cli/options/sources.h"
 
 static struct option_values values;
 

@@ -5,7 +5,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "profile/recording_index.h"
+#include "profile/recording/index.h"
 #include "any.h"
 #include "unit.h"
 

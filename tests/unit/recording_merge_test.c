@@ -4,8 +4,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "profile/recording.h"
-#include "profile/summary.h"
+#include "profile/recording/recording.h"
+#include "profile/heap/summary.h"
 #include "any.h"
 #include "unit.h"
 

@@ -6,10 +6,10 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "profile/blocks.h"
-#include "profile/classes.h"
-#include "profile/recording.h"
-#include "profile/summary.h"
+#include "profile/heap/blocks.h"
+#include "profile/heap/classes.h"
+#include "profile/recording/recording.h"
+#include "profile/heap/summary.h"
 #include "any.h"
 #include "unit.h"
 

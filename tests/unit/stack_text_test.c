@@ -4,7 +4,7 @@
  */
 #include "unit.h"
 
-#include "report/stack_text.h"
+#include "report/shared/stack_text.h"
 #include "symbols_help.h"
 
 #include <inttypes.h>

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "report/suppressions.h"
+#include "report/findings/suppressions.h"
 
 static const char sound[] = "# comment\n"
                             "{\n   one\n   Memcheck:Cond\n   fun:in*\n   ...\n   obj:*/lib?.so\n}\n"

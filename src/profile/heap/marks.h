@@ -1,0 +1,68 @@
+// What a program has said about itself while its heap was recorded (include/quern/heap.h): points
+// on the timeline, each with the size of the heap at that moment, and scopes, each with what the
+// program did in it.
+//
+// Words:
+//   point   a marker, or a snapshot that was asked for
+//   scope   a part of a thread's work with a name; scopes of a thread lie within each other, and
+//           all that the thread does counts for every one that is open. One that is still open at
+//           the end ends there
+//
+// Invariant: points are in order of time. Beyond MARKS_POINTS of them, and MARKS_SCOPES names, the
+// others are counted only. Supervisor context.
+#ifndef QUERN_PROFILE_MARKS_H
+#define QUERN_PROFILE_MARKS_H
+
+#include "profile/heap/heap.h"
+
+#define MARKS_POINTS 65536
+#define MARKS_SCOPES 4096
+#define MARKS_DEPTH  64 // scopes of a thread that are open at once
+
+struct marks_point {
+    enum heap_mark_kind kind; // a point or a snapshot
+    uint32_t thread;
+    uint64_t time;
+    uint64_t live_bytes, live_blocks, allocated; // blocks so far
+    char *name;
+};
+
+struct marks_count {
+    uint64_t allocated, allocated_bytes; // resizes count as allocations of what they add
+    uint64_t freed_bytes;
+};
+
+struct marks_scope {
+    char *name;
+    uint64_t entered;
+    uint64_t time; // nanoseconds in it
+    uint64_t most; // allocations of one pass
+    struct marks_count count;
+};
+
+struct marks {
+    struct marks_point *points;
+    size_t count, room;
+    struct marks_scope *scopes; // in the order in which they were first entered
+    size_t scope_count, scope_room;
+    uint64_t left_out; // points and scopes there was no room for
+    struct marks_thread {
+        struct marks_count count; // since the first scope of the run began
+        size_t depth;             // may be more than MARKS_DEPTH
+        struct {
+            size_t scope; // SIZE_MAX: none
+            uint64_t time;
+            struct marks_count count;
+        } open[MARKS_DEPTH];
+    } * *threads; // by number; NULL: has no scope yet
+    size_t thread_count;
+};
+
+// The totals are those of the moment.
+void marks_add(struct marks *marks, const struct heap_mark *mark, uint64_t live_bytes,
+               uint64_t live_blocks, uint64_t allocated);
+void marks_event(struct marks *marks, const struct heap_event *event);
+void marks_end(struct marks *marks, uint64_t time);
+void marks_free(struct marks *marks);
+
+#endif

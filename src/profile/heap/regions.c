@@ -1,0 +1,80 @@
+#include "profile/heap/regions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+// The first piece that ends behind an address.
+static size_t first_behind(const struct regions *regions, uint64_t address) {
+    size_t low = 0, high = regions->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (regions->pieces[middle].end > address)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+static void insert(struct regions *regions, size_t at, const struct regions_piece *piece) {
+    if (regions->count == regions->room) {
+        regions->room = regions->room ? regions->room * 2 : 64;
+        regions->pieces = base_reallocate(regions->pieces, regions->room * sizeof *regions->pieces);
+    }
+    memmove(&regions->pieces[at + 1], &regions->pieces[at],
+            (regions->count - at) * sizeof *regions->pieces);
+    regions->pieces[at] = *piece;
+    regions->count++;
+}
+
+static void take_out(struct regions *regions, size_t at) {
+    regions->count--;
+    memmove(&regions->pieces[at], &regions->pieces[at + 1],
+            (regions->count - at) * sizeof *regions->pieces);
+}
+
+void regions_unmap(struct regions *regions, uint64_t start, uint64_t size,
+                   void (*tell)(void *context, const struct heap_region *region), void *context) {
+    uint64_t end = size > UINT64_MAX - start ? UINT64_MAX : start + size;
+    size_t at = first_behind(regions, start);
+    while (at < regions->count && regions->pieces[at].start < end) {
+        struct regions_piece piece = regions->pieces[at];
+        uint64_t from = piece.start > start ? piece.start : start;
+        uint64_t to = piece.end < end ? piece.end : end;
+        take_out(regions, at);
+        if (piece.start < from) {
+            struct regions_piece left = piece;
+            left.end = from;
+            insert(regions, at++, &left);
+        }
+        if (piece.end > to) {
+            struct regions_piece right = piece;
+            right.start = to;
+            insert(regions, at++, &right);
+        }
+        tell(context, &(struct heap_region){.kind = piece.kind,
+                                            .number = piece.number,
+                                            .bytes = to - from,
+                                            .stack = piece.stack});
+    }
+}
+
+void regions_map(struct regions *regions, uint64_t start, uint64_t size, enum heap_region_kind kind,
+                 uint32_t stack, void (*tell)(void *context, const struct heap_region *region),
+                 void *context) {
+    regions_unmap(regions, start, size, tell, context);
+    struct regions_piece piece = {start, start + size, ++regions->mapped, kind, stack};
+    insert(regions, first_behind(regions, start), &piece);
+    tell(context, &(struct heap_region){.is_mapped = true,
+                                        .kind = kind,
+                                        .number = piece.number,
+                                        .bytes = size,
+                                        .stack = stack});
+}
+
+void regions_free(struct regions *regions) {
+    free(regions->pieces);
+    *regions = (struct regions){0};
+}

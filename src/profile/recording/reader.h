@@ -1,0 +1,124 @@
+// The inside of the reader of recordings, shared by recording/read.c (chunks, and the records that
+// events refer to) and recording/events.c (events). Nobody else includes this.
+//
+// Nothing in a file is believed: whoever finds something wrong calls reader_wrong, which leaves
+// nothing more to read, and goes on with numbers that do no harm.
+#ifndef QUERN_PROFILE_RECORDING_READER_H
+#define QUERN_PROFILE_RECORDING_READER_H
+
+#include "profile/heap/classes.h"
+#include "profile/recording/index.h"
+
+#define READER_MERGED_MAX (1ull << 36) // blocks in one record
+
+// A live block. Those of a group are linked in the order in which they came.
+struct reader_held {
+    struct heap_block block;
+    uint32_t group;          // 0: not in use
+    uint32_t previous, next; // of one that is not in use, `next` is the next such one
+};
+
+// Where the latest blocks of a thread are held, or were.
+struct reader_recent {
+    uint64_t count;
+    uint32_t held[RECORDING_RECENT];
+    uint64_t numbers[RECORDING_RECENT];
+};
+
+// Merged blocks as they stand in the file: `count` of them of the block's stack, of `bytes` in all,
+// allocated by its thread; of these `temporary` were.
+struct reader_merged {
+    struct heap_block block;
+    uint64_t count, temporary, bytes;
+};
+
+struct reader {
+    int fd;
+    uint64_t position; // in the file, for messages
+    const struct heap_sink *sinks;
+    size_t sink_count;
+    struct recording_info *info;
+    const struct recording_index *index; // instead of events; NULL: read them
+    uint64_t skimmed[256];               // by kind, with an index: what it counts as
+    struct classes classes;
+    struct reader_held *held; // [0] is not used
+    uint32_t held_count, held_room, unused;
+    struct reader_recent *recent; // by thread
+    size_t recent_count;
+    struct reader_column {
+        const uint8_t *at, *end; // what is left of the chunk in hand
+    } columns[COLUMN_COUNT];
+    const char *problem; // what is wrong with them; NULL: nothing
+    uint64_t time;
+    uint32_t thread, threads, stacks;
+    bool is_near;                      // stacks are given as differences
+    uint32_t last_new, last_described; // the stacks that those are from, by column
+    uint64_t turn;                     // records that the thread still has
+    int lane;                          // its first column
+    uint64_t *pcs;                     // known ones; numbers are from 1 on
+    uint64_t pc_count, pc_room;
+    struct heap_region *held_regions; // [0] is not used; `bytes` are those left
+    uint64_t regions;
+    uint64_t last_pcs[HEAP_FRAMES_MAX];
+    size_t last_count;
+    struct heap_sample sample;
+    bool is_merging;  // within a step
+    uint64_t ordinal; // events told
+    // Instead of telling merged blocks one by one; NULL: tell them.
+    void (*take_merged)(void *context, const struct reader_merged *merged);
+    // Called when time goes on, before anything that happened then. May be NULL.
+    void (*take_time)(void *context, uint64_t time);
+    void *take_context;
+};
+
+// ---- recording/read.c ----
+
+// Reads all; the reader has its descriptor, sinks and info. False: it is not a recording. Live
+// blocks, and the end, are not told.
+bool reader_read(struct reader *reader);
+void reader_close(struct reader *reader);
+void reader_wrong(struct reader *reader, const char *what);
+uint64_t reader_long_number(struct reader *reader, int column);
+
+static inline uint64_t reader_number(struct reader *reader, int from) {
+    struct reader_column *column = &reader->columns[from];
+    if (column->at < column->end && *column->at < 128)
+        return *column->at++;
+    return reader_long_number(reader, from);
+}
+
+static inline uint64_t reader_rest(struct reader *reader) {
+    return reader_number(reader, COLUMN_REST);
+}
+
+static inline uint64_t reader_bounded(struct reader *reader, int from, uint64_t most,
+                                      const char *what) {
+    uint64_t number = reader_number(reader, from);
+    if (number <= most)
+        return number;
+    reader_wrong(reader, what);
+    return 0;
+}
+
+// The number of a stack in a column.
+uint32_t reader_stack(struct reader *reader, int column);
+// The same where the one before in this column is near, if the file is of a version that says so.
+uint32_t reader_stack_near(struct reader *reader, int column, uint32_t *last);
+
+// ---- recording/events.c ----
+
+void reader_allocated(struct reader *reader);
+// How it is said which block goes.
+enum reader_way { READER_RECENT, READER_FOREIGN, READER_STEP, READER_GROUP };
+
+// `age` is of the thread's latest blocks, for the first way.
+void reader_freed(struct reader *reader, enum reader_way way, unsigned age);
+void reader_resized(struct reader *reader, enum reader_way way, unsigned age);
+void reader_step_begins(struct reader *reader);
+void reader_step_ends(struct reader *reader);
+void reader_merged(struct reader *reader);
+void reader_corrected(struct reader *reader);
+void reader_mapped(struct reader *reader);
+void reader_unmapped(struct reader *reader);
+
+#endif

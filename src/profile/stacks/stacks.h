@@ -1,0 +1,26 @@
+// The stacks of a run: return addresses by number.
+#ifndef QUERN_PROFILE_STACKS_H
+#define QUERN_PROFILE_STACKS_H
+
+#include "profile/heap/heap.h"
+
+struct stacks {
+    struct stacks_entry {
+        uint64_t *pcs; // NULL: not told (yet)
+        uint32_t count;
+        bool truncated; // the walk did not reach the bottom
+    } * entries;
+    size_t count; // of entries; those never told have no pcs
+};
+
+// A second stack of the same number is passed over.
+void stacks_set(struct stacks *stacks, uint32_t id, const uint64_t *pcs, size_t count,
+                bool truncated);
+// Never NULL; unknown numbers have no frames.
+extern const struct stacks_entry stacks_unknown;
+static inline const struct stacks_entry *stacks_get(const struct stacks *stacks, uint32_t id) {
+    return id < stacks->count && stacks->entries[id].pcs ? &stacks->entries[id] : &stacks_unknown;
+}
+void stacks_free(struct stacks *stacks);
+
+#endif

@@ -1,0 +1,114 @@
+#include "report/callgrind/disassemble.h"
+
+#include <Zydis/Zydis.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+
+#define SEGMENTS 64 // of a file, at most
+
+struct disassembler {
+    int fd;
+    struct segment {
+        uint64_t address, offset, size;
+    } segments[SEGMENTS]; // those with code
+    size_t count;
+    ZydisDecoder decoder;
+    ZydisFormatter formatter;
+};
+
+// ---- the file ----
+
+static bool read_at(int fd, void *to, size_t size, uint64_t offset) {
+    return offset <= INT64_MAX && pread(fd, to, size, (off_t)offset) == (ssize_t)size;
+}
+
+static bool is_code(const Elf64_Ehdr *head) {
+    return memcmp(head->e_ident, ELFMAG, SELFMAG) == 0 && head->e_ident[EI_CLASS] == ELFCLASS64 &&
+           head->e_ident[EI_DATA] == ELFDATA2LSB && head->e_machine == EM_X86_64 &&
+           head->e_phentsize == sizeof(Elf64_Phdr);
+}
+
+static void read_segments(struct disassembler *disassembler) {
+    Elf64_Ehdr head;
+    if (!read_at(disassembler->fd, &head, sizeof head, 0) || !is_code(&head))
+        return;
+    for (size_t i = 0; i < head.e_phnum && disassembler->count < SEGMENTS; i++) {
+        Elf64_Phdr segment;
+        if (!read_at(disassembler->fd, &segment, sizeof segment, head.e_phoff + i * sizeof segment))
+            return;
+        if (segment.p_type == PT_LOAD && segment.p_flags & PF_X)
+            disassembler->segments[disassembler->count++] =
+                (struct segment){segment.p_vaddr, segment.p_offset, segment.p_filesz};
+    }
+}
+
+struct disassembler *disassemble_open(const char *object) {
+    struct stat status;
+    int fd = open(object, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return NULL;
+    struct disassembler *disassembler = base_allocate(sizeof *disassembler);
+    *disassembler = (struct disassembler){.fd = fd};
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+        read_segments(disassembler);
+    if (!disassembler->count) {
+        disassemble_close(disassembler);
+        return NULL;
+    }
+    ZydisDecoderInit(&disassembler->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    ZydisFormatter *formatter = &disassembler->formatter;
+    ZydisFormatterInit(formatter, ZYDIS_FORMATTER_STYLE_ATT);
+    ZydisFormatterSetProperty(formatter, ZYDIS_FORMATTER_PROP_ADDR_PADDING_ABSOLUTE,
+                              ZYDIS_PADDING_DISABLED);
+    ZydisFormatterSetProperty(formatter, ZYDIS_FORMATTER_PROP_DISP_PADDING, ZYDIS_PADDING_DISABLED);
+    ZydisFormatterSetProperty(formatter, ZYDIS_FORMATTER_PROP_IMM_PADDING, ZYDIS_PADDING_DISABLED);
+    ZydisFormatterSetProperty(formatter, ZYDIS_FORMATTER_PROP_HEX_UPPERCASE, ZYAN_FALSE);
+    return disassembler;
+}
+
+void disassemble_close(struct disassembler *disassembler) {
+    close(disassembler->fd);
+    free(disassembler);
+}
+
+// ---- instructions ----
+
+static size_t read_code(const struct disassembler *disassembler, uint64_t address,
+                        uint8_t code[ZYDIS_MAX_INSTRUCTION_LENGTH]) {
+    for (size_t i = 0; i < disassembler->count; i++) {
+        const struct segment *segment = &disassembler->segments[i];
+        uint64_t at = address - segment->address;
+        if (address < segment->address || at >= segment->size)
+            continue;
+        size_t size = segment->size - at < ZYDIS_MAX_INSTRUCTION_LENGTH
+                          ? segment->size - at
+                          : ZYDIS_MAX_INSTRUCTION_LENGTH;
+        return read_at(disassembler->fd, code, size, segment->offset + at) ? size : 0;
+    }
+    return 0;
+}
+
+size_t disassemble_at(struct disassembler *disassembler, uint64_t address,
+                      char text[DISASSEMBLE_TEXT]) {
+    uint8_t code[ZYDIS_MAX_INSTRUCTION_LENGTH];
+    ZydisDecodedInstruction instruction;
+    ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+    size_t size = read_code(disassembler, address, code);
+    if (!size)
+        return 0;
+    if (!ZYAN_SUCCESS(
+            ZydisDecoderDecodeFull(&disassembler->decoder, code, size, &instruction, operands)) ||
+        !ZYAN_SUCCESS(ZydisFormatterFormatInstruction(&disassembler->formatter, &instruction,
+                                                      operands, instruction.operand_count_visible,
+                                                      text, DISASSEMBLE_TEXT, address, NULL))) {
+        strcpy(text, "(bad)");
+        return 1;
+    }
+    return instruction.length;
+}

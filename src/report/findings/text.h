@@ -1,0 +1,11 @@
+// Findings and losses as the log shows them, without the prefix of its lines.
+#ifndef QUERN_REPORT_FINDING_TEXT_H
+#define QUERN_REPORT_FINDING_TEXT_H
+
+#include "report/findings/finding.h"
+
+void finding_text(const struct finding *, const struct stack_text_options *, struct text *);
+void loss_text(const struct loss *, size_t index, size_t count, bool is_delta,
+               const struct stack_text_options *, struct text *);
+
+#endif

@@ -1,0 +1,46 @@
+#include <stdlib.h>
+
+#include "base/text.h"
+#include "profile/stacks/calltree.h"
+#include "report/heap/rows.h"
+
+struct path {
+    struct calltree *tree;
+    uint32_t *functions; // innermost first
+    size_t count, room;
+};
+
+static void add_frame(void *context, const struct heap_place *place,
+                      const struct symbol_frame *frame) {
+    struct path *path = context;
+    if (path->count == path->room) {
+        path->room = path->room ? path->room * 2 : 64;
+        path->functions = base_reallocate(path->functions, path->room * sizeof *path->functions);
+    }
+    char *label = heap_file_label(frame);
+    path->functions[path->count++] =
+        calltree_function(path->tree, label, frame->object ? heap_file_base(frame->object) : "");
+    free(label);
+}
+
+struct calltree *rows_tree(const struct heap_file *file, const struct heap_weight *weight,
+                           bool bottom_up, size_t nodes) {
+    const struct summary *summary = &file->summary;
+    struct path path = {.tree = calltree_new(nodes)};
+    for (size_t i = 0; i < summary->site_count; i++) {
+        uint64_t value = heap_weight_of(weight, &summary->sites[i]);
+        if (!value)
+            continue;
+        path.count = 0;
+        rows_frames(file, (uint32_t)i, add_frame, &path);
+        for (size_t j = 0; !bottom_up && j < path.count / 2; j++) {
+            uint32_t inner = path.functions[j];
+            path.functions[j] = path.functions[path.count - 1 - j];
+            path.functions[path.count - 1 - j] = inner;
+        }
+        calltree_add(path.tree, path.functions, path.count, value);
+    }
+    calltree_finish(path.tree);
+    free(path.functions);
+    return path.tree;
+}

@@ -1,0 +1,299 @@
+#include "report/results/results.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report/diagnose/diagnose.h"
+#include "report/findings/text.h"
+
+// ---- rules -------------------------------------------------------------------------------------
+
+static const struct rule {
+    const char *name, *help;
+} rules[] = {
+    {"InvalidRead", "Memory is read that the program must not touch: beyond a block, after it was "
+                    "freed, or below the stack. The second stack says where the block comes from."},
+    {"InvalidWrite", "Memory is written that the program must not touch. The second stack says "
+                     "where the block comes from; look at its size there."},
+    {"UninitCondition", "A decision depends on a value that was never set. --track-origins=yes "
+                        "says where the value was created."},
+    {"UninitValue", "An address is computed from a value that was never set. --track-origins=yes "
+                    "says where the value was created."},
+    {"InvalidJump", "The program jumps to where there is no code."},
+    {"SyscallParam", "A system call is given memory that was never set, or that is not the "
+                     "program's."},
+    {"ClientCheck", "A check that the program asked for has failed."},
+    {"InvalidFree", "What is freed is no live block: it was freed before, or never allocated."},
+    {"MismatchedFree", "Memory is freed by another function than fits the one that allocated it: "
+                       "malloc with free, new with delete, new[] with delete[]."},
+    {"Overlap", "Source and destination of a copy overlap; memmove is made for that."},
+    {"FishyValue", "A size that looks like a negative number."},
+    {"InvalidMemPool", "A memory pool that does not exist is named."},
+    {"CoreMemError", "The system is given memory that is not the program's."},
+    {"Leak_DefinitelyLost", "Nothing points to this memory any more: it can never be freed."},
+    {"Leak_IndirectlyLost", "Only memory that is lost itself points to this; mend that first."},
+    {"Leak_PossiblyLost", "Only pointers to the inside of this memory are left."},
+    {"Leak_StillReachable", "Memory that was not freed at the end, but could have been."},
+    {"OtherError", "An error of another tool."},
+};
+
+const char *result_rule(const char *name) {
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (strcmp(rules[i].name, name) == 0)
+            return rules[i].name;
+    return "OtherError";
+}
+
+const char *result_rule_help(const char *name) {
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (strcmp(rules[i].name, name) == 0)
+            return rules[i].help;
+    const char *help = diagnosis_rule_help(name);
+    return help ? help : "A limit that was set for this run was exceeded.";
+}
+
+// ---- fingerprints ------------------------------------------------------------------------------
+
+enum { FINGERPRINT_FRAMES = 8 };
+
+static void mix(uint64_t *hash, const char *bytes, size_t size) {
+    for (size_t i = 0; i < size; i++)
+        *hash = (*hash ^ (uint8_t)bytes[i]) * 0x100000001b3;
+    *hash = (*hash ^ 0xff) * 0x100000001b3;
+}
+
+static const char *base_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+// Without what compilers append to the copies that they make of a function.
+static size_t plain_length(const char *function) {
+    static const char *const suffixes[] = {".constprop.", ".isra.", ".part.",
+                                           ".cold",       ".llvm.", ".lto_priv."};
+    size_t length = strlen(function);
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        const char *found = strstr(function, suffixes[i]);
+        if (found && (size_t)(found - function) < length)
+            length = (size_t)(found - function);
+    }
+    return length;
+}
+
+// A function that calls itself counts once, however deep it is.
+static uint64_t fingerprint(const struct result *result) {
+    uint64_t hash = 0xcbf29ce484222325;
+    mix(&hash, result->rule, strlen(result->rule));
+    if (!result->stack_count)
+        return hash;
+    const struct result_stack *stack = &result->stacks[0];
+    const char *last = "";
+    size_t last_size = 0;
+    for (size_t i = 0, taken = 0; i < stack->count && taken < FINGERPRINT_FRAMES; i++) {
+        const struct result_frame *frame = &stack->frames[i];
+        const char *name = frame->function ? frame->function
+                           : frame->object ? base_of(frame->object)
+                                           : "?";
+        size_t size = frame->function ? plain_length(name) : strlen(name);
+        if (size == last_size && memcmp(name, last, size) == 0)
+            continue;
+        mix(&hash, name, size);
+        last = name;
+        last_size = size;
+        taken++;
+    }
+    return hash;
+}
+
+// ---- making ------------------------------------------------------------------------------------
+
+struct result *results_add(struct results *results, const char *rule, enum result_level level,
+                           const char *message, int pid) {
+    struct result *result = base_allocate(sizeof *result);
+    *result = (struct result){
+        .rule = rule, .level = level, .message = base_copy(message), .count = 1, .pid = pid};
+    result->fails = level == RESULT_ERROR;
+    results->items = base_reallocate(results->items, (results->count + 1) * sizeof *results->items);
+    results->items[results->count++] = result;
+    result->fingerprint = fingerprint(result);
+    return result;
+}
+
+static void judge(struct results *results, struct result *result) {
+    result->fingerprint = fingerprint(result);
+    result->known = results->baseline && baseline_take(results->baseline, result->fingerprint);
+}
+
+static char *copy_or_null(const char *string) {
+    return string ? base_copy(string) : NULL;
+}
+
+char *result_path(const struct symbol_frame *symbol) {
+    if (!symbol->file)
+        return NULL;
+    if (symbol->file[0] == '/' || !symbol->directory || !symbol->directory[0])
+        return base_copy(symbol->file);
+    struct text path = {0};
+    text_format(&path, "%s/%s", symbol->directory, symbol->file);
+    return text_take(&path);
+}
+
+static struct result_stack *new_stack(struct result *result, struct result_stack stack) {
+    result->stacks =
+        base_reallocate(result->stacks, (result->stack_count + 1) * sizeof *result->stacks);
+    result->stacks[result->stack_count] = stack;
+    return &result->stacks[result->stack_count++];
+}
+
+void results_add_stack(struct results *results, struct result *result, const char *title,
+                       struct result_frame *frames, size_t count) {
+    new_stack(result, (struct result_stack){copy_or_null(title), frames, count});
+    if (result->stack_count == 1)
+        judge(results, result);
+}
+
+static void add_stack(struct result *result, const struct named_stack *stack, char *title) {
+    struct result_stack *to = new_stack(
+        result,
+        (struct result_stack){
+            title, base_allocate((stack->shown + 1) * sizeof(struct result_frame)), stack->shown});
+    for (size_t i = 0; i < stack->shown; i++) {
+        const struct symbol_frame *symbol = &stack->frames[i].symbol;
+        to->frames[i] = (struct result_frame){.function = copy_or_null(symbol->name),
+                                              .object = copy_or_null(symbol->object),
+                                              .path = result_path(symbol),
+                                              .line = symbol->line,
+                                              .address = stack->frames[i].address};
+    }
+}
+
+static void tell_headline(void *context, const char *text) {
+    struct result *result = context;
+    free(result->message);
+    result->message = base_copy(text);
+}
+
+void results_add_remark(struct result *result, const char *text) {
+    text += strspn(text, " ");
+    result->remarks =
+        base_reallocate(result->remarks, (result->remark_count + 1) * sizeof *result->remarks);
+    result->remarks[result->remark_count++] = base_copy(text);
+}
+
+static void tell_remark(void *context, const char *text) {
+    results_add_remark(context, text);
+}
+
+// A stack but the first belongs to the remark before it.
+static void tell_stack(void *context, const struct named_stack *stack) {
+    struct result *result = context;
+    const char *title = result->stack_count && result->remark_count
+                            ? result->remarks[result->remark_count - 1]
+                            : NULL;
+    add_stack(result, stack, copy_or_null(title));
+}
+
+struct result *results_add_finding(struct results *results, const struct finding *finding,
+                                   const struct stack_text_options *options, int pid) {
+    struct result *result = results_add(results, finding_xml_kind(finding), RESULT_ERROR, "", pid);
+    finding_tell(finding, options,
+                 &(struct teller){tell_headline, tell_stack, tell_remark, result});
+    struct text suppression = {0};
+    finding_suppression(finding, &suppression);
+    result->suppression = text_take(&suppression);
+    judge(results, result);
+    return result;
+}
+
+static enum result_level loss_level(const struct loss *loss) {
+    switch (loss->facts.kind) {
+    case LOSS_DEFINITE:
+        return RESULT_ERROR;
+    case LOSS_REACHABLE:
+        return RESULT_NOTE;
+    default:
+        return RESULT_WARNING;
+    }
+}
+
+struct result *results_add_loss(struct results *results, const struct loss *loss, size_t index,
+                                size_t count, const struct stack_text_options *options, int pid,
+                                bool fails) {
+    struct result *result = results_add(results, loss_xml_kind(loss), loss_level(loss), "", pid);
+    result->fails = fails;
+    loss_tell(loss, index, count, false, options,
+              &(struct teller){tell_headline, tell_stack, tell_remark, result});
+    // Its number among all losses says nothing outside the log.
+    char *record = strstr(result->message, " in loss record ");
+    if (record)
+        *record = '\0';
+    struct text suppression = {0};
+    loss_suppression(loss, &suppression);
+    result->suppression = text_take(&suppression);
+    judge(results, result);
+    return result;
+}
+
+void result_frames_free(struct result_frame *frames, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        free(frames[i].function);
+        free(frames[i].object);
+        free(frames[i].path);
+    }
+    free(frames);
+}
+
+static void free_result(struct result *result) {
+    for (size_t i = 0; i < result->stack_count; i++) {
+        result_frames_free(result->stacks[i].frames, result->stacks[i].count);
+        free(result->stacks[i].title);
+    }
+    for (size_t i = 0; i < result->remark_count; i++)
+        free(result->remarks[i]);
+    free(result->remarks);
+    free(result->stacks);
+    free(result->message);
+    free(result->suppression);
+    free(result);
+}
+
+void results_free(struct results *results) {
+    for (size_t i = 0; i < results->count; i++)
+        free_result(results->items[i]);
+    free(results->items);
+    baseline_free(results->baseline);
+    *results = (struct results){0};
+}
+
+// ---- places ------------------------------------------------------------------------------------
+
+const char *result_relative(const char *path) {
+    static char folder[4096];
+    if (!folder[0] && !getcwd(folder, sizeof folder))
+        return path;
+    size_t length = strlen(folder);
+    if (strncmp(path, folder, length) == 0 && path[length] == '/')
+        return path + length + 1;
+    return path;
+}
+
+const struct result_frame *result_place(const struct result *result) {
+    const struct result_frame *any = NULL;
+    for (size_t s = 0; s < result->stack_count; s++) {
+        const struct result_stack *stack = &result->stacks[s];
+        for (size_t i = 0; i < stack->count; i++) {
+            const struct result_frame *frame = &stack->frames[i];
+            if (!frame->path || !frame->line)
+                continue;
+            if (result_relative(frame->path)[0] != '/' && access(frame->path, R_OK) == 0)
+                return frame;
+            if (!any)
+                any = frame;
+        }
+        if (any)
+            return any;
+    }
+    return any;
+}

@@ -1,0 +1,125 @@
+#include "tools/heap/supervisor/freeze.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/text.h"
+
+#define PATIENCE 10000000000ll // nanoseconds for all threads to stop
+#define PAUSE    20000
+
+static int64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+// Waits for a thread to stop. The end of a process stays for others to see; the end of one of its
+// threads nobody else may see, and nobody else can.
+static bool wait_for_stop(struct freeze_thread *thread, int64_t until) {
+    int ends = thread->is_first ? 0 : WEXITED;
+    for (;;) {
+        siginfo_t info = {0};
+        if (waitid(P_PID, (id_t)thread->tid, &info, WSTOPPED | WNOHANG | ends | __WALL) < 0)
+            return false;
+        if (info.si_pid == thread->tid) {
+            if (info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED)
+                return false;
+            // A stop for a signal that is being delivered has nothing above the signal's number.
+            if (info.si_code == CLD_TRAPPED && info.si_status >> 8 == 0)
+                thread->signal = info.si_status & 0xff;
+            return thread->stopped = true;
+        }
+        if (now() > until)
+            return false;
+        struct timespec pause = {.tv_nsec = PAUSE};
+        nanosleep(&pause, NULL);
+    }
+}
+
+static void read_registers(struct freeze_thread *thread) {
+    struct user_regs_struct user;
+    if (ptrace(PTRACE_GETREGS, thread->tid, NULL, &user) < 0)
+        return;
+    const uint64_t all[FREEZE_REGISTERS] = {
+        user.rax, user.rbx, user.rcx, user.rdx, user.rsi, user.rdi, user.rbp, user.rsp,
+        user.r8,  user.r9,  user.r10, user.r11, user.r12, user.r13, user.r14, user.r15};
+    memcpy(thread->registers, all, sizeof all);
+    thread->stack_pointer = user.rsp;
+    thread->thread_pointer = user.fs_base;
+}
+
+static bool is_known(const struct freeze *freeze, int tid) {
+    for (size_t i = 0; i < freeze->count; i++)
+        if (freeze->threads[i].tid == tid)
+            return true;
+    return false;
+}
+
+// Seizes threads that are not known yet: how many. -1 with errno: not permitted.
+static int seize_new(struct freeze *freeze, int pid) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    DIR *tasks = opendir(path);
+    if (!tasks)
+        return -1;
+    int count = 0;
+    struct dirent *entry;
+    while (count >= 0 && (entry = readdir(tasks))) {
+        int tid = atoi(entry->d_name);
+        if (tid <= 0 || is_known(freeze, tid))
+            continue;
+        if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0) {
+            // It may have ended by now.
+            if (errno != ESRCH)
+                count = -1;
+            continue;
+        }
+        ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+        freeze->threads =
+            base_reallocate(freeze->threads, (freeze->count + 1) * sizeof *freeze->threads);
+        freeze->threads[freeze->count++] =
+            (struct freeze_thread){.tid = tid, .is_first = tid == pid};
+        count++;
+    }
+    int error = errno;
+    closedir(tasks);
+    errno = error;
+    return count;
+}
+
+bool freeze_begin(struct freeze *freeze, int pid) {
+    *freeze = (struct freeze){0};
+    int64_t until = now() + PATIENCE;
+    int count;
+    // A thread that still runs may make others.
+    while ((count = seize_new(freeze, pid)) > 0)
+        for (size_t i = freeze->count - (size_t)count; i < freeze->count; i++)
+            if (wait_for_stop(&freeze->threads[i], until))
+                read_registers(&freeze->threads[i]);
+    if (count == 0 && freeze->count)
+        return true;
+    int error = errno;
+    freeze_end(freeze);
+    errno = error ? error : ESRCH;
+    return false;
+}
+
+void freeze_end(struct freeze *freeze) {
+    for (size_t i = 0; i < freeze->count; i++) {
+        struct freeze_thread *thread = &freeze->threads[i];
+        if (!thread->stopped)
+            wait_for_stop(thread, now() + PATIENCE);
+        ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(long)thread->signal);
+    }
+    free(freeze->threads);
+    *freeze = (struct freeze){0};
+}

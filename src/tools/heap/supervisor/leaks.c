@@ -1,0 +1,550 @@
+// The search for leaks in a recorded process: the blocks that are alive, as the recorder told them,
+// and who points to them (leak_memory.h, leak_graph.h). Shown as memcheck shows it.
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "profile/heap/leak_graph.h"
+#include "report/findings/text.h"
+#include "report/findings/suppressions.h"
+#include "tools/heap/supervisor/freeze.h"
+#include "tools/heap/supervisor/heap.h"
+#include "tools/heap/supervisor/parts.h"
+#include "tools/heap/supervisor/leak_memory.h"
+#include "supervisor/log.h"
+#include "supervisor/outputs.h"
+
+_Static_assert((int)GRAPH_DEFINITE == LOSS_DEFINITE && (int)GRAPH_INDIRECT == LOSS_INDIRECT &&
+                   (int)GRAPH_POSSIBLE == LOSS_POSSIBLE && (int)GRAPH_REACHABLE == LOSS_REACHABLE,
+               "kinds are one and the same");
+
+// Blocks of one kind that were allocated in one place.
+struct record {
+    uint32_t stack;
+    uint8_t kind;
+    uint64_t blocks, bytes, indirect;
+};
+
+static bool failed;
+
+struct sums {
+    uint64_t blocks[GRAPH_KINDS], bytes[GRAPH_KINDS];
+    uint64_t heuristic_blocks[GRAPH_HEURISTICS], heuristic_bytes[GRAPH_HEURISTICS];
+    uint64_t suppressed_blocks, suppressed_bytes;
+};
+
+static const struct stacks *stacks_of(const struct heap_process *process) {
+    return process->massif || process->lifetimes ? &process->stacks : &process->summary.stacks;
+}
+
+// ---- holders -----------------------------------------------------------------------------------
+
+#define STACK_MOST (8ull << 20) // how far from its pointer a stack may reach
+
+static void note_stacks(struct heap_process *process, const struct freeze *freeze) {
+    process->stack_pointers = base_reallocate(
+        process->stack_pointers, (freeze->count + 1) * sizeof *process->stack_pointers);
+    process->stack_pointer_count = 0;
+    for (size_t i = 0; i < freeze->count; i++)
+        if (freeze->threads[i].stopped)
+            process->stack_pointers[process->stack_pointer_count++] =
+                (struct heap_stack_pointer){freeze->threads[i].stack_pointer, (int)i + 1};
+}
+
+// The variable that a root was last found in: neighbours often follow each other.
+struct variable {
+    uint64_t start, size;
+};
+
+// Roots in one variable, or on one stack, are one: where that begins.
+static uint64_t common_root(const struct heap_process *process, uint64_t root,
+                            struct variable *latest) {
+    struct symbol_data data = {0};
+    if (!root || root - latest->start < latest->size)
+        return root ? latest->start : 0;
+    if (symbols_resolve_data(heap_symbols(), process->pid, root, &data) && data.name) {
+        *latest = (struct variable){root - data.offset, data.size};
+        return latest->start;
+    }
+    for (size_t i = 0; i < process->stack_pointer_count; i++)
+        if (root - process->stack_pointers[i].pointer < STACK_MOST)
+            return process->stack_pointers[i].pointer;
+    return root;
+}
+
+// The root that holds most bytes of each stack, if one holds more than half of them: votes by
+// majority, in one pass.
+static void note_holders(struct heap_process *process, const struct leak_graph *graph) {
+    size_t count;
+    const struct leak_graph_block *blocks = leak_graph_blocks(graph, &count);
+    struct variable latest = {0};
+    free(process->holders);
+    process->holder_count = stacks_of(process)->count;
+    process->holders = calloc(process->holder_count + 1, sizeof *process->holders);
+    if (!process->holders)
+        abort();
+    for (size_t i = 0; i < count; i++) {
+        const struct leak_graph_block *block = &blocks[i];
+        if (block->kind != GRAPH_REACHABLE || block->stack >= process->holder_count)
+            continue;
+        uint64_t common = common_root(process, block->root, &latest);
+        struct heap_holder *holder = &process->holders[block->stack];
+        if (holder->root == common)
+            holder->votes += block->size;
+        else if (holder->votes >= block->size)
+            holder->votes -= block->size;
+        else
+            *holder = (struct heap_holder){common, block->steps, block->size - holder->votes};
+    }
+}
+
+static void find_holder(struct heap_process *process, const struct heap_holder *holder,
+                        const struct naming *naming, struct loss *loss) {
+    struct wire_loss *facts = &loss->facts;
+    if (!holder->root)
+        return;
+    facts->holder_address = holder->root;
+    facts->holder_steps = holder->steps;
+    facts->holder = HELD_BY_DATA;
+    loss_name_holder(loss, naming);
+    if (loss->holder_data.name)
+        return;
+    facts->holder = HELD_BY_MAPPING;
+    for (size_t i = 0; i < process->stack_pointer_count; i++) {
+        const struct heap_stack_pointer *stack = &process->stack_pointers[i];
+        if (holder->root == stack->pointer) {
+            facts->holder = HELD_BY_STACK;
+            facts->holder_thread = stack->thread;
+        }
+    }
+}
+
+static struct naming naming_of(struct heap_process *process) {
+    return (struct naming){heap_symbols(), named_cache_new(), process->pid,
+                           &heap_settings()->names.text};
+}
+
+char *heap_holder_text(struct heap_process *process, uint32_t stack) {
+    struct text text = {0};
+    if (stack < process->holder_count) {
+        struct naming naming = naming_of(process);
+        struct loss loss = {0};
+        find_holder(process, &process->holders[stack], &naming, &loss);
+        loss_holder_text(&loss, naming.options, &text);
+        named_cache_free(naming.cache);
+    }
+    return text_take(&text);
+}
+
+// ---- searching ---------------------------------------------------------------------------------
+
+struct list {
+    struct leak_graph_block *at;
+    size_t count, room;
+};
+
+static void take_block(void *context, uint64_t address, const struct heap_block *block) {
+    struct list *list = context;
+    if (list->count == list->room) {
+        list->room = list->room ? list->room * 2 : 1024;
+        list->at = base_reallocate(list->at, list->room * sizeof *list->at);
+    }
+    list->at[list->count++] =
+        (struct leak_graph_block){.start = address, .size = block->size, .stack = block->stack};
+}
+
+// While the process stands still. NULL: its memory cannot be read.
+static struct leak_graph *search(struct heap_process *process, const struct freeze *freeze) {
+    struct list list = {0};
+    struct leak_memory memory;
+    heap_source_drain(process->source, true);
+    heap_source_blocks(process->source, take_block, &list);
+    struct leak_graph *graph =
+        leak_graph_new(list.at, list.count, heap_settings()->leaks.heuristics,
+                       &(struct leak_graph_memory){&memory, leak_memory_word, leak_memory_is_code});
+    size_t count;
+    const struct leak_graph_block *blocks = leak_graph_blocks(graph, &count);
+    bool is_open = leak_memory_open(&memory, process->pid, freeze, process->source, blocks, count);
+    if (is_open)
+        leak_memory_scan(&memory, freeze, graph);
+    leak_memory_close(&memory);
+    if (is_open)
+        return graph;
+    leak_graph_free(graph);
+    return NULL;
+}
+
+// ---- records -----------------------------------------------------------------------------------
+
+struct sorter {
+    const struct stacks *stacks;
+    size_t callers;
+};
+static struct sorter sorter; // qsort has no context
+
+// Stacks that are shown alike are one.
+static int compare_stacks(uint32_t a, uint32_t b) {
+    if (a == b)
+        return 0;
+    const struct stacks_entry *one = stacks_get(sorter.stacks, a);
+    const struct stacks_entry *other = stacks_get(sorter.stacks, b);
+    size_t one_count = one->count < sorter.callers ? one->count : sorter.callers;
+    size_t other_count = other->count < sorter.callers ? other->count : sorter.callers;
+    if (one_count != other_count)
+        return one_count < other_count ? -1 : 1;
+    return one_count ? memcmp(one->pcs, other->pcs, one_count * sizeof *one->pcs) : 0;
+}
+
+static int by_place(const void *a, const void *b) {
+    const struct record *one = a, *other = b;
+    if (one->kind != other->kind)
+        return one->kind < other->kind ? -1 : 1;
+    return compare_stacks(one->stack, other->stack);
+}
+
+// The worst come last, where the eye is.
+static int by_bytes(const void *a, const void *b) {
+    const struct record *one = a, *other = b;
+    uint64_t bytes = one->bytes + one->indirect, more = other->bytes + other->indirect;
+    if (bytes != more)
+        return bytes < more ? -1 : 1;
+    return by_place(a, b);
+}
+
+static struct record *make_records(const struct leak_graph *graph, size_t *count) {
+    size_t block_count, kept = 0;
+    const struct leak_graph_block *blocks = leak_graph_blocks(graph, &block_count);
+    struct record *records = base_allocate((block_count + 1) * sizeof *records);
+    for (size_t i = 0; i < block_count; i++)
+        records[i] = (struct record){.stack = blocks[i].stack,
+                                     .kind = blocks[i].kind,
+                                     .blocks = 1,
+                                     .bytes = blocks[i].size,
+                                     .indirect = blocks[i].indirect};
+    qsort(records, block_count, sizeof *records, by_place);
+    for (size_t i = 0; i < block_count; i++) {
+        if (kept && by_place(&records[kept - 1], &records[i]) == 0) {
+            records[kept - 1].blocks += records[i].blocks;
+            records[kept - 1].bytes += records[i].bytes;
+            records[kept - 1].indirect += records[i].indirect;
+        } else {
+            records[kept++] = records[i];
+        }
+    }
+    qsort(records, kept, sizeof *records, by_bytes);
+    *count = kept;
+    return records;
+}
+
+// ---- showing -----------------------------------------------------------------------------------
+
+// As a result for other programs. Losses count as memcheck's do by default.
+static void collect(struct heap_process *process, const struct loss *loss, size_t index,
+                    size_t count) {
+    bool fails = loss->facts.kind == LOSS_DEFINITE || loss->facts.kind == LOSS_POSSIBLE;
+    const struct result *result =
+        outputs_results() ? results_add_loss(outputs_results(), loss, index, count,
+                                             &heap_settings()->names.text, process->pid, fails)
+                          : NULL;
+    failed |= fails && !(result && result->known);
+}
+
+bool heap_leaks_failed(void) {
+    return failed;
+}
+
+// ---- suppressions ------------------------------------------------------------------------------
+
+// Stacks here begin with the caller of the function that allocated; those of memcheck, for which
+// suppressions are written, with that function, which may have been any of these.
+static struct suppression *suppressed_by(const struct loss *loss) {
+    static const struct symbol_frame callees[] = {
+        {.name = "malloc", .linkage = "malloc"},
+        {.name = "calloc", .linkage = "calloc"},
+        {.name = "realloc", .linkage = "realloc"},
+        {.name = "memalign", .linkage = "memalign"},
+        {.name = "posix_memalign", .linkage = "posix_memalign"},
+        {.name = "aligned_alloc", .linkage = "aligned_alloc"},
+        {.name = "valloc", .linkage = "valloc"},
+        {.name = "operator new(unsigned long)", .linkage = "_Znwm"},
+        {.name = "operator new[](unsigned long)", .linkage = "_Znam"},
+        {.name = "operator new(unsigned long, std::nothrow_t const&)",
+         .linkage = "_ZnwmRKSt9nothrow_t"},
+        {.name = "operator new[](unsigned long, std::nothrow_t const&)",
+         .linkage = "_ZnamRKSt9nothrow_t"},
+        {.name = "operator new(unsigned long, std::align_val_t)",
+         .linkage = "_ZnwmSt11align_val_t"},
+        {.name = "operator new[](unsigned long, std::align_val_t)",
+         .linkage = "_ZnamSt11align_val_t"},
+    };
+    struct suppressions *all = heap_settings()->leaks.suppressions;
+    struct suppression_subject subject = {
+        .kind = "Leak", .leak_kind = 1u << loss->facts.kind, .stack = &loss->stack};
+    struct suppression *by = suppressions_match(all, &subject);
+    if (by)
+        return by;
+    struct named_stack whole = {.count = loss->stack.count + 1, .shown = loss->stack.shown + 1};
+    whole.frames = base_allocate(whole.count * sizeof *whole.frames);
+    if (loss->stack.count)
+        memcpy(whole.frames + 1, loss->stack.frames, loss->stack.count * sizeof *whole.frames);
+    subject.stack = &whole;
+    for (size_t i = 0; i < sizeof callees / sizeof *callees && !by; i++) {
+        whole.frames[0] = (struct named_frame){.symbol = callees[i]};
+        by = suppressions_match(all, &subject);
+    }
+    free(whole.frames);
+    return by;
+}
+
+// A search counts by itself.
+static void forget_used(void) {
+    struct suppressions *all = heap_settings()->leaks.suppressions;
+    struct suppression *next = all ? suppressions_next_used(all, NULL) : NULL;
+    while (next) {
+        struct suppression *used = next;
+        next = suppressions_next_used(all, used);
+        used->used = used->leaked_bytes = used->leaked_blocks = 0;
+    }
+}
+
+static void count_used(struct suppression *by, const struct record *record, struct sums *sums) {
+    by->used++;
+    by->leaked_bytes += record->bytes + record->indirect;
+    by->leaked_blocks += record->blocks;
+    sums->suppressed_bytes += record->bytes;
+    sums->suppressed_blocks += record->blocks;
+    sums->bytes[record->kind] -= record->bytes;
+    sums->blocks[record->kind] -= record->blocks;
+}
+
+static void show_used(const struct heap_process *process) {
+    struct suppressions *all = heap_settings()->leaks.suppressions;
+    struct suppression *used = all ? suppressions_next_used(all, NULL) : NULL;
+    if (!used)
+        return;
+    for (; used; used = suppressions_next_used(all, used)) {
+        struct text line = {0};
+        suppressions_used_text(used, &line);
+        log_print(process->pid, LOG_USER, line.bytes);
+        text_free(&line);
+    }
+    log_print(process->pid, LOG_USER, "");
+}
+
+// ---- one loss, and all of them -----------------------------------------------------------------
+
+static void make_loss(struct heap_process *process, const struct record *record,
+                      const struct naming *naming, struct loss *loss) {
+    const struct stacks_entry *stack = stacks_get(stacks_of(process), record->stack);
+    struct wire_loss *facts = base_allocate(sizeof *facts + stack->count * sizeof facts->pcs[0]);
+    *facts = (struct wire_loss){.kind = record->kind,
+                                .blocks = record->blocks,
+                                .bytes = record->bytes,
+                                .indirect_bytes = record->indirect,
+                                .pc_count = (uint32_t)stack->count};
+    memcpy(facts->pcs, stack->pcs, stack->count * sizeof facts->pcs[0]);
+    // The first one is taken for the place itself, and is a return address as the others are.
+    if (stack->count)
+        facts->pcs[0]--;
+    loss_make(loss, naming, facts);
+    loss->is_callers = true;
+    free(facts);
+}
+
+static void show_loss(struct heap_process *process, const struct record *record, struct loss *loss,
+                      const struct naming *naming, size_t index, size_t count) {
+    struct text text = {0};
+    if (record->kind == GRAPH_REACHABLE && record->stack < process->holder_count)
+        find_holder(process, &process->holders[record->stack], naming, loss);
+    loss_text(loss, index, count, false, naming->options, &text);
+    if (log_shows(0)) {
+        log_print(process->pid, LOG_USER, text.bytes);
+        log_print(process->pid, LOG_USER, "");
+    }
+    text_free(&text);
+    if (heap_settings()->leaks.generate) {
+        loss_suppression(loss, &text);
+        log_raw(process->pid, text.bytes);
+    }
+    text_free(&text);
+}
+
+// What hides the record; NULL: nothing, and it is shown if that is wanted.
+static struct suppression *take_record(struct heap_process *process, const struct record *record,
+                                       const struct naming *naming, size_t index, size_t count,
+                                       bool is_shown, bool is_last) {
+    struct loss loss;
+    make_loss(process, record, naming, &loss);
+    struct suppression *by = heap_settings()->leaks.suppressions ? suppressed_by(&loss) : NULL;
+    if (!by && is_shown) {
+        show_loss(process, record, &loss, naming, index, count);
+        if (is_last)
+            collect(process, &loss, index, count);
+    }
+    loss_free(&loss);
+    return by;
+}
+
+static void add_sum(struct text *text, const char *label, uint64_t bytes, uint64_t blocks) {
+    text_format(text, "\n%s: ", label);
+    text_commas(text, bytes);
+    text_string(text, " bytes in ");
+    text_commas(text, blocks);
+    text_string(text, " blocks");
+}
+
+static void sum_up(const struct leak_graph *graph, struct sums *sums) {
+    size_t count;
+    const struct leak_graph_block *blocks = leak_graph_blocks(graph, &count);
+    for (size_t i = 0; i < count; i++) {
+        sums->blocks[blocks[i].kind]++;
+        sums->bytes[blocks[i].kind] += blocks[i].size;
+        if (blocks[i].heuristic) {
+            sums->heuristic_blocks[blocks[i].heuristic - 1]++;
+            sums->heuristic_bytes[blocks[i].heuristic - 1] += blocks[i].size;
+        }
+    }
+}
+
+static void sums_text(const struct sums *sums, struct text *text) {
+    static const char *const labels[GRAPH_KINDS] = {"   definitely lost", "   indirectly lost",
+                                                    "     possibly lost", "   still reachable"};
+    static const char *const names[GRAPH_HEURISTICS] = {
+        "                        stdstring          ",
+        "                        length64           ",
+        "                        newarray           ",
+        "                        multipleinheritance"};
+    bool any = false;
+    for (unsigned i = 0; i < GRAPH_HEURISTICS; i++)
+        any |= sums->heuristic_blocks[i] != 0;
+    text_string(text, "LEAK SUMMARY:");
+    for (unsigned i = 0; i < GRAPH_KINDS; i++)
+        add_sum(text, labels[i], sums->bytes[i], sums->blocks[i]);
+    if (any)
+        text_string(text, "\n                      of which reachable via heuristic:");
+    for (unsigned i = 0; i < GRAPH_HEURISTICS; i++)
+        if (sums->heuristic_blocks[i])
+            add_sum(text, names[i], sums->heuristic_bytes[i], sums->heuristic_blocks[i]);
+    add_sum(text, "        suppressed", sums->suppressed_bytes, sums->suppressed_blocks);
+}
+
+// Who asks while the program runs wants to see them all, unless the options say otherwise.
+static void show(struct heap_process *process, const struct leak_graph *graph, bool is_last,
+                 struct text *text) {
+    const struct heap_leak_settings *settings = &heap_settings()->leaks;
+    size_t count;
+    struct sums sums = {0};
+    bool full = settings->check != LEAK_CHECK_SUMMARY && (log_shows(0) || is_last);
+    sorter = (struct sorter){stacks_of(process), heap_settings()->names.text.callers};
+    sum_up(graph, &sums);
+    forget_used();
+    if (full || settings->suppressions) {
+        struct record *records = make_records(graph, &count);
+        struct naming naming = naming_of(process);
+        for (size_t i = 0; i < count; i++) {
+            bool is_shown = full && settings->show_kinds & 1u << records[i].kind;
+            if (!is_shown && !settings->suppressions)
+                continue;
+            struct suppression *by =
+                take_record(process, &records[i], &naming, i + 1, count, is_shown, is_last);
+            if (by)
+                count_used(by, &records[i], &sums);
+        }
+        named_cache_free(naming.cache);
+        free(records);
+    }
+    leak_graph_blocks(graph, &count);
+    if (count)
+        sums_text(&sums, text);
+    else
+        text_string(text, "All heap blocks were freed -- no leaks are possible");
+    if (!log_shows(0))
+        return;
+    log_print(process->pid, LOG_USER, text->bytes);
+    if (count && settings->check == LEAK_CHECK_SUMMARY)
+        log_print(process->pid, LOG_USER,
+                  "Rerun with --leak-check=full to see details of leaked memory");
+    log_print(process->pid, LOG_USER, "");
+    if (settings->list)
+        show_used(process);
+}
+
+bool heap_search_leaks(struct heap_process *process, enum heap_search why, struct text *sums) {
+    struct freeze freeze;
+    struct leak_graph *graph = NULL;
+    if (!heap_settings()->recorder) {
+        text_string(sums, "the program runs translated; leaks are searched for natively only");
+        return false;
+    }
+    bool is_frozen = freeze_begin(&freeze, process->pid);
+    int error = errno;
+    if (is_frozen) {
+        graph = search(process, &freeze);
+        note_stacks(process, &freeze);
+        freeze_end(&freeze);
+    }
+    if (why == SEARCH_ENDING)
+        heap_source_answer(process->source);
+    if (!is_frozen) {
+        text_format(sums, "process %d cannot be searched for leaks: it cannot be stopped (%s)",
+                    process->pid, strerror(error));
+        return false;
+    }
+    if (!graph) {
+        text_format(sums, "process %d cannot be searched for leaks: its memory cannot be read",
+                    process->pid);
+        return false;
+    }
+    leak_graph_classify(graph);
+    note_holders(process, graph);
+    show(process, graph, why != SEARCH_ASKED, sums);
+    leak_graph_free(graph);
+    return true;
+}
+
+// ---- when --------------------------------------------------------------------------------------
+
+static void search_and_say(struct heap_process *process, enum heap_search why) {
+    struct text sums = {0};
+    if (!heap_search_leaks(process, why, &sums))
+        log_print(process->pid, LOG_USER, sums.bytes);
+    text_free(&sums);
+}
+
+void heap_ending(int pid) {
+    struct heap_process *process = heap_process_find(pid);
+    if (!process)
+        return;
+    if (heap_settings()->leaks.check != LEAK_CHECK_NO)
+        search_and_say(process, SEARCH_ENDING);
+    else
+        heap_source_answer(process->source);
+}
+
+// Whether the process has a handler for SIGINT, or ignores it: then it may end by itself, and is
+// searched at that moment.
+static bool handles_interrupt(int pid) {
+    char path[64];
+    char line[256];
+    unsigned long long caught, handled = 0;
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "SigCgt: %llx", &caught) == 1 ||
+            sscanf(line, "SigIgn: %llx", &caught) == 1)
+            handled |= caught;
+    if (file)
+        fclose(file);
+    return handled & 1ull << (SIGINT - 1);
+}
+
+void heap_stopping(void) {
+    if (!heap_settings()->tool || heap_settings()->leaks.check == LEAK_CHECK_NO)
+        return;
+    for (size_t i = 0; i < heap_process_count(); i++)
+        if (!handles_interrupt(heap_process_at(i)->pid))
+            search_and_say(heap_process_at(i), SEARCH_STOPPING);
+}

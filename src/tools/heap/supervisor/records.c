@@ -1,0 +1,335 @@
+// What the records of a ring mean, told to the sinks. Nothing in them is to be trusted.
+#include <limits.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tools/heap/supervisor/source_parts.h"
+
+// ---- telling the sinks ----
+
+static void count_bytes(struct heap_source *source, uint64_t before, uint64_t after) {
+    source->live_bytes += after - before;
+    source->total_bytes += after > before ? after - before : 0;
+    if (source->live_bytes > source->peak_bytes)
+        source->peak_bytes = source->live_bytes;
+}
+
+static void tell(struct heap_source *source, const struct heap_event *event) {
+    count_bytes(source, event->kind == HEAP_ALLOCATED ? 0 : event->before.size,
+                event->kind == HEAP_FREED ? 0 : event->block->size);
+    for (size_t i = 0; i < source->sink_count; i++)
+        if (source->sinks[i].event)
+            source->sinks[i].event(source->sinks[i].context, event);
+}
+
+void heap_source_mapping(struct heap_source *source, const struct heap_mapping *mapping) {
+    for (size_t i = 0; i < source->sink_count; i++)
+        if (source->sinks[i].mapping)
+            source->sinks[i].mapping(source->sinks[i].context, mapping);
+}
+
+static uint32_t stack_of(struct heap_source *source, uint64_t id) {
+    if (id == 0 || id >= WIRE_HEAP_STACKS)
+        return 0;
+    if (!source->stacks[id])
+        source->stacks[id] = ++source->stack_count;
+    return source->stacks[id];
+}
+
+static bool end_chunk(struct heap_source *source, struct heap_ring *ring, uint64_t address);
+
+void records_freed(struct heap_source *source, struct heap_ring *ring, uint64_t address) {
+    struct heap_event event = {.kind = HEAP_FREED, .thread = ring->thread, .time = source->time};
+    if (!address || !blocks_remove(&source->blocks, address, &event.before)) {
+        source->counts.unknown += !end_chunk(source, ring, address);
+        return;
+    }
+    source->counts.freed++;
+    tell(source, &event);
+}
+
+void records_allocated(struct heap_source *source, struct heap_ring *ring, uint64_t address,
+                       uint64_t size, uint64_t stack) {
+    if (!address || size > HEAP_SIZE_MAX) {
+        source->broken = true;
+        return;
+    }
+    struct heap_block *block = blocks_add(&source->blocks, address);
+    if (!block) {
+        source->counts.repaired++;
+        records_freed(source, ring, address);
+        block = blocks_insert(&source->blocks, address);
+    }
+    *block = (struct heap_block){
+        .number = ++source->block_count,
+        .size = size,
+        .capacity = heap_rounded(size),
+        .time = source->time,
+        .stack = stack_of(source, stack),
+        .thread = ring->thread,
+    };
+    source->counts.allocated++;
+    ring->blocks++;
+    ring->bytes += size;
+    tell(source, &(struct heap_event){
+                     .kind = HEAP_ALLOCATED,
+                     .thread = ring->thread,
+                     .time = source->time,
+                     .block = block,
+                 });
+}
+
+static void on_resize_began(struct heap_source *source, struct heap_ring *ring, uint64_t address) {
+    ring->resizing = address && blocks_remove(&source->blocks, address, &ring->moving);
+    ring->moving_address = address;
+    source->counts.unknown += !ring->resizing;
+}
+
+static void on_resize_ended(struct heap_source *source, struct heap_ring *ring, uint64_t address,
+                            uint64_t size, uint64_t stack) {
+    if (!ring->resizing) {
+        if (address != 0 && address != WIRE_HEAP_RELEASED)
+            records_allocated(source, ring, address, size, stack);
+        return;
+    }
+    ring->resizing = false;
+    uint64_t to = address ? address : ring->moving_address;
+    if ((address && size > HEAP_SIZE_MAX) ||
+        (address != WIRE_HEAP_RELEASED && blocks_find(&source->blocks, to))) {
+        source->broken = true;
+        return;
+    }
+    struct heap_event event = {
+        .kind = HEAP_FREED, .thread = ring->thread, .time = source->time, .before = ring->moving};
+    if (address == WIRE_HEAP_RELEASED) {
+        source->counts.freed++;
+        tell(source, &event);
+        return;
+    }
+    event.kind = HEAP_RESIZED;
+    event.block = blocks_insert(&source->blocks, to);
+    *event.block = ring->moving;
+    if (!address)
+        return;
+    event.block->size = size;
+    event.block->capacity = heap_resized(event.block->capacity, size);
+    event.block->stack = stack_of(source, stack);
+    source->counts.resized++;
+    ring->blocks++;
+    ring->bytes += size > event.before.size ? size - event.before.size : 0;
+    tell(source, &event);
+}
+
+static void on_stack(struct heap_source *source, uint64_t word, const uint64_t *pcs) {
+    uint32_t id = stack_of(source, (uint32_t)word);
+    for (size_t i = 0; id && i < source->sink_count; i++)
+        if (source->sinks[i].stack)
+            source->sinks[i].stack(source->sinks[i].context, id, pcs, (word >> 32) & 0xffff,
+                                   (word >> 48) & 1);
+}
+
+static void on_thread(struct heap_source *source, struct heap_ring *ring, uint64_t tid) {
+    ring->thread = ++source->thread_count;
+    ring->name[0] = 0;
+    ring->blocks = ring->bytes = 0;
+    for (size_t i = 0; i < source->sink_count; i++)
+        if (source->sinks[i].thread)
+            source->sinks[i].thread(source->sinks[i].context, ring->thread, (int)tid);
+}
+
+// ---- regions, names, samples ----
+
+struct region_teller {
+    struct heap_source *source;
+    struct heap_ring *ring;
+};
+
+static void tell_region(void *context, const struct heap_region *region) {
+    const struct region_teller *teller = context;
+    struct heap_source *source = teller->source;
+    struct heap_region told = *region;
+    told.time = source->time;
+    told.thread = teller->ring->thread;
+    if (!told.is_mapped)
+        teller->ring->unmapped = told.kind;
+    for (size_t i = 0; i < source->sink_count; i++)
+        if (source->sinks[i].region)
+            source->sinks[i].region(source->sinks[i].context, &told);
+}
+
+static void on_unmapped(struct heap_source *source, struct heap_ring *ring, uint64_t address,
+                        uint64_t size) {
+    struct region_teller teller = {source, ring};
+    ring->unmapped = HEAP_REGION_ANONYMOUS;
+    regions_unmap(&source->regions, address, size, tell_region, &teller);
+}
+
+static void on_mapped(struct heap_source *source, struct heap_ring *ring, uint64_t address,
+                      uint64_t size, uint64_t word) {
+    struct region_teller teller = {source, ring};
+    uint64_t kind = word >> 32;
+    if (size == 0 || size > HEAP_SIZE_MAX || size > UINT64_MAX - address ||
+        kind > WIRE_HEAP_MOVED) {
+        source->broken = true;
+        return;
+    }
+    regions_map(&source->regions, address, size,
+                kind == WIRE_HEAP_MOVED ? ring->unmapped : (enum heap_region_kind)kind,
+                stack_of(source, (uint32_t)word), tell_region, &teller);
+}
+
+static void on_name(struct heap_source *source, uint64_t index, const uint64_t *words) {
+    char name[17] = {0};
+    memcpy(name, words, 16);
+    struct heap_ring *ring = index < WIRE_HEAP_RINGS ? &source->rings[index] : NULL;
+    if (!ring || !ring->thread || !name[0] || strcmp(ring->name, name) == 0)
+        return;
+    memcpy(ring->name, name, sizeof name);
+    for (size_t i = 0; i < source->sink_count; i++)
+        if (source->sinks[i].name)
+            source->sinks[i].name(source->sinks[i].context, ring->thread, name);
+}
+
+void heap_source_sample(struct heap_source *source, uint64_t resident, uint64_t minor_faults,
+                        uint64_t major_faults) {
+    struct heap_sample *last = &source->sample;
+    // The target's own word may come before the kernel's that was asked earlier.
+    if (resident > HEAP_SIZE_MAX || minor_faults < last->minor_faults ||
+        major_faults < last->major_faults)
+        return;
+    *last = (struct heap_sample){source->time, resident, minor_faults, major_faults};
+    for (size_t i = 0; i < source->sink_count; i++)
+        if (source->sinks[i].sample)
+            source->sinks[i].sample(source->sinks[i].context, last);
+}
+
+static void on_moment(struct heap_source *source, uint64_t instructions, uint64_t stacks,
+                      bool falls) {
+    struct heap_moment moment = {source->time, instructions, stacks, falls};
+    if (stacks > HEAP_SIZE_MAX) {
+        source->broken = true;
+        return;
+    }
+    for (size_t i = 0; i < source->sink_count; i++)
+        if (source->sinks[i].moment)
+            source->sinks[i].moment(source->sinks[i].context, &moment);
+}
+
+// ---- what the program says and asks ----
+
+_Static_assert((int)HEAP_MARK_SNAPSHOT == WIRE_HEAP_SNAPSHOT &&
+                   (int)HEAP_MARK_SCOPE_BEGAN == WIRE_HEAP_SCOPE_BEGAN &&
+                   (int)HEAP_MARK_SCOPE_ENDED == WIRE_HEAP_SCOPE_ENDED,
+               "kinds are one and the same");
+
+static void on_mark(struct heap_source *source, struct heap_ring *ring, uint64_t word,
+                    const uint64_t *words, size_t room) {
+    char name[WIRE_HEAP_NAME_MAX + 1] = {0};
+    uint64_t size = word >> 32 & 0xffff;
+    uint32_t kind = (uint32_t)word;
+    if (kind >= HEAP_MARK_KINDS || size > WIRE_HEAP_NAME_MAX || size > room) {
+        source->broken = true;
+        return;
+    }
+    memcpy(name, words, size);
+    struct heap_mark mark = {
+        .kind = (enum heap_mark_kind)kind, .thread = ring->thread, .time = source->time};
+    mark.name = name;
+    for (size_t i = 0; i < source->sink_count; i++)
+        if (source->sinks[i].mark)
+            source->sinks[i].mark(source->sinks[i].context, &mark);
+}
+
+static void on_asked(struct heap_source *source, struct heap_ring *ring, uint64_t number) {
+    const struct heap_source_counts *counts = &source->counts;
+    const uint64_t answers[WIRE_HEAP_ANSWERS] = {
+        [WIRE_HEAP_LIVE_BYTES] = source->live_bytes,
+        [WIRE_HEAP_LIVE_BLOCKS] = counts->allocated - counts->freed,
+        [WIRE_HEAP_PEAK_BYTES] = source->peak_bytes,
+        [WIRE_HEAP_TOTAL_BYTES] = source->total_bytes,
+        [WIRE_HEAP_TOTAL_BLOCKS] = counts->allocated,
+        [WIRE_HEAP_RELEASES] = counts->freed,
+        [WIRE_HEAP_THREAD_BYTES] = ring->bytes,
+        [WIRE_HEAP_THREAD_BLOCKS] = ring->blocks,
+    };
+    for (unsigned i = 0; i < WIRE_HEAP_ANSWERS; i++)
+        atomic_store_explicit(&ring->shared->answers[i], answers[i], memory_order_relaxed);
+    atomic_store(&ring->shared->answered, (uint32_t)number);
+    syscall(SYS_futex, &ring->shared->answered, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+// The memory is the program's to divide from now on, as if it had mapped it: what it gives out of
+// it are the blocks. Its release ends that.
+static void on_chunk(struct heap_source *source, struct heap_ring *ring, uint64_t address,
+                     uint64_t size) {
+    struct heap_event event = {.kind = HEAP_FREED, .thread = ring->thread, .time = source->time};
+    struct region_teller teller = {source, ring};
+    if (!address || !size || size > HEAP_SIZE_MAX || size > UINT64_MAX - address) {
+        source->broken = true;
+        return;
+    }
+    if (!blocks_remove(&source->blocks, address, &event.before))
+        return;
+    source->counts.freed++;
+    tell(source, &event);
+    regions_map(&source->regions, address, event.before.size ? event.before.size : size,
+                HEAP_REGION_ANONYMOUS, event.before.stack, tell_region, &teller);
+    *blocks_insert(&source->chunks, address) = event.before;
+}
+
+static bool end_chunk(struct heap_source *source, struct heap_ring *ring, uint64_t address) {
+    struct heap_block chunk;
+    struct region_teller teller = {source, ring};
+    if (!address || !blocks_remove(&source->chunks, address, &chunk))
+        return false;
+    regions_unmap(&source->regions, address, chunk.size ? chunk.size : 1, tell_region, &teller);
+    return true;
+}
+
+// ---- all of them ----
+
+void records_take(struct heap_source *source, struct heap_ring *ring, unsigned kind,
+                  const uint64_t *words, uint64_t count) {
+    switch (kind) {
+    case WIRE_HEAP_RESIZE_BEGAN:
+        on_resize_began(source, ring, words[1]);
+        break;
+    case WIRE_HEAP_RESIZE_ENDED:
+        on_resize_ended(source, ring, words[1], words[2], words[3]);
+        break;
+    case WIRE_HEAP_STACK:
+        // The number of frames was read twice; only what was taken counts.
+        on_stack(source, (words[1] & ~(0xffffull << 32)) | (count - 2) << 32, words + 2);
+        break;
+    case WIRE_HEAP_THREAD:
+        on_thread(source, ring, words[1]);
+        break;
+    case WIRE_HEAP_MAPPED:
+        on_mapped(source, ring, words[1], words[2], words[3]);
+        break;
+    case WIRE_HEAP_UNMAPPED:
+        on_unmapped(source, ring, words[1], words[2]);
+        break;
+    case WIRE_HEAP_NAME:
+        on_name(source, words[1], words + 2);
+        break;
+    case WIRE_HEAP_SAMPLE:
+        heap_source_sample(source, words[1], words[2], words[3]);
+        break;
+    case WIRE_HEAP_MOMENT:
+    case WIRE_HEAP_DEPTH:
+        on_moment(source, words[1], words[2], kind == WIRE_HEAP_DEPTH);
+        break;
+    case WIRE_HEAP_MARK:
+        on_mark(source, ring, words[1], words + 2, (count - 2) * sizeof *words);
+        break;
+    case WIRE_HEAP_ASKED:
+        on_asked(source, ring, words[1]);
+        break;
+    case WIRE_HEAP_CHUNK:
+        on_chunk(source, ring, words[1], words[2]);
+        break;
+    }
+}

@@ -1,0 +1,77 @@
+// Losses on their way to the supervisor, packed.
+#include <pthread.h>
+#include <string.h>
+
+#include "engine/tool.h"
+#include "tools/memcheck/target/errors/errors.h"
+#include "tools/memcheck/target/errors/ledger.h"
+#include "tools/memcheck/target/heap/stacks.h"
+#include "wire/wire.h"
+
+_Static_assert((int)LEAK_REACHABLE == (int)LOSS_REACHABLE &&
+                   (int)HOLDER_MAPPING == (int)HELD_BY_MAPPING,
+               "the wire's words are the tool's");
+
+static uint32_t searches; // begun so far
+static int busy;          // one search at a time; no lock of the C library may be waited for
+static _Alignas(8) char packet[WIRE_PAYLOAD_MAX & ~7ul];
+static size_t packed;
+
+static void flush(void) {
+    if (packed)
+        tool_send(WIRE_LOSSES, packet, packed, NULL, 0);
+    packed = 0;
+}
+
+static void pack(const struct loss_record *record) {
+    const uint64_t *pcs = NULL;
+    size_t count = record->stack ? stack_pcs(record->stack, &pcs) : 0;
+    if (count > FINDING_STACK_MAX)
+        count = FINDING_STACK_MAX;
+    struct wire_loss loss = {.kind = (uint8_t)record->kind,
+                             .holder = (uint8_t)record->holder,
+                             .is_quiet = record->passed_over,
+                             .holder_thread = record->holder_thread,
+                             .blocks = record->blocks,
+                             .bytes = record->bytes,
+                             .indirect_bytes = record->indirect_bytes,
+                             .old_blocks = record->old_blocks,
+                             .old_bytes = record->old_bytes,
+                             .old_indirect_bytes = record->old_indirect_bytes,
+                             .cycle = record->cycle,
+                             .holder_address = record->holder_address,
+                             .holder_pc = record->holder_pc,
+                             .holder_steps = record->holder_steps,
+                             .pc_count = (uint32_t)count};
+    if (packed + sizeof loss + count * sizeof *pcs > sizeof packet)
+        flush();
+    memcpy(packet + packed, &loss, sizeof loss);
+    packed += sizeof loss;
+    if (count)
+        memcpy(packet + packed, pcs, count * sizeof *pcs);
+    packed += count * sizeof *pcs;
+}
+
+void errors_leaks(const struct leak_search *search) {
+    while (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
+        __builtin_ia32_pause();
+    struct wire_leaks leaks = {.losses = search->record_count,
+                               .full = search->full,
+                               .at_end = search->at_end,
+                               .is_delta = search->is_delta};
+    memcpy(leaks.heuristic_blocks, search->heuristic_blocks, sizeof leaks.heuristic_blocks);
+    memcpy(leaks.heuristic_bytes, search->heuristic_bytes, sizeof leaks.heuristic_bytes);
+    tool_send(WIRE_LEAKS, &leaks, sizeof leaks, NULL, 0);
+    for (size_t i = 0; i < search->record_count; i++)
+        pack(&search->records[i]);
+    flush();
+    __atomic_add_fetch(&searches, 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+}
+
+void errors_leak_totals(uint64_t bytes[5], uint64_t blocks[5]) {
+    const struct ledger_answers *answers =
+        ledger_wait_search(__atomic_load_n(&searches, __ATOMIC_ACQUIRE));
+    memcpy(bytes, answers->leaked_bytes, sizeof answers->leaked_bytes);
+    memcpy(blocks, answers->leaked_blocks, sizeof answers->leaked_blocks);
+}

@@ -1,0 +1,537 @@
+// Allocating and freeing: what happens on every call. General registers only.
+#include "tools/memcheck/target/heap/heap.h"
+
+#include "engine/tool.h"
+#include "tools/memcheck/target/heap/blocks.h"
+#include "tools/memcheck/target/errors/errors.h"
+#include "tools/memcheck/target/shadow/shadow.h"
+#include "tools/memcheck/target/heap/sites.h"
+#include "tools/memcheck/target/heap/stacks.h"
+
+#define LIKELY(x)   __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+struct heap_options heap_options;
+_Thread_local struct heap *own_heap __attribute__((tls_model("local-exec")));
+_Atomic uint64_t heap_freed_volume;
+atomic_uint heap_count, heap_orphans;
+atomic_bool heap_is_narrow;
+
+static struct heap *heap_of_thread(void) {
+    if (UNLIKELY(!own_heap))
+        tool_with_vectors(heap_make_own, NULL);
+    return own_heap;
+}
+
+// Only the thread that owns the counter writes it.
+static void count(uint64_t *counter, uint64_t amount) {
+    __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + amount,
+                     __ATOMIC_RELAXED);
+}
+
+struct filling {
+    uint64_t start;
+    size_t size;
+    int byte;
+};
+
+static void fill_range(void *argument) {
+    struct filling filling = *(struct filling *)argument;
+    __asm__ volatile("rep stosb"
+                     : "+D"(filling.start), "+c"(filling.size)
+                     : "a"(filling.byte)
+                     : "memory");
+}
+
+// The target may have taken the right to write from pages of the heap.
+static void fill(uint64_t start, size_t size, int byte) {
+    struct filling filling = {start, size, byte};
+    uint64_t fault;
+    tool_try(fill_range, &filling, &fault);
+}
+
+// ---- slots -------------------------------------------------------------------------------------
+
+// Classes: steps of 16 bytes up to 512, then eight for each doubling, less what a slab needs for
+// the red zone at its start.
+static unsigned class_of(uint64_t need) {
+    uint64_t last = (need - 1) >> 4;
+    if (last < 32)
+        return last + 1;
+    last++;
+    unsigned top = 63 - __builtin_clzll(last);
+    return (top - 5) * 8 + (last >> (top - 3)) + 25;
+}
+
+// What a slab that is spread out gives first: every other slot.
+static uint32_t spread(const struct slab *slab, uint32_t number) {
+    uint32_t half = (slab->count + 1) / 2;
+    return number < half ? 2 * number : 2 * (number - half) + 1;
+}
+
+static bool take_slot(struct slab *slab, uint32_t *slot) {
+    if (slab->free) {
+        *slot = slab->free - 1;
+        slab->free = slab->notes[*slot].made_at;
+    } else if (slab->fresh < slab->count) {
+        *slot = slab->is_spread ? spread(slab, slab->fresh) : slab->fresh;
+        slab->fresh++;
+    } else {
+        return false;
+    }
+    slab->used++;
+    return true;
+}
+
+static void put_slot(struct slab *slab, uint32_t slot) {
+    slab->notes[slot].made_at = slab->free;
+    slab->free = slot + 1;
+    slab->used--;
+}
+
+// Takes over what other threads have released.
+static bool collect_remote(struct slab *slab) {
+    uint32_t slot = atomic_exchange(&slab->remote, 0);
+    if (!slot)
+        return false;
+    while (slot) {
+        uint32_t next = slab->notes[slot - 1].made_at;
+        put_slot(slab, slot - 1);
+        slot = next;
+    }
+    return true;
+}
+
+static void make_available(struct heap *heap, struct slab *slab) {
+    atomic_store(&slab->is_available, true);
+    slab->next = heap->available[slab->class];
+    heap->available[slab->class] = slab;
+}
+
+static void push_returned(struct slab *slab) {
+    if (atomic_exchange(&slab->is_returned, true))
+        return;
+    struct heap *owner = atomic_load(&slab->owner);
+    if (UNLIKELY(!owner)) {
+        atomic_store(&slab->is_returned, false); // given back meanwhile
+        return;
+    }
+    struct slab *first = atomic_load(&owner->returned);
+    do
+        slab->next_returned = first;
+    while (!atomic_compare_exchange_weak(&owner->returned, &first, slab));
+}
+
+// Full slabs in which other threads have released slots. The owner may have changed meanwhile.
+void heap_collect_returned(struct heap *heap) {
+    struct slab *slab = atomic_exchange(&heap->returned, NULL);
+    while (slab) {
+        struct slab *next = slab->next_returned;
+        atomic_store(&slab->is_returned, false);
+        if (atomic_load(&slab->owner) != heap)
+            push_returned(slab);
+        else if (!atomic_load(&slab->is_available) && collect_remote(slab))
+            make_available(heap, slab);
+        slab = next;
+    }
+}
+
+// A slab of the class that has room; the first one has none.
+static struct slab *next_slab(struct heap *heap, unsigned class) {
+    struct slab *slab;
+    while ((slab = heap->available[class])) {
+        if (slab->free || slab->fresh < slab->count || collect_remote(slab))
+            return slab;
+        heap->available[class] = slab->next;
+        atomic_store(&slab->is_available, false);
+        // Somebody who did not see that in time has not returned it.
+        if (atomic_load(&slab->remote))
+            push_returned(slab);
+        heap_collect_returned(heap);
+    }
+    heap_collect_returned(heap);
+    if (heap->available[class])
+        return heap->available[class];
+    struct slab_request request = {.heap = heap, .class = class};
+    tool_with_vectors(slab_make, &request);
+    if (request.slab)
+        make_available(heap, request.slab);
+    return request.slab;
+}
+
+// The slab stays with its owner unless all of it is free and there is another one.
+static void look_whether_empty(struct heap *heap, struct slab *slab) {
+    struct slab **at = &heap->available[slab->class];
+    if (!*at || !(*at)->next || atomic_load(&slab->is_returned))
+        return;
+    while (*at != slab)
+        at = &(*at)->next;
+    *at = slab->next;
+    atomic_store(&slab->is_available, false);
+    tool_with_vectors(slab_give_back, slab);
+}
+
+static void slot_release(struct slab *slab, uint32_t slot) {
+    struct block_note *note = &slab->notes[slot];
+    struct heap *owner = atomic_load_explicit(&slab->owner, memory_order_relaxed);
+    atomic_store_explicit(&note->word, 0, memory_order_relaxed);
+    if (owner == own_heap) {
+        put_slot(slab, slot);
+        if (!atomic_load_explicit(&slab->is_available, memory_order_relaxed))
+            make_available(owner, slab);
+        else if (slab->used == 0)
+            look_whether_empty(owner, slab);
+        return;
+    }
+    if (!owner) {
+        tool_with_vectors(slab_give_back, slab);
+        return;
+    }
+    uint32_t first = atomic_load(&slab->remote);
+    do
+        note->made_at = first;
+    while (!atomic_compare_exchange_weak(&slab->remote, &first, slot + 1));
+    if (!atomic_load(&slab->is_available))
+        push_returned(slab);
+}
+
+// ---- quarantine --------------------------------------------------------------------------------
+//
+// Each thread keeps the blocks that it has freed, oldest first; the volume is one for all. What is
+// above it leaves when a thread allocates, so that even the largest block stays for a while after
+// its free. The thread gives up blocks of threads that have ended first, then its own, but not when
+// it holds less than its share of the volume: the rest is held by others, who will give up theirs.
+
+static void queue_push(struct queue *queue, uint64_t block) {
+    if (UNLIKELY(!queue->last || queue->last->last == QUEUE_CHUNK))
+        tool_with_vectors(queue_add_chunk, queue);
+    queue->last->blocks[queue->last->last++] = block;
+}
+
+static uint64_t queue_pop(struct queue *queue) {
+    while (queue->first && queue->first->first == queue->first->last) {
+        if (!queue->first->next)
+            return 0;
+        tool_with_vectors(queue_drop_chunk, queue);
+    }
+    return queue->first ? queue->first->blocks[queue->first->first++] : 0;
+}
+
+// Blocks without a byte use memory, too.
+static uint64_t volume_of(size_t size) {
+    return size < LEAST_ALIGNMENT ? LEAST_ALIGNMENT : size;
+}
+
+static void publish_volume(struct heap *heap) {
+    atomic_fetch_add_explicit(&heap_freed_volume, heap->freed_volume - heap->published_volume,
+                              memory_order_relaxed);
+    heap->published_volume = heap->freed_volume;
+}
+
+static void quarantine(struct heap *heap, uint64_t block, size_t size) {
+    queue_push(size >= heap_options.large ? &heap->freed_large : &heap->freed, block);
+    heap->freed_volume += volume_of(size);
+    if (heap->freed_volume - heap->published_volume > heap_options.freed_volume / 64)
+        publish_volume(heap);
+}
+
+static void release(struct heap *heap, uint64_t block) {
+    union cell *cell = cell_of(block);
+    if (cell->is_huge) {
+        heap->freed_volume -= volume_of(cell->huge.size);
+        tool_with_vectors(huge_give_back, &cell->huge);
+        return;
+    }
+    struct slab *slab = slab_of(&cell->segment, block);
+    uint32_t slot = slot_of(slab, block);
+    heap->freed_volume -= volume_of(word_size(slab->notes[slot].word));
+    slot_release(slab, slot);
+}
+
+static bool is_over_volume(const struct heap *heap) {
+    uint64_t most = heap_options.freed_volume;
+    uint64_t others =
+        atomic_load_explicit(&heap_freed_volume, memory_order_relaxed) - heap->published_volume;
+    if (LIKELY(heap->freed_volume + others <= most))
+        return false;
+    unsigned heaps = atomic_load_explicit(&heap_count, memory_order_relaxed);
+    return heap->freed_volume > most / (heaps ? heaps : 1);
+}
+
+static void __attribute__((noinline)) release_oldest(struct heap *heap) {
+    if (atomic_load_explicit(&heap_orphans, memory_order_relaxed))
+        tool_with_vectors(heap_take_orphans, heap);
+    while (is_over_volume(heap)) {
+        uint64_t block = queue_pop(&heap->freed_large);
+        if (!block)
+            block = queue_pop(&heap->freed);
+        if (!block)
+            break;
+        release(heap, block);
+    }
+    publish_volume(heap);
+}
+
+// ---- allocating --------------------------------------------------------------------------------
+
+uint32_t heap_freeing_stack(void) {
+    return heap_options.keep_freed || sites_wanted == SITES_FULL ? stack_here() : 0;
+}
+
+static uint32_t __attribute__((noinline)) count_new(size_t size) {
+    uint32_t stack = heap_options.keep_made ? stack_here() : 0;
+    if (sites_wanted)
+        sites_made(stack, size);
+    return stack;
+}
+
+static uint32_t stack_of_new(size_t size) {
+    return LIKELY(heap_options.only_keep_made) ? stack_here() : count_new(size);
+}
+
+// What a slot must hold, 0: too large.
+static uint64_t need_of(size_t size, size_t alignment) {
+    if (size > (uint64_t)1 << 45 || alignment > (uint64_t)1 << 40)
+        return 0;
+    uint64_t need = size ? size : 1;
+    if (atomic_load_explicit(&heap_is_narrow, memory_order_relaxed))
+        need += NARROW;
+    else
+        need +=
+            heap_options.front + (size >= 8 * heap_options.red_zone ? heap_options.red_zone : 0);
+    if (alignment > LEAST_ALIGNMENT)
+        need += alignment - LEAST_ALIGNMENT;
+    return need;
+}
+
+static void finish(uint64_t block, size_t size, bool zeroed, bool is_zero) {
+    if (zeroed) {
+        if (!is_zero)
+            fill(block, size, 0);
+        shadow_make_defined(block, size);
+        return;
+    }
+    if (heap_options.malloc_fill >= 0)
+        fill(block, size, heap_options.malloc_fill);
+    shadow_make_undefined(block, size);
+}
+
+static uint64_t place_huge(struct heap *heap, size_t size, size_t alignment, enum heap_maker maker,
+                           bool zeroed) {
+    struct huge_request request = {.size = size, .alignment = alignment};
+    tool_with_vectors(huge_make, &request);
+    struct huge *huge = request.huge;
+    if (!huge)
+        return 0;
+    huge->maker = maker;
+    huge->made_at = stack_of_new(size);
+    finish(huge->block, size, zeroed, true);
+    atomic_store(&huge->state, BLOCK_LIVE);
+    return huge->block;
+}
+
+static uint64_t place(struct heap *heap, uint64_t need, size_t size, size_t alignment,
+                      enum heap_maker maker, bool zeroed) {
+    struct slab *slab;
+    uint32_t slot;
+    if (LIKELY(need <= SLAB_MOST)) {
+        unsigned class = class_of(need);
+        slab = heap->available[class];
+        while (UNLIKELY(!slab || !take_slot(slab, &slot))) {
+            slab = next_slab(heap, class);
+            if (!slab)
+                return 0;
+        }
+    } else {
+        struct slab_request request = {.size = need};
+        tool_with_vectors(slab_make, &request);
+        slab = request.slab;
+        if (!slab || !take_slot(slab, &slot))
+            return 0;
+    }
+    struct block_note *note = &slab->notes[slot];
+    uint64_t block = slot_block(slab, slot, alignment);
+    note->made_at = stack_of_new(size);
+    finish(block, size, zeroed, false);
+    atomic_store_explicit(&note->word, note_word(size, maker, __builtin_ctzl(alignment)),
+                          memory_order_release);
+    return block;
+}
+
+uint64_t heap_allocate(size_t size, size_t alignment, enum heap_maker maker, bool zeroed) {
+    struct heap *heap = heap_of_thread();
+    if (alignment < heap_options.alignment)
+        alignment = heap_options.alignment;
+    if (UNLIKELY(is_over_volume(heap)))
+        release_oldest(heap);
+    uint64_t need = need_of(size, alignment);
+    if (UNLIKELY(!need))
+        return 0;
+    uint64_t block = LIKELY(need < HUGE_LEAST) ? place(heap, need, size, alignment, maker, zeroed)
+                                               : place_huge(heap, size, alignment, maker, zeroed);
+    if (LIKELY(block)) {
+        count(&heap->counters->allocations, 1);
+        count(&heap->counters->bytes, size);
+    }
+    return block;
+}
+
+// ---- freeing -----------------------------------------------------------------------------------
+
+// The live block that begins at the address.
+struct found {
+    struct slab *slab;
+    struct huge *huge; // one of the two
+    struct block_note *note;
+    uint32_t slot;
+    size_t size, alignment;
+    enum heap_maker maker;
+};
+
+static bool find_live(uint64_t address, struct found *found) {
+    union cell *cell = cell_of(address);
+    if (!cell)
+        return false;
+    if (cell->is_huge) {
+        struct huge *huge = &cell->huge;
+        if (huge->block != address || atomic_load(&huge->state) != BLOCK_LIVE)
+            return false;
+        *found = (struct found){
+            .huge = huge, .size = huge->size, .alignment = huge->alignment, .maker = huge->maker};
+        return true;
+    }
+    struct slab *slab = slab_of(&cell->segment, address);
+    if (!slab)
+        return false;
+    uint32_t slot = slot_of(slab, address);
+    if (slot >= slab->count)
+        return false;
+    struct block_note *note = &slab->notes[slot];
+    uint32_t word = atomic_load_explicit(&note->word, memory_order_acquire);
+    size_t alignment = word_alignment(word);
+    if (word_state(word) != BLOCK_LIVE || slot_block(slab, slot, alignment) != address)
+        return false;
+    *found = (struct found){.slab = slab,
+                            .note = note,
+                            .slot = slot,
+                            .size = word_size(word),
+                            .alignment = alignment,
+                            .maker = word_maker(word)};
+    return true;
+}
+
+// False: another thread was faster.
+static bool mark_freed(const struct found *found) {
+    if (found->huge) {
+        enum block_state live = BLOCK_LIVE;
+        return atomic_compare_exchange_strong(&found->huge->state, &live, BLOCK_FREED);
+    }
+    uint32_t word = atomic_load_explicit(&found->note->word, memory_order_relaxed);
+    uint32_t freed = (word & ~(uint32_t)NOTE_STATE_MASK) | (uint32_t)BLOCK_FREED << NOTE_STATE;
+    return word_state(word) == BLOCK_LIVE &&
+           atomic_compare_exchange_strong(&found->note->word, &word, freed);
+}
+
+static void __attribute__((noinline)) count_freed(const struct found *found, uint32_t *freed_at) {
+    uint32_t *made_at = found->huge ? &found->huge->made_at : &found->note->made_at;
+    uint32_t stack = heap_freeing_stack();
+    if (sites_wanted)
+        sites_freed(*made_at, stack, found->size);
+    if (heap_options.keep_freed)
+        *freed_at = stack;
+    if (heap_options.freed_over_made)
+        *made_at = 0;
+}
+
+static void keep_freed_stack(const struct found *found) {
+    uint32_t *freed_at = found->huge ? &found->huge->freed_at : &found->slab->freed_at[found->slot];
+    if (LIKELY(heap_options.only_keep_freed))
+        *freed_at = stack_here();
+    else
+        count_freed(found, freed_at);
+}
+
+static bool give_up(uint64_t address, const struct found *found) {
+    struct heap *heap = heap_of_thread();
+    if (!mark_freed(found))
+        return false;
+    keep_freed_stack(found);
+    shadow_make_noaccess(address, found->size);
+    if (heap_options.free_fill >= 0)
+        fill(address, found->size, heap_options.free_fill);
+    quarantine(heap, address, found->size);
+    count(&heap->counters->frees, 1);
+    count(&heap->counters->freed_bytes, found->size);
+    return true;
+}
+
+struct bad_free {
+    uint64_t address;
+    const char *function;
+    enum heap_maker maker;
+};
+
+static void report_bad_free(void *argument) {
+    const struct bad_free *bad = argument;
+    if (declared_is_live(bad->address)) {
+        if (heap_options.mismatches)
+            error_mismatched_free(bad->address);
+        heap_undeclare(bad->address, heap_options.red_zone);
+        return;
+    }
+    error_free(bad->address, bad->function);
+}
+
+static void report_mismatch(void *address) {
+    if (entry_knows_makers())
+        error_mismatched_free((uint64_t)address);
+}
+
+void heap_free(uint64_t address, enum heap_maker maker, const char *function) {
+    struct found found;
+    bool is_live = find_live(address, &found);
+    if (is_live && UNLIKELY(found.maker != maker) && heap_options.mismatches)
+        tool_with_vectors(report_mismatch, (void *)address);
+    if (UNLIKELY(!is_live || !give_up(address, &found))) {
+        struct bad_free bad = {address, function, maker};
+        tool_with_vectors(report_bad_free, &bad);
+    }
+}
+
+// ---- resizing ----------------------------------------------------------------------------------
+
+struct copy {
+    uint64_t to, from;
+    size_t size;
+};
+
+static void copy_content(void *argument) {
+    struct copy copy = *(struct copy *)argument;
+    shadow_copy(copy.to, copy.from, copy.size);
+    __asm__ volatile("rep movsb" : "+D"(copy.to), "+S"(copy.from), "+c"(copy.size) : : "memory");
+}
+
+// A block always moves, so that pointers to where it was are found out.
+uint64_t heap_resize(uint64_t address, size_t size) {
+    struct found found;
+    if (UNLIKELY(!find_live(address, &found))) {
+        struct bad_free bad = {address, "realloc", HEAP_MALLOC};
+        tool_with_vectors(report_bad_free, &bad);
+        return 0;
+    }
+    if (UNLIKELY(found.maker != HEAP_MALLOC) && heap_options.mismatches)
+        tool_with_vectors(report_mismatch, (void *)address);
+    uint64_t block = heap_allocate(size, heap_options.alignment, HEAP_MALLOC, false);
+    if (!block)
+        return 0;
+    struct copy copy = {block, address, size < found.size ? size : found.size};
+    uint64_t fault;
+    tool_try(copy_content, &copy, &fault);
+    give_up(address, &found);
+    return block;
+}
+
+size_t heap_size_of(uint64_t address) {
+    struct found found;
+    return find_live(address, &found) ? found.size : 0;
+}

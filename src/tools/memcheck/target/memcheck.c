@@ -1,0 +1,165 @@
+#include "tools/memcheck/target/memcheck.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/memcheck/target/errors/errors.h"
+#include "tools/memcheck/target/shadow/frames.h"
+#include "tools/memcheck/target/heap/heap.h"
+#include "tools/memcheck/target/shadow/origins.h"
+#include "tools/memcheck/target/leaks/leaks.h"
+#include "tools/memcheck/target/errors/ledger.h"
+#include "tools/memcheck/target/functions/quick.h"
+#include "tools/memcheck/target/requests.h"
+#include "tools/memcheck/target/shadow/shadow.h"
+#include "tools/memcheck/target/heap/sites.h"
+#include "tools/memcheck/target/syscalls/syscalls.h"
+#include "tools/memcheck/target/track/track.h"
+#include "tools/tools.h"
+
+enum { RSP = 4, RED_ZONE = 128, PAGE = 4096 };
+
+static bool is_option(const char *name, const char *value) {
+    const char *given = tool_option(name);
+    return given && strcmp(given, value) == 0;
+}
+
+static void start(void) {
+    const char *frame = tool_option("max-stackframe");
+    shadow_undefined_values = track_value_errors = !is_option("undef-value-errors", "no");
+    track_origins = is_option("track-origins", "yes");
+    track_partial_loads = !is_option("partial-loads-ok", "no");
+    if (frame)
+        memcheck_max_frame = strtoul(frame, NULL, 0);
+    errors_start();
+    heap_make_counters = errors_heap_counters;
+    track_start();
+    if (track_origins)
+        origins_start();
+    sites_start();
+    heap_start();
+    leaks_start();
+}
+
+static void end(void) {
+    requests_end();
+    leaks_check_at_end();
+    errors_end();
+}
+
+static void forking(void) {
+    heap_forking();
+    ledger_forking();
+}
+
+static void fork_made(void) {
+    ledger_fork_made();
+    heap_fork_made();
+}
+
+static void forked(void) {
+    heap_forked();
+    errors_forked();
+    requests_forked();
+}
+
+// A thread's stack below its stack pointer is free to be used and undefined.
+static void thread_started(void) {
+    errors_thread_started();
+    uint64_t first, last;
+    memcheck_thread()->stack_reach = tool_register(RSP);
+    if (tool_own_stack(&first, &last))
+        shadow_make_undefined(first, tool_register(RSP) - RED_ZONE - first);
+    frames_thread_started();
+}
+
+static void thread_ended(void) {
+    frames_thread_ended();
+    memcheck_forget_signals();
+    origins_thread_ended();
+    heap_thread_ended();
+}
+
+static struct tool_units units(const ZydisDecodedInstruction *z, const ZydisDecodedOperand *o) {
+    struct track_units units = track_units(z, o);
+    return (struct tool_units){units.reads, units.writes, units.kills};
+}
+
+static void *prepare(uint64_t pc, const uint8_t *bytes, const ZydisDecodedInstruction *z,
+                     const ZydisDecodedOperand *operands) {
+    return track_prepare(pc, bytes, z, operands);
+}
+
+static void module(uint64_t first, uint64_t last, uint64_t offset, const char *path) {
+    const char *slash = strrchr(path, '/');
+    if (strncmp(slash ? slash + 1 : path, "ld-", 3) == 0 && !track_loader_start) {
+        track_loader_start = first;
+        track_loader_end = last;
+    }
+}
+
+// What a frame takes from below the end of the stack is the function's own: not the access is
+// wrong.
+static bool is_overflow(uint64_t address) {
+    uint64_t first, last;
+    if (!tool_own_stack(&first, &last) || address >= first ||
+        first - address > memcheck_max_frame || address < tool_register(RSP) - RED_ZONE)
+        return false;
+    tool_say("Stack overflow in thread #%d: can't grow stack to 0x%lx", tool_thread_number(),
+             address & ~(uint64_t)(PAGE - 1));
+    return true;
+}
+
+// Looking at the instruction again as if the page were not addressable says what it did there.
+static void faulted(const void *prepared, uint64_t address, bool is_known) {
+    if (is_known && is_overflow(address))
+        return;
+    shadow_assume_missing(address, !is_known);
+    track_run(prepared);
+    shadow_assume_nothing();
+}
+
+static const struct tool_exit_function exit_functions[] = {
+    {"_ZN9__gnu_cxx9__freeresEv", "run-cxx-freeres"},
+    {"__libc_freeres", "run-libc-freeres"},
+    {NULL, NULL},
+};
+
+// Memory that is in use but holds no code is a matter of the program's own.
+static void jumped_nowhere(uint64_t address, bool is_mapped) {
+    uint64_t bad;
+    if (!is_mapped || shadow_check_addressable(address, 1, &bad) != SHADOW_FINE)
+        error_jump(address);
+}
+
+const struct tool tool_memcheck = {
+    .name = "memcheck",
+    .thread_size = sizeof(struct memcheck_thread),
+    .register_size = sizeof(struct shadow_registers),
+    .shadows = true,
+    .plain_hooks = true,
+    .symbols = heap_symbols,
+    .quick_hook = quick_hook,
+    .exit_functions = exit_functions,
+    .start = start,
+    .end = end,
+    .exit_status = errors_exit_status,
+    .forking = forking,
+    .fork_made = fork_made,
+    .forked = forked,
+    .units = units,
+    .prepare = prepare,
+    .forget_prepared = track_forget_all,
+    .follow = (void (*)(const void *))track_run,
+    .stack_moved = memcheck_stack_moved,
+    .thread_started = thread_started,
+    .thread_ended = thread_ended,
+    .signal_delivered = memcheck_signal_delivered,
+    .signal_returned = memcheck_signal_returned,
+    .module = module,
+    .faulted = faulted,
+    .before_system_call = syscalls_before,
+    .after_system_call = syscalls_after,
+    .jumped_nowhere = jumped_nowhere,
+    .request = requests_answer,
+};

@@ -1,0 +1,29 @@
+// The memcheck tool as a whole; see docs/memcheck.md.
+#ifndef QUERN_MEMCHECK_MEMCHECK_H
+#define QUERN_MEMCHECK_MEMCHECK_H
+
+#include "tools/memcheck/target/shadow/registers.h"
+
+// The state of a thread: tool_thread_state.
+struct memcheck_thread {
+    struct shadow_registers registers;         // must come first
+    struct interrupted *interrupted;           // by signals whose handlers have not returned
+    struct origin_known_frames *origin_frames; // origins_frames.c
+    uint64_t stack_reach; // from the stack pointer up to here, all is the same stack (frames.c)
+};
+
+// signals.c
+void memcheck_signal_delivered(int number, uint64_t frame, uint64_t frame_end,
+                               uint64_t alternate_stack);
+void memcheck_signal_returned(uint64_t frame);
+void memcheck_forget_signals(void); // the thread ends
+
+// frames.c; leaves vector registers alone.
+void memcheck_stack_moved(uint64_t from, uint64_t to, unsigned how);
+extern uint64_t memcheck_max_frame; // --max-stackframe: more is a change of stacks
+
+static inline struct memcheck_thread *memcheck_thread(void) {
+    return tool_thread_state();
+}
+
+#endif

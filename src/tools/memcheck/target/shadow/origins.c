@@ -1,0 +1,204 @@
+#include "tools/memcheck/target/shadow/origins.h"
+
+#include <stdatomic.h>
+
+#include "engine/tool.h"
+#include "tools/memcheck/target/heap/blocks.h"
+#include "tools/memcheck/target/shadow/origins_slow.h"
+#include "tools/memcheck/target/shadow/shadow.h"
+
+enum { BUCKETS = 1 << 16, GRANULE = 4 };
+
+// ---- tags --------------------------------------------------------------------------------------
+
+static struct origin_page *_Atomic pages[BUCKETS];
+
+static _Atomic(struct origin_page *) *bucket_of(uint64_t number) {
+    return &pages[number * 0x9e3779b97f4a7c15ull >> 48];
+}
+
+static struct origin_page *page_find(uint64_t address) {
+    uint64_t number = address / ORIGIN_PAGE;
+    struct origin_page *page = atomic_load_explicit(bucket_of(number), memory_order_acquire);
+    while (page && page->number != number)
+        page = page->next;
+    return page;
+}
+
+static struct origin_page *page_make(uint64_t address) {
+    struct origin_page *made = NULL;
+    uint64_t number = address / ORIGIN_PAGE;
+    tool_with_vectors(origins_make_page, &made);
+    if (!made)
+        return NULL;
+    made->number = number;
+    made->next = atomic_load(bucket_of(number));
+    while (!atomic_compare_exchange_weak(bucket_of(number), &made->next, made))
+        continue; // two pages of one number: the newer one counts
+    return made;
+}
+
+static unsigned index_of(uint64_t address) {
+    return address % ORIGIN_PAGE / GRANULE;
+}
+
+static uint64_t end_of_page(uint64_t address, uint64_t end) {
+    uint64_t next = (address / ORIGIN_PAGE + 1) * ORIGIN_PAGE;
+    return next < end ? next : end;
+}
+
+// Bits of the lines that a part of a page touches.
+static uint64_t lines_of(uint64_t start, uint64_t end) {
+    unsigned first = start % ORIGIN_PAGE / ORIGIN_LINE,
+             last = (end - 1) % ORIGIN_PAGE / ORIGIN_LINE;
+    return (~0ul >> (63 - (last - first))) << first;
+}
+
+// The tag of an address, if some is kept there; *mark of the frame, 0: none.
+static uint32_t tag_at(uint64_t address, uint32_t *mark) {
+    struct origin_page *page = page_find(address);
+    if (!page || !(page->used & lines_of(address, address + 1)))
+        return 0;
+    *mark = page->marks[index_of(address)];
+    return page->tags[index_of(address)];
+}
+
+static void use_lines(struct origin_page *page, uint64_t lines) {
+    if (lines & ~page->used)
+        __atomic_fetch_or(&page->used, lines, __ATOMIC_RELAXED);
+}
+
+static void set_tag(uint64_t address, uint32_t tag, uint32_t mark) {
+    struct origin_page *page = page_find(address);
+    if (!page && !(tag && (page = page_make(address))))
+        return;
+    page->tags[index_of(address)] = tag;
+    page->marks[index_of(address)] = mark;
+    if (tag)
+        use_lines(page, lines_of(address, address + 1));
+}
+
+static uint32_t mark_at(uint64_t address) {
+    struct origin_frame frame;
+    return origin_frame_at(address, &frame) ? frame.mark : 0;
+}
+
+void shadow_set_origin(uint64_t address, size_t size, uint32_t origin) {
+    uint32_t mark = mark_at(address);
+    uint64_t end = address + size;
+    for (uint64_t at = address, next; at < end; at = next) {
+        next = end_of_page(at, end);
+        struct origin_page *page = page_find(at);
+        if (!page && !(origin && (page = page_make(at))))
+            continue;
+        for (unsigned i = index_of(at); i <= index_of(next - 1); i++) {
+            page->tags[i] = origin;
+            page->marks[i] = mark;
+        }
+        if (origin)
+            use_lines(page, lines_of(at, next));
+    }
+}
+
+// The range is newly allocated. Of stack, marks tell.
+static void forget(uint64_t start, size_t size) {
+    uint64_t first, last, end = start + size;
+    if (tool_own_stack(&first, &last) && start - first < last - first)
+        return;
+    for (uint64_t at = start, next; at < end; at = next) {
+        next = end_of_page(at, end);
+        struct origin_page *page = page_find(at);
+        if (!page || !(page->used & lines_of(at, next)))
+            continue;
+        for (unsigned i = index_of(at); i <= index_of(next - 1); i++)
+            page->tags[i] = 0;
+        uint64_t first_whole = (at + ORIGIN_LINE - 1) / ORIGIN_LINE * ORIGIN_LINE,
+                 end_whole = next / ORIGIN_LINE * ORIGIN_LINE;
+        if (first_whole < end_whole)
+            __atomic_fetch_and(&page->used, ~lines_of(first_whole, end_whole), __ATOMIC_RELAXED);
+    }
+}
+
+// ---- what was only allocated -------------------------------------------------------------------
+
+static uint32_t heap_origin(uint64_t address) {
+    if (!declared_any()) {
+        union cell *cell = cell_of(address);
+        if (!cell || address < cell->start || address >= cell->end)
+            return 0;
+        if (!cell->is_huge) {
+            struct slab *slab = slab_of(&cell->segment, address);
+            uint32_t slot = slab ? slot_of(slab, address) : 0;
+            const struct block_note *note = slab && slot < slab->count ? &slab->notes[slot] : NULL;
+            return note && word_state(atomic_load(&note->word)) == BLOCK_LIVE ? note->made_at : 0;
+        }
+    }
+    struct origin_search search = {.address = address};
+    tool_with_vectors(origins_search_heap, &search);
+    return search.origin;
+}
+
+uint32_t shadow_origin(uint64_t address) {
+    struct origin_frame frame;
+    uint32_t mark = 0, tag = tag_at(address, &mark);
+    if (tag && !mark)
+        return tag;
+    if (!origin_frame_at(address, &frame))
+        return tag ? tag : heap_origin(address);
+    return tag && (!frame.mark || frame.mark == mark) ? tag : frame.origin;
+}
+
+// ---- copies ------------------------------------------------------------------------------------
+
+struct copying {
+    uint64_t to, from;
+    uint32_t mark;      // of the destination
+    uint32_t allocated; // of the source, where nothing was stored
+    bool is_known;      // the latter
+};
+
+static void copy_granule(struct copying *copying, size_t at) {
+    uint8_t bits;
+    uint32_t mark, tag;
+    if (!shadow_state(copying->from + at, &bits) || !bits)
+        return;
+    tag = tag_at(copying->from + at, &mark);
+    if (tag) {
+        tag = shadow_origin(copying->from + at);
+    } else {
+        if (!copying->is_known)
+            copying->allocated = shadow_origin(copying->from + at);
+        copying->is_known = true;
+        tag = copying->allocated;
+    }
+    set_tag(copying->to + at, tag, copying->mark);
+}
+
+static bool is_defined(uint64_t address, size_t size) {
+    uint64_t word;
+    __builtin_memcpy(&word, shadow_of(address), sizeof word);
+    return size >= sizeof word && !word;
+}
+
+// As memmove moves the bytes.
+static void copy(uint64_t to, uint64_t from, size_t size) {
+    struct copying copying = {.to = to, .from = from, .mark = mark_at(to)};
+    if (to < from) {
+        for (size_t at = 0; at < size;) {
+            if (is_defined(from + at, size - at)) {
+                at += 8;
+            } else {
+                copy_granule(&copying, at);
+                at += GRANULE;
+            }
+        }
+    } else {
+        for (size_t at = (size + GRANULE - 1) / GRANULE; at-- > 0;)
+            copy_granule(&copying, at * GRANULE);
+    }
+}
+
+void origins_start(void) {
+    static const struct shadow_watch watch = {forget, copy};
+    shadow_watch = &watch;
+}

@@ -1,0 +1,310 @@
+// Costs: functions with callers and callees, and the graph around a function. Functions are named
+// by number in the profile.
+#include <stdlib.h>
+#include <string.h>
+
+#include "view/answers/costs.h"
+
+#define ROWS        200
+#define ROWS_MOST   20000
+#define GRAPH_NODES 60
+#define GRAPH_SHARE 200 // edges of less than 1/200 of the function are left out
+
+char *costs_choose(struct document *document, const struct ask *ask, struct json *json,
+                   struct costs *costs) {
+    int event = document_metric(document, ask_value(ask, "metric"));
+    if (!document->costs)
+        return base_copy("the file holds no costs of functions and lines");
+    if (event < 0)
+        return base_copy("the file has no such metric");
+    *costs = (struct costs){document, document->costs, (unsigned)event, json};
+    return NULL;
+}
+
+static uint64_t own_of(const struct costs *costs, size_t function) {
+    return cost_values(costs->profile, costs->profile->functions[function].own)[costs->event];
+}
+
+static uint64_t inclusive_of(const struct costs *costs, size_t function) {
+    return costs->document->inclusive[function * costs->profile->event_count + costs->event];
+}
+
+uint64_t costs_of_call(const struct costs *costs, const struct cost_call *call) {
+    return cost_values(costs->profile, call->inclusive)[costs->event];
+}
+
+void costs_tell_function(const struct costs *costs, size_t function) {
+    const struct cost_function *known = &costs->profile->functions[function];
+    json_number_at(costs->json, "function", function);
+    json_string_at(costs->json, "name", known->name);
+    json_string_at(costs->json, "object", known->object);
+    json_string_at(costs->json, "file", known->file);
+    json_number_at(costs->json, "line", costs->document->first_lines[function]);
+    json_number_at(costs->json, "own", own_of(costs, function));
+    json_number_at(costs->json, "inclusive", inclusive_of(costs, function));
+}
+
+// ---- the list ----
+
+enum order { BY_OWN, BY_INCLUSIVE, BY_NAME };
+
+struct sorting {
+    const struct costs *costs;
+    enum order order;
+};
+
+static int compare(const void *left, const void *right, void *context) {
+    const struct sorting *sorting = context;
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    const struct cost_function *functions = sorting->costs->profile->functions;
+    uint64_t first =
+        sorting->order == BY_OWN ? own_of(sorting->costs, a) : inclusive_of(sorting->costs, a);
+    uint64_t second =
+        sorting->order == BY_OWN ? own_of(sorting->costs, b) : inclusive_of(sorting->costs, b);
+    if (sorting->order == BY_NAME) {
+        int by_name = strcmp(functions[a].name, functions[b].name);
+        return by_name ? by_name : a < b ? -1 : 1;
+    }
+    return first != second ? (first < second ? 1 : -1) : a < b ? -1 : 1;
+}
+
+static uint64_t *count_calls(const struct cost_profile *profile) {
+    uint64_t *counts = base_allocate((profile->function_count + 1) * sizeof *counts);
+    memset(counts, 0, (profile->function_count + 1) * sizeof *counts);
+    for (size_t i = 0; i < profile->call_count; i++)
+        counts[profile->calls[i].callee] += profile->calls[i].count;
+    return counts;
+}
+
+char *answer_costs(struct document *document, const struct ask *ask, struct json *json) {
+    struct costs costs = {0};
+    char *problem = costs_choose(document, ask, json, &costs);
+    if (problem)
+        return problem;
+    const struct cost_profile *profile = costs.profile;
+    const char *search = ask_value(ask, "search"), *sort = ask_value(ask, "sort");
+    struct sorting sorting = {&costs, !sort                       ? BY_INCLUSIVE
+                                      : strcmp(sort, "own") == 0  ? BY_OWN
+                                      : strcmp(sort, "name") == 0 ? BY_NAME
+                                                                  : BY_INCLUSIVE};
+    uint32_t *order = base_allocate((profile->function_count + 1) * sizeof *order);
+    size_t count = 0;
+    for (uint32_t i = 0; i < profile->function_count; i++)
+        if (!search || !*search || strcasestr(profile->functions[i].name, search) ||
+            strcasestr(profile->functions[i].object, search))
+            order[count++] = i;
+    qsort_r(order, count, sizeof *order, compare, &sorting);
+    uint64_t *calls = count_calls(profile);
+    uint64_t offset = ask_number(ask, "offset", 0, UINT32_MAX);
+    uint64_t most = ask_number(ask, "count", ROWS, ROWS_MOST);
+    json_open(json, '{');
+    json_number_at(json, "total", profile->totals[costs.event]);
+    json_number_at(json, "count", count);
+    json_name(json, "rows");
+    json_open(json, '[');
+    for (uint64_t i = offset; i < count && i - offset < most; i++) {
+        json_open(json, '{');
+        costs_tell_function(&costs, order[i]);
+        json_number_at(json, "called", calls[order[i]]);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+    json_close(json, '}');
+    free(calls);
+    free(order);
+    return NULL;
+}
+
+size_t answer_heaviest(struct document *document, const char *metric, bool by_own,
+                       uint32_t *functions, size_t most) {
+    int event = document_metric(document, metric);
+    if (!document->costs || event < 0)
+        return 0;
+    struct costs costs = {document, document->costs, (unsigned)event, NULL};
+    struct sorting sorting = {&costs, by_own ? BY_OWN : BY_INCLUSIVE};
+    size_t count = costs.profile->function_count;
+    uint32_t *order = base_allocate((count + 1) * sizeof *order);
+    for (uint32_t i = 0; i < count; i++)
+        order[i] = i;
+    qsort_r(order, count, sizeof *order, compare, &sorting);
+    if (count > most)
+        count = most;
+    memcpy(functions, order, count * sizeof *functions);
+    free(order);
+    return count;
+}
+
+// ---- callers and callees ----
+
+struct other {
+    uint32_t function;
+    uint64_t count, cost;
+};
+
+static int by_cost(const void *left, const void *right) {
+    const struct other *a = left, *b = right;
+    if (a->cost != b->cost)
+        return a->cost < b->cost ? 1 : -1;
+    return a->function < b->function ? -1 : a->function > b->function;
+}
+
+// Those that call the function, or that it calls, each once. To be freed.
+static struct other *others_of(const struct costs *costs, uint32_t function, bool callers,
+                               size_t *count) {
+    struct other *list = NULL;
+    size_t room = 0;
+    *count = 0;
+    for (size_t i = 0; i < costs->profile->call_count; i++) {
+        const struct cost_call *call = &costs->profile->calls[i];
+        if ((callers ? call->callee : call->caller) != function)
+            continue;
+        uint32_t other = callers ? call->caller : call->callee;
+        size_t at = 0;
+        while (at < *count && list[at].function != other)
+            at++;
+        if (at == *count) {
+            if (*count == room) {
+                room = room ? room * 2 : 16;
+                list = base_reallocate(list, room * sizeof *list);
+            }
+            list[(*count)++] = (struct other){.function = other};
+        }
+        list[at].count += call->count;
+        list[at].cost += costs_of_call(costs, call);
+    }
+    if (*count)
+        qsort(list, *count, sizeof *list, by_cost);
+    return list;
+}
+
+static void add_others(const struct costs *costs, const char *name, uint32_t function,
+                       bool callers) {
+    size_t count;
+    struct other *list = others_of(costs, function, callers, &count);
+    json_name(costs->json, name);
+    json_open(costs->json, '[');
+    for (size_t i = 0; i < count && i < ROWS; i++) {
+        json_open(costs->json, '{');
+        costs_tell_function(costs, list[i].function);
+        json_number_at(costs->json, "count", list[i].count);
+        json_number_at(costs->json, "cost", list[i].cost);
+        json_close(costs->json, '}');
+    }
+    json_close(costs->json, ']');
+    free(list);
+}
+
+// ---- the graph around it ----
+
+struct graph {
+    struct costs *costs;
+    struct graph_node {
+        uint32_t function;
+        int level;
+    } nodes[GRAPH_NODES];
+    size_t count;
+    uint64_t least;
+};
+
+static bool add_node(struct graph *graph, uint32_t function, int level) {
+    for (size_t i = 0; i < graph->count; i++)
+        if (graph->nodes[i].function == function)
+            return false;
+    if (graph->count == GRAPH_NODES)
+        return false;
+    graph->nodes[graph->count++] = (struct graph_node){function, level};
+    return true;
+}
+
+static void spread(struct graph *graph, bool callers, int levels) {
+    int step = callers ? -1 : 1;
+    for (int level = 0; level < levels; level++) {
+        size_t before = graph->count;
+        for (size_t i = 0; i < before; i++) {
+            if (graph->nodes[i].level != level * step)
+                continue;
+            size_t count;
+            struct other *list = others_of(graph->costs, graph->nodes[i].function, callers, &count);
+            // Fewer further out, so that the picture can be taken in.
+            for (size_t j = 0; j < count && j < 7u >> level && list[j].cost >= graph->least; j++)
+                add_node(graph, list[j].function, (level + 1) * step);
+            free(list);
+        }
+    }
+}
+
+static void add_edges(const struct graph *graph, struct json *json) {
+    json_name(json, "edges");
+    json_open(json, '[');
+    for (size_t i = 0; i < graph->count; i++) {
+        size_t count;
+        struct other *list = others_of(graph->costs, graph->nodes[i].function, false, &count);
+        for (size_t j = 0; j < count; j++) {
+            size_t to = 0;
+            while (to < graph->count && graph->nodes[to].function != list[j].function)
+                to++;
+            if (to == graph->count || list[j].cost < graph->least)
+                continue;
+            json_open(json, '[');
+            json_number(json, i);
+            json_number(json, to);
+            json_number(json, list[j].count);
+            json_number(json, list[j].cost);
+            json_close(json, ']');
+        }
+        free(list);
+    }
+    json_close(json, ']');
+}
+
+static void add_graph(struct costs *costs, uint32_t function) {
+    struct graph graph = {.costs = costs, .least = inclusive_of(costs, function) / GRAPH_SHARE + 1};
+    struct json *json = costs->json;
+    add_node(&graph, function, 0);
+    spread(&graph, true, 2);
+    spread(&graph, false, 3);
+    json_name(json, "nodes");
+    json_open(json, '[');
+    for (size_t i = 0; i < graph.count; i++) {
+        json_open(json, '{');
+        costs_tell_function(costs, graph.nodes[i].function);
+        json_name(json, "level");
+        json_signed(json, graph.nodes[i].level);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+    add_edges(&graph, json);
+}
+
+uint32_t costs_function_asked(const struct costs *costs, const struct ask *ask, bool by_own) {
+    const char *asked = ask_value(ask, "function");
+    if (asked && *asked >= '0' && *asked <= '9')
+        return (uint32_t)ask_number(ask, "function", UINT32_MAX, UINT32_MAX);
+    uint32_t best = UINT32_MAX;
+    for (uint32_t i = 0; i < costs->profile->function_count; i++) {
+        if (asked && strcmp(costs->profile->functions[i].name, asked) != 0)
+            continue;
+        if (best == UINT32_MAX || (by_own ? own_of(costs, i) > own_of(costs, best)
+                                          : inclusive_of(costs, i) > inclusive_of(costs, best)))
+            best = i;
+    }
+    return best;
+}
+
+char *answer_calls(struct document *document, const struct ask *ask, struct json *json) {
+    struct costs costs = {0};
+    char *problem = costs_choose(document, ask, json, &costs);
+    if (problem)
+        return problem;
+    uint32_t function = costs_function_asked(&costs, ask, false);
+    if (function >= costs.profile->function_count)
+        return base_copy("there is no such function");
+    json_open(json, '{');
+    costs_tell_function(&costs, function);
+    json_number_at(json, "total", costs.profile->totals[costs.event]);
+    add_others(&costs, "callers", function, true);
+    add_others(&costs, "callees", function, false);
+    add_graph(&costs, function);
+    json_close(json, '}');
+    return NULL;
+}

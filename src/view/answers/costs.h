@@ -1,0 +1,25 @@
+// What answers about costs share: the profile and event that were asked for, and functions by
+// number. For answers/costs.c and answers/source.c only. Supervisor context.
+#ifndef QUERN_VIEW_ANSWERS_COSTS_H
+#define QUERN_VIEW_ANSWERS_COSTS_H
+
+#include "view/answers/answers.h"
+
+struct costs {
+    const struct document *document;
+    const struct cost_profile *profile;
+    unsigned event;
+    struct json *json;
+};
+
+// NULL, or why there are none, to be freed.
+char *costs_choose(struct document *document, const struct ask *ask, struct json *json,
+                   struct costs *costs);
+uint64_t costs_of_call(const struct costs *costs, const struct cost_call *call);
+// Number, name, object, file and costs of a function, into an object that is open.
+void costs_tell_function(const struct costs *costs, size_t function);
+// The one asked for by number or name, or else the one that costs most, by itself or with what it
+// calls, as of several with that name; there may be no such function.
+uint32_t costs_function_asked(const struct costs *costs, const struct ask *ask, bool by_own);
+
+#endif

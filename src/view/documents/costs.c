@@ -1,0 +1,138 @@
+// callgrind.out and cachegrind.out files as documents.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report/callgrind/cost_tree.h"
+#include "view/documents/document.h"
+
+// Cachegrind's files begin so, or with a comment of the caches; callgrind's never do.
+static bool has_calls(const char *start, size_t size) {
+    char text[4097];
+    size = size < sizeof text - 1 ? size : sizeof text - 1;
+    memcpy(text, start, size);
+    text[size] = 0;
+    return strstr(text, "positions:") || strstr(text, "# callgrind format") ||
+           strstr(text, "creator: callgrind") || strstr(text, "calls=");
+}
+
+static bool is_callgrind(const char *start, size_t size) {
+    return costs_is_one(start, size) && has_calls(start, size);
+}
+
+// With calls each function has what its callees cost, too.
+static void add_inclusive(struct document *document) {
+    const struct cost_profile *profile = document->costs;
+    unsigned events = profile->event_count;
+    size_t count = profile->function_count * events + 1;
+    document->inclusive = base_allocate(count * sizeof *document->inclusive);
+    for (size_t i = 0; i < profile->function_count; i++)
+        memcpy(document->inclusive + i * events, cost_values(profile, profile->functions[i].own),
+               events * sizeof(uint64_t));
+    for (size_t i = 0; i < profile->call_count; i++) {
+        const struct cost_call *call = &profile->calls[i];
+        for (unsigned e = 0; call->caller != call->callee && e < events; e++)
+            document->inclusive[call->caller * events + e] +=
+                cost_values(profile, call->inclusive)[e];
+    }
+}
+
+static void add_first_lines(struct document *document) {
+    const struct cost_profile *profile = document->costs;
+    size_t size = (profile->function_count + 1) * sizeof *document->first_lines;
+    document->first_lines = base_allocate(size);
+    memset(document->first_lines, 0, size);
+    for (size_t i = 0; i < profile->line_count; i++) {
+        const struct cost_line *line = &profile->lines[i];
+        uint32_t *first = &document->first_lines[line->function];
+        if (line->line && line->file == profile->functions[line->function].file &&
+            (!*first || line->line < *first))
+            *first = line->line;
+    }
+}
+
+static char *read_costs(struct document *document, int fd) {
+    int copy = dup(fd);
+    FILE *in = copy >= 0 ? fdopen(copy, "r") : NULL;
+    if (!in)
+        return base_copy(strerror(errno));
+    document->costs = costs_new();
+    char *problem = costs_read(document->costs, in);
+    fclose(in);
+    if (problem)
+        return problem;
+    document->command = document->costs->command;
+    for (unsigned i = 0; i < document->costs->event_count; i++)
+        document->metrics[document->metric_count++] = (struct document_metric){
+            .name = document->costs->events[i],
+            .help = document->costs->events[i],
+            .unit = document->costs->events[i],
+            .total = document->costs->totals[i],
+        };
+    add_inclusive(document);
+    add_first_lines(document);
+    return NULL;
+}
+
+static void free_costs(struct document *document) {
+    if (document->costs)
+        costs_free(document->costs);
+    free(document->inclusive);
+    free(document->first_lines);
+}
+
+static struct calltree *tree_of(struct document *document, unsigned metric) {
+    return cost_tree(document->costs, metric);
+}
+
+static bool tells_libraries(const struct document *document) {
+    const struct cost_profile *profile = document->costs;
+    for (size_t i = 0; i < profile->function_count; i++)
+        if (*profile->functions[i].object && strcmp(profile->functions[i].object, "???") != 0)
+            return true;
+    return false;
+}
+
+static void add_facts(struct document *document, struct json *json) {
+    const struct cost_profile *profile = document->costs;
+    for (unsigned i = 0; i < profile->event_count; i++)
+        document_fact(json, profile->events[i], profile->totals[i], "");
+    document_fact(json, "functions", profile->function_count, "");
+    if (profile->has_calls)
+        document_fact(json, "calls between functions", profile->call_count, "");
+    if (profile->creator)
+        document_fact_text(json, "written by", profile->creator);
+    static const char *const caches[] = {"I1 cache", "D1 cache", "LL cache"};
+    for (size_t i = 0; i < 3; i++)
+        if (profile->caches[i])
+            document_fact_text(json, caches[i], profile->caches[i]);
+}
+
+static const char *const call_views[] = {"calls", "source", NULL};
+static const char *const line_views[] = {"source", NULL};
+
+const struct document_format document_callgrind = {
+    .name = "callgrind",
+    .help = "a callgrind.out",
+    .is_one = is_callgrind,
+    .read = read_costs,
+    .free = free_costs,
+    .tree = tree_of,
+    .tells_libraries = tells_libraries,
+    .facts = add_facts,
+    .views = call_views,
+};
+
+const struct document_format document_cachegrind = {
+    .name = "cachegrind",
+    .help = "a cachegrind.out",
+    .is_one = costs_is_one,
+    .read = read_costs,
+    .free = free_costs,
+    .tree = tree_of,
+    .tells_libraries = tells_libraries,
+    .facts = add_facts,
+    .views = line_views,
+};

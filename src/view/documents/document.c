@@ -1,0 +1,180 @@
+#include "view/documents/document.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define START 4096 // bytes that tell the format
+
+// In this order: a cachegrind.out may begin as a massif.out does, and collapsed stacks as anything.
+static const struct document_format *const formats[] = {
+    &document_recording, &document_callgrind, &document_cachegrind, &document_massif,
+    &document_findings,  &document_dhat,      &document_folded,
+};
+#define FORMATS (sizeof formats / sizeof *formats)
+
+// ---- opening ----
+
+static const struct document_format *format_of(int fd) {
+    char start[START];
+    ssize_t size = pread(fd, start, sizeof start, 0);
+    for (size_t i = 0; size > 0 && i < FORMATS; i++)
+        if (formats[i]->is_one(start, (size_t)size))
+            return formats[i];
+    return NULL;
+}
+
+static char *not_known(void) {
+    struct text text = {0};
+    text_string(&text, "it is none of these: ");
+    for (size_t i = 0; i < FORMATS; i++)
+        text_format(&text, "%s%s", i ? ", " : "", formats[i]->help);
+    return text_take(&text);
+}
+
+// Opening a pipe must not wait for somebody to write.
+static int open_file(const char *path) {
+    return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+static char *recognise(int fd, const struct document_format **format) {
+    struct stat status;
+    if (fd < 0 || fstat(fd, &status) < 0)
+        return base_copy(strerror(errno));
+    if (!S_ISREG(status.st_mode))
+        return base_copy("it is not a regular file");
+    if (status.st_size == 0)
+        return base_copy("it is empty");
+    *format = format_of(fd);
+    return *format ? NULL : not_known();
+}
+
+static char *read_document(struct document *document, int fd) {
+    char *problem = recognise(fd, &document->format);
+    return problem ? problem : document->format->read(document, fd);
+}
+
+char *document_refusal(const char *path) {
+    const struct document_format *format = NULL;
+    int fd = open_file(path);
+    char *problem = recognise(fd, &format);
+    if (fd >= 0)
+        close(fd);
+    return problem;
+}
+
+static void tell_opened(const struct document_watch *watch, int fd) {
+    if (watch && watch->opened)
+        watch->opened(watch->context, fd);
+}
+
+struct document *document_open(const char *path, struct document_window window,
+                               const struct document_watch *watch) {
+    struct document *document = base_allocate(sizeof *document);
+    *document = (struct document){.path = base_copy(path), .window = window, .watch = watch};
+    int fd = open_file(path);
+    if (fd >= 0)
+        tell_opened(watch, fd);
+    document->problem = read_document(document, fd);
+    tell_opened(watch, -1);
+    document->watch = NULL;
+    if (fd >= 0)
+        close(fd);
+    return document;
+}
+
+void document_free(struct document *document) {
+    for (size_t i = 0; i < DOCUMENT_TREES; i++)
+        if (document->trees[i].tree)
+            calltree_free(document->trees[i].tree);
+    if (document->format)
+        document->format->free(document);
+    free(document->problem);
+    free(document->notice);
+    free(document->path);
+    free(document);
+}
+
+// ---- what is in it ----
+
+int document_metric(const struct document *document, const char *name) {
+    if (!name)
+        return document->metric_count ? 0 : -1;
+    for (unsigned i = 0; i < document->metric_count; i++)
+        if (strcmp(document->metrics[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+static struct document_tree *find_tree(struct document *document, unsigned metric, unsigned shape) {
+    for (size_t i = 0; i < DOCUMENT_TREES; i++) {
+        struct document_tree *slot = &document->trees[i];
+        if (slot->tree && slot->metric == metric && slot->shape == shape)
+            return slot;
+    }
+    return NULL;
+}
+
+static struct document_tree *oldest_slot(struct document *document) {
+    struct document_tree *oldest = &document->trees[0];
+    for (size_t i = 1; i < DOCUMENT_TREES; i++)
+        if (document->trees[i].used < oldest->used)
+            oldest = &document->trees[i];
+    if (oldest->tree)
+        calltree_free(oldest->tree);
+    *oldest = (struct document_tree){0};
+    return oldest;
+}
+
+static struct calltree *make_tree(struct document *document, unsigned metric, unsigned shape) {
+    if (!shape)
+        return document->format->tree(document, metric);
+    const struct calltree *plain = document_tree(document, metric, 0);
+    return plain ? calltree_shaped(plain, shape, DOCUMENT_NODES_MAX) : NULL;
+}
+
+const struct calltree *document_tree(struct document *document, unsigned metric, unsigned shape) {
+    if (document->problem || !document->format->tree || metric >= document->metric_count)
+        return NULL;
+    struct document_tree *slot = find_tree(document, metric, shape);
+    if (!slot) {
+        struct calltree *tree = make_tree(document, metric, shape);
+        if (!tree)
+            return NULL;
+        slot = oldest_slot(document);
+        *slot = (struct document_tree){.tree = tree, .metric = metric, .shape = shape};
+    }
+    slot->used = ++document->uses;
+    return slot->tree;
+}
+
+bool document_has_view(const struct document *document, const char *view) {
+    const char *const *views = document->problem ? NULL : document->format->views;
+    for (; views && *views; views++)
+        if (strcmp(*views, view) == 0)
+            return true;
+    return false;
+}
+
+const char *document_name(const struct document *document) {
+    return heap_file_base(document->path);
+}
+
+void document_fact(struct json *json, const char *label, uint64_t value, const char *unit) {
+    json_open(json, '{');
+    json_string_at(json, "label", label);
+    json_number_at(json, "value", value);
+    json_string_at(json, "unit", unit);
+    json_close(json, '}');
+}
+
+void document_fact_text(struct json *json, const char *label, const char *value) {
+    json_open(json, '{');
+    json_string_at(json, "label", label);
+    json_string_at(json, "value", value);
+    json_string_at(json, "unit", "");
+    json_close(json, '}');
+}
