@@ -163,6 +163,47 @@ export const tests = {
     assert.equal(await page.textContent('.crumbs button:last-child'), name);
   },
 
+  // The pointer stays where it has clicked: what it says belongs to the tree in sight.
+  async page_flame_many_clicks(t) {
+    for (const name of ['heap.quern', 'callgrind.ours']) {
+      const page = await t.show(name, 'flame', { icicle: '1' });
+      const box = await page.locator('.flame').boundingBox();
+      let zoomed = 0;
+      for (let i = 0; i < 40; i++) {
+        const x = box.x + 4 + ((i * 137) % (box.width - 8)), y = box.y + 30 + 20 * (i % 8);
+        await page.mouse.move(x, y);
+        await page.mouse.move(x + 1, y);
+        const tip = await page.$('.tip b');
+        const wanted = tip && (await tip.textContent());
+        const before = page.url();
+        await page.mouse.click(x + 1, y);
+        await t.settled();
+        assert.equal((await page.$$('.flame')).length, 1);
+        const node = new URLSearchParams(new URL(page.url()).hash.slice(1)).get('node') || '';
+        const crumbs = await texts(page, '.crumbs button');
+        assert.equal(crumbs.length, node ? node.split('.').length + 1 : 0, `breadcrumbs at ${node}`);
+        if (page.url() === before || !node) continue;
+        zoomed++;
+        assert.equal(crumbs[crumbs.length - 1], wanted);
+        await page.evaluate(() => (location.hash = location.hash.replace(/&node=[^&]*/, '')));
+        await page.waitForFunction(() => !document.querySelector('.crumbs'));
+      }
+      assert.ok(zoomed >= 20, `${zoomed} of 40 clicks zoomed in ${name}`);
+    }
+  },
+
+  // A zoom that a link has and the tree has not: there is a way out of it.
+  async page_zoom_that_is_not_there(t) {
+    for (const view of ['flame', 'map']) {
+      const page = await t.show('heap.quern', view, { node: '99.99' });
+      t.attacks = true; // the server refuses
+      await page.waitForSelector('.problem');
+      await page.click('.crumbs >> text=everything');
+      await page.waitForSelector(`main.view-${view} canvas`);
+      assert.equal(await page.$('.problem'), null);
+    }
+  },
+
   async page_flame_shapes(t) {
     const page = await t.show('heap.quern', 'flame', { icicle: '1', metric: 'count' });
     const before = await page.textContent('.hint');

@@ -38,7 +38,7 @@ export function Compare({ shown }: { shown: Shown }) {
             {files.map((name, i) => i !== state.file && <option key={i} value={String(i)}>{name}</option>)}
           </select>
         </label>
-        <Check label="Invert" value={state.invert} set={(invert) => go({ invert })} />
+        <Check label="Invert" value={state.invert} set={(invert) => go({ invert, node: '', open: '' })} />
       </div>
       {answer.problem ? <Problem text={answer.problem} /> : answer.value ? <Changes diff={answer.value} shown={shown} /> : <Waiting />}
     </section>

@@ -16,29 +16,43 @@ export function useTree(shown: Shown, node: string) {
   });
 }
 
+// The whole tree, and the part that the address is zoomed to: what the whole holds of it until the finer
+// answer is here. The same part is the same object, so that views can tell whether it has changed.
+export function useZoomed(shown: Shown): { whole: Tree | null; tree: Tree | null; problem: string | null } {
+  const { node } = shown.state;
+  const whole = useTree(shown, '');
+  const fine = useTree(shown, node);
+  const coarse = useMemo(() => whole.value && part(whole.value, node), [whole.value, node]);
+  const tree = fine.value && fine.value.node === node ? fine.value : coarse;
+  const absent = offline ? 'this is not in the file; quern view shows it' : null;
+  return { whole: whole.value, tree, problem: whole.problem || (tree || !whole.value ? null : fine.problem || absent) };
+}
+
+// A node of a tree that is or was shown. Its number means nothing in any other tree.
+export interface Chosen {
+  tree: Tree;
+  index: number;
+}
+
 export function Flame({ shown }: { shown: Shown }) {
   const { state, go } = shown;
-  const whole = useTree(shown, '');
-  const fine = useTree(shown, state.node);
-  if (whole.problem) return <Problem text={whole.problem} />;
-  if (!whole.value) return <Waiting what="Building the tree of calls…" />;
-  const tree =
-    (fine.value && fine.value.node === state.node ? fine.value : null) || part(whole.value, state.node);
+  const { whole, tree, problem } = useZoomed(shown);
+  if (!whole) return problem ? <Problem text={problem} /> : <Waiting what="Building the tree of calls…" />;
   return (
     <section aria-label="Flame graph">
-      <Controls shown={shown} whole={whole.value} />
-      {tree ? <Graph tree={tree} shown={shown} /> : fine.problem ? <Problem text={fine.problem} /> : <Waiting />}
+      <Controls shown={shown} whole={whole} />
+      {tree ? <Graph tree={tree} shown={shown} /> : problem ? <Problem text={problem} /> : <Waiting />}
       <p class="hint">
         Click or Enter zooms, Escape goes back, arrow keys move, / searches. Colours follow the library;
         what is narrower than a pixel is left out
-        {offline ? '.' : ' until you zoom in.'} {exact(whole.value.tree_nodes, 'nodes')} in all.
-        {whole.value.shortened > 0 &&
-          ` ${amount(whole.value.shortened, whole.value.unit)} are shown further out than they belong: the tree has too many nodes.`}
+        {offline ? '.' : ' until you zoom in.'} {exact(whole.tree_nodes, 'nodes')} in all.
+        {whole.shortened > 0 &&
+          ` ${amount(whole.shortened, whole.unit)} are shown further out than they belong: the tree has too many nodes.`}
       </p>
-      {state.node && tree && (
+      {state.node && (tree || problem) && (
         <nav class="crumbs" aria-label="Zoomed to">
           <button type="button" onClick={() => go({ node: '' })}>everything</button>
-          {tree.path.map((name, i) => (
+          {tree?.path.map((name, i) => (
             <button type="button" key={i} title={name}
               onClick={() => go({ node: state.node.split('.').slice(0, i + 1).join('.') })}>
               {name}
@@ -88,9 +102,8 @@ function Controls({ shown, whole }: { shown: Shown; whole: Tree }) {
   );
 }
 
-interface Hover {
-  index: number;
-  x: number;
+interface Hover extends Chosen {
+  x: number; // of the pointer
   y: number;
 }
 
@@ -98,9 +111,11 @@ function Graph({ tree, shown }: { tree: Tree; shown: Shown }) {
   const { state, go, dark } = shown;
   const [outer, width] = useWidth<HTMLDivElement>();
   const canvas = useRef<HTMLCanvasElement>(null);
-  const [hover, setHover] = useState<Hover | null>(null);
+  // After a zoom another box lies under the pointer: which one is known when it moves.
+  const [pointed, setPointed] = useState<Hover | null>(null);
+  const hover = pointed?.tree === tree ? pointed : null;
   // What was chosen stays so when the same part of the tree comes with more detail.
-  const [chosen, choose] = useState({ tree, index: 0 });
+  const [chosen, choose] = useState<Chosen>({ tree, index: 0 });
   const selected = useMemo(
     () => (chosen.tree === tree ? chosen.index
       : chosen.tree.node === tree.node ? indexOf(tree, nameOf(chosen.tree, chosen.index)) : 0),
@@ -220,9 +235,9 @@ function Graph({ tree, shown }: { tree: Tree; shown: Shown }) {
         onMouseMove={(event) => {
           const [x, y] = at(event);
           const box = found(x, y);
-          setHover(box ? { index: box.index, x: event.clientX, y: event.clientY } : null);
+          setPointed(box ? { tree, index: box.index, x: event.clientX, y: event.clientY } : null);
         }}
-        onMouseLeave={() => setHover(null)}
+        onMouseLeave={() => setPointed(null)}
         onClick={(event) => {
           const [x, y] = at(event);
           const box = found(x, y);
@@ -232,8 +247,8 @@ function Graph({ tree, shown }: { tree: Tree; shown: Shown }) {
           <canvas ref={canvas} />
         </div>
       </div>
-      {hover && <Tip tree={tree} hover={hover} inverted={state.invert} />}
-      <Selected tree={tree} index={Math.min(selected, tree.nodes.length - 1)} inverted={state.invert} />
+      {hover && <Tip hover={hover} inverted={state.invert} />}
+      <Selected tree={tree} index={selected} inverted={state.invert} />
     </>
   );
 }
@@ -253,15 +268,16 @@ function fitted(pen: CanvasRenderingContext2D, name: string, room: number): stri
 }
 
 // Inverted, a box is what its innermost function has itself: only that is told.
-function Tip({ tree, hover, inverted }: { tree: Tree; hover: Hover; inverted: boolean }) {
-  const node = tree.nodes[hover.index];
+function Tip({ hover, inverted }: { hover: Hover; inverted: boolean }) {
+  const { tree, index } = hover;
+  const node = tree.nodes[index];
   const left = Math.max(8, Math.min(hover.x + 14, window.innerWidth - 440));
   const below = hover.y + 140 < window.innerHeight;
   return (
     <div class="tip" role="tooltip"
       style={{ left: `${left}px`, top: below ? `${hover.y + 16}px` : 'auto', bottom: below ? 'auto' : `${window.innerHeight - hover.y + 10}px` }}>
-      <b>{label(tree, hover.index)}</b>
-      {library(tree, hover.index) && <span class="quiet">{library(tree, hover.index)}</span>}
+      <b>{label(tree, index)}</b>
+      {library(tree, index) && <span class="quiet">{library(tree, index)}</span>}
       <span>{percent(node[TOTAL], tree.total)} · {amount(node[TOTAL], tree.unit)} · {exact(node[TOTAL], tree.unit)}</span>
       {!inverted && <span>itself {exact(node[SELF], tree.unit)}</span>}
     </div>

@@ -1,11 +1,11 @@
 // The call map: nested boxes whose areas are the costs.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { offline, type Tree } from './ask';
-import { useTree } from './flame';
+import type { Tree } from './ask';
+import { useZoomed, type Chosen } from './flame';
 import { exact, percent } from './format';
 import { Problem, useWidth, Waiting } from './parts';
 import type { Shown } from './shown';
-import { colour, label, library, nameOf, part, parentName, PARENT, SELF, TOTAL } from './tree';
+import { colour, label, library, nameOf, parentName, PARENT, SELF, TOTAL } from './tree';
 
 interface Rect {
   index: number;
@@ -59,21 +59,25 @@ function place(tree: Tree, children: number[][], index: number, x: number, y: nu
 }
 
 export function CallMap({ shown }: { shown: Shown }) {
-  const { state } = shown;
-  const whole = useTree(shown, '');
-  const fine = useTree(shown, state.node);
-  if (whole.problem) return <Problem text={whole.problem} />;
-  if (!whole.value) return <Waiting />;
-  const tree = (fine.value && fine.value.node === state.node ? fine.value : null) || part(whole.value, state.node);
-  if (!tree) return offline ? <Problem text="this is not in the file" /> : <Waiting />;
-  return <Boxes tree={tree} shown={shown} />;
+  const { tree, problem } = useZoomed(shown);
+  if (tree) return <Boxes tree={tree} shown={shown} />;
+  if (!problem) return <Waiting />;
+  return (
+    <section>
+      <Problem text={problem} />
+      {shown.state.node && <nav class="crumbs"><button type="button" onClick={() => shown.go({ node: '' })}>everything</button></nav>}
+    </section>
+  );
 }
 
 function Boxes({ tree, shown }: { tree: Tree; shown: Shown }) {
   const { state, go, dark } = shown;
   const [outer, width] = useWidth<HTMLDivElement>();
   const canvas = useRef<HTMLCanvasElement>(null);
-  const [at, setAt] = useState(0);
+  // In another tree it is the root again.
+  const [chosen, choose] = useState<Chosen>({ tree, index: 0 });
+  const at = chosen.tree === tree ? chosen.index : 0;
+  const setAt = (index: number) => choose({ tree, index });
   const height = Math.max(360, window.innerHeight - 260);
   const rects = useMemo(() => {
     const children: number[][] = tree.nodes.map(() => []);
@@ -82,7 +86,6 @@ function Boxes({ tree, shown }: { tree: Tree; shown: Shown }) {
     if (width) place(tree, children, 0, 0, 0, width, height, out);
     return out;
   }, [tree, width, height]);
-  useEffect(() => setAt(0), [tree]);
   useEffect(() => {
     const element = canvas.current;
     if (!element || !width) return;
@@ -120,7 +123,7 @@ function Boxes({ tree, shown }: { tree: Tree; shown: Shown }) {
   // The largest first, as they are placed; only what is large enough to be seen.
   const inside = (index: number) => rects.filter((box) => tree.nodes[box.index][PARENT] === index).map((box) => box.index);
   const onKey = (event: KeyboardEvent) => {
-    const above = tree.nodes[at]?.[PARENT] ?? -1;
+    const above = tree.nodes[at][PARENT];
     const beside = above < 0 ? [] : inside(above);
     let next: number | undefined;
     if (event.key === 'ArrowDown') next = inside(at)[0];
@@ -133,8 +136,7 @@ function Boxes({ tree, shown }: { tree: Tree; shown: Shown }) {
     event.preventDefault();
     if (next !== undefined) setAt(next);
   };
-  const node = tree.nodes[Math.min(at, tree.nodes.length - 1)];
-  const index = Math.min(at, tree.nodes.length - 1);
+  const node = tree.nodes[at];
   return (
     <section>
       <div class="map" ref={outer} tabIndex={0} role="application" aria-label="Call map; arrow keys move, Enter zooms in, Escape zooms out"
@@ -144,7 +146,7 @@ function Boxes({ tree, shown }: { tree: Tree; shown: Shown }) {
         <canvas ref={canvas} />
       </div>
       <p class="selected" role="status" data-testid="selected">
-        <span class="name" title={label(tree, index)}>{label(tree, index)}</span> <span class="quiet">{library(tree, index)}</span>{' '}
+        <span class="name" title={label(tree, at)}>{label(tree, at)}</span> <span class="quiet">{library(tree, at)}</span>{' '}
         {percent(node[TOTAL], tree.total)}, {exact(node[TOTAL], tree.unit)}{!state.invert && `, itself ${exact(node[SELF], tree.unit)}`}
       </p>
       <p class="hint">Areas are the metric; {state.invert ? 'who calls a function' : 'what a function calls'} lies inside it. A click or Enter
