@@ -204,6 +204,27 @@ export const tests = {
     }
   },
 
+  // More answers than are kept: what is in sight is still shown.
+  async page_many_answers(t) {
+    const page = await t.show('callgrind.ours', 'map');
+    await page.click('nav.views >> text=Flame graph');
+    const tree = t.print('callgrind.ours', '--view=top-down', '--threshold=0.01');
+    const names = tree.nodes.map((node, i) => {
+      const places = [];
+      for (let at = i; at > 0; at = tree.nodes[at][0]) places.push(tree.nodes[at][4]);
+      return places.reverse().join('.');
+    });
+    const some = names.slice(1, 75);
+    assert.ok(some.length > 65, `${some.length} nodes`);
+    for (const name of some) {
+      await page.evaluate((node) => (location.hash = location.hash.replace(/&node=[^&]*/, '') + `&node=${node}`), name);
+      await page.waitForFunction((count) => document.querySelectorAll('.crumbs button').length === count, name.split('.').length + 1);
+      await t.settled();
+    }
+    await page.click('.crumbs >> text=everything');
+    await page.waitForSelector('.flame');
+  },
+
   async page_flame_shapes(t) {
     const page = await t.show('heap.quern', 'flame', { icicle: '1', metric: 'count' });
     const before = await page.textContent('.hint');

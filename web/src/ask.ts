@@ -1,5 +1,5 @@
 // Where answers come from: the server, or the file this page is in.
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 
 export type Parameters = Record<string, string | number | boolean | undefined>;
 
@@ -117,8 +117,11 @@ export function useAnswer<T>(question: string | null, parameters: Parameters = {
       wanted = false;
     };
   }, [key]);
+  // What is in sight stays, even when the cache has dropped it for newer answers.
+  const held = useRef<{ key: string; value: T } | null>(null);
   if (question === null) return { value: null, problem: null, waiting: false };
-  if (cache.has(key)) return { value: cache.get(key) as T, problem: null, waiting: false };
+  if (cache.has(key)) held.current = { key, value: cache.get(key) as T };
+  if (held.current?.key === key) return { value: held.current.value, problem: null, waiting: false };
   if (state.key === key) return { value: state.value, problem: state.problem, waiting: false };
   return { value: null, problem: null, waiting: true };
 }
