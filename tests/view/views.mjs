@@ -225,6 +225,62 @@ export const tests = {
     await page.waitForSelector('.flame');
   },
 
+  // A fault in a view is shown there; all else goes on, and the view can be had again.
+  async page_faults_stay_in_their_view(t) {
+    const page = await t.show('heap.quern', 'overview');
+    t.attacks = true; // the page logs its faults
+    const shown = async (text) => {
+      await page.waitForFunction((text) => document.querySelector('.fault')?.textContent.includes(text), text);
+      assert.equal((await page.$$('main')).length, 1);
+      await t.accessible('fault');
+    };
+    const current = () => page.textContent('nav.views [aria-current]');
+    const broken = (question) => page.route(`**/ask/${question}?*`, (route) => route.fulfill({ json: {} }));
+    // An answer that the view cannot draw.
+    for (const [view, question, tab] of [['histograms', 'histograms', 'Sizes and lifetimes'], ['threads', 'threads', 'Threads'], ['map', 'tree', 'Call map']]) {
+      await broken(question);
+      await page.click(`nav.views >> text=${tab}`);
+      await shown(`The view “${tab}” has failed.`);
+      assert.equal(await current(), tab);
+      await page.click('text=Reload this view');
+      await shown('has failed');
+      // Other tabs are as they were, and so is this one on return.
+      await page.click('nav.views >> text=Functions');
+      await page.waitForSelector('main.view-functions tbody td.wide');
+      assert.equal(await page.$('.fault'), null);
+      await page.goBack();
+      await shown('has failed');
+      await page.unroute(`**/ask/${question}?*`);
+      await page.click('text=Reload this view');
+      await page.waitForSelector(`main.view-${view} canvas, main.view-${view} tbody td`);
+      assert.equal(await page.$('.fault'), null);
+    }
+    // An effect that throws, in a zoomed flame graph: breadcrumbs and zoom are there afterwards.
+    await t.show('heap.quern', 'flame', { node: '1' });
+    await page.evaluate(() => {
+      window.kept = HTMLCanvasElement.prototype.getContext;
+      HTMLCanvasElement.prototype.getContext = () => { throw new Error('no canvas today'); };
+    });
+    await page.evaluate(() => (location.hash += '&icicle=1'));
+    await shown('no canvas today');
+    await page.evaluate(() => (HTMLCanvasElement.prototype.getContext = window.kept));
+    await page.click('text=Reload this view');
+    await page.waitForSelector('.flame');
+    assert.equal((await page.$$('.crumbs button')).length, 2);
+    // What is around the views of a file: other files go on.
+    await broken('overview');
+    await page.selectOption('select[aria-label=File]', { label: 'massif.ours' });
+    await shown('The page of this file has failed.');
+    await page.unroute('**/ask/overview?*');
+    await page.selectOption('select[aria-label=File]', { label: 'heap.quern' });
+    await page.waitForSelector('nav.views');
+    assert.equal(await page.$('.fault'), null);
+    await page.selectOption('select[aria-label=File]', { label: 'massif.ours' });
+    await shown('The page of this file has failed.'); // the answer is kept
+    await page.click('text=Reload this file');
+    await page.waitForSelector('nav.views');
+  },
+
   async page_flame_shapes(t) {
     const page = await t.show('heap.quern', 'flame', { icicle: '1', metric: 'count' });
     const before = await page.textContent('.hint');

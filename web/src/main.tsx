@@ -3,6 +3,7 @@ import './style.css';
 import { render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask, offline, useAnswer, type FileState, type Overview as Facts } from './ask';
+import { Boundary } from './boundary';
 import { Calls } from './calls';
 import { CallTable } from './calltable';
 import { DiagnosisView } from './diagnosis';
@@ -123,7 +124,9 @@ function App() {
       ) : !file.ready ? (
         <main id="main" tabIndex={-1}><Loading file={file} /></main>
       ) : (
-        <File key={number} state={{ ...state, file: number }} go={go} dark={dark} files={files!.map((one) => one.name)} />
+        <Boundary key={number} what="The page of this file" where={location.hash} main>
+          <File state={{ ...state, file: number }} go={go} dark={dark} files={files!.map((one) => one.name)} />
+        </Boundary>
       )}
     </>
   );
@@ -201,7 +204,9 @@ function File(props: Pick<Shown, 'state' | 'go' | 'dark' | 'files'>) {
       </div>
       {overview.notice && <p class="notice" role="status">{overview.notice}</p>}
       <main id="main" tabIndex={-1} class={`view-${view}`}>
-        <View view={view} shown={shown} />
+        <Boundary key={view} what={`The view “${viewNames[view] || view}”`} where={location.hash}>
+          <View view={view} shown={shown} />
+        </Boundary>
       </main>
     </>
   );
