@@ -281,6 +281,13 @@ export const tests = {
     await page.waitForSelector('nav.views');
   },
 
+  // No function is found: nothing is waited for.
+  async page_calls_without_a_match(t) {
+    const page = await t.show('callgrind.ours', 'calls', { search: 'nobody is called so' });
+    assert.equal(await page.textContent('.table-outer .empty'), 'Nothing to show.');
+    assert.equal(await page.$('.waiting'), null);
+  },
+
   async page_flame_shapes(t) {
     const page = await t.show('heap.quern', 'flame', { icicle: '1', metric: 'count' });
     const before = await page.textContent('.hint');

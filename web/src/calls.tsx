@@ -83,7 +83,7 @@ export function Calls({ shown }: { shown: Shown }) {
       </div>
       <Table label="Functions" columns={columns} source={source} sort={sort} setSort={(sort) => go({ sort })} name="costs"
         onRow={(row) => go({ select: String(row.function) })} selected={(row) => String(row.function) === chosen} />
-      {around.problem ? <Problem text={around.problem} /> : around.value ? <Neighbours around={around.value} shown={shown} /> : <Waiting />}
+      {around.problem ? <Problem text={around.problem} /> : around.value ? <Neighbours around={around.value} shown={shown} /> : around.waiting && <Waiting />}
     </section>
   );
 }
