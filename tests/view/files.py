@@ -9,8 +9,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 NAME = '<img src=x onerror=alert(1)>'
 
 
-def make(folder, quern, pictures=False):
-    """Makes all files in folder; {short name: path}. For pictures some more."""
+def make(folder, quern, more=False):
+    """Makes all files in folder; {short name: path}. With more of them for pictures and the monkey."""
     program = os.path.join(folder, NAME)
     subprocess.run(['gcc', '-g', '-O1', '-fno-builtin', '-fno-optimize-sibling-calls', '-w',
                     '-I', os.path.join(HERE, '..', '..', 'include'),
@@ -61,12 +61,12 @@ def make(folder, quern, pictures=False):
     damage(files, folder, 'damaged.quern', content[:16] + b'\xff' * 200)
     damage(files, folder, 'nothing', b'\x7fELF\x00\x01\x02')
     damage(files, folder, 'massif.damaged', b'desc: x\ncmd: x\ntime_unit: ms\n#---\nsnapshot=0\nrubbish\n')
-    if pictures:
-        more(folder, quern, run)
+    if more:
+        make_more(folder, quern, run)
     return files
 
 
-def more(folder, quern, run):
+def make_more(folder, quern, run):
     """Of a program with long names; and two recordings to compare."""
     program = os.path.join(folder, 'warehouse')
     subprocess.run(['g++', '-std=c++17', '-g', '-O1', os.path.join(HERE, 'names.cc'), '-o', program],

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { chromium } from 'playwright-core';
 import { keys } from './keys.mjs';
+import { monkey } from './monkey.mjs';
 import { pictures } from './pictures.mjs';
 import { tests } from './views.mjs';
 
@@ -78,14 +79,16 @@ class Tester {
     return page;
   }
 
-  async settled() {
-    await this.page.waitForFunction(() => !document.querySelector('.waiting, .loading'), null, { timeout: 300000 });
+  async settled(timeout = 300000) {
+    await this.page.waitForFunction(() => !document.querySelector('.waiting, .loading'), null, { timeout });
   }
 
   // All that was asked for is there and shown, and led to no further question.
-  async quiet() {
+  async quiet(timeout = 300000) {
+    const end = Date.now() + timeout;
     for (let times = 0; times < 3; times++) {
-      await this.settled();
+      if (Date.now() > end) fail('answers keep coming');
+      await this.settled(timeout);
       await this.page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)))));
       if (this.asked > 0) times = -1;
     }
@@ -140,7 +143,7 @@ const browser = await chromium.launch({
   args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
 });
 let bad = 0;
-for (const [name, run] of Object.entries(settings.shots ? pictures : { ...tests, ...keys })) {
+for (const [name, run] of Object.entries(settings.shots ? pictures : { ...tests, ...keys, ...monkey })) {
   if (!wanted(name)) continue;
   const tester = new Tester(browser);
   let reason = '';
