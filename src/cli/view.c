@@ -134,7 +134,7 @@ int verb_view(char **words) {
     if (!status && !request.path_count)
         status = usage(stderr, WORDS_FAILED);
     else if (!status && page_missing)
-        status = words_fail("%s; quern print shows files in the terminal", page_missing);
+        status = words_fail("%s. quern print shows files in the terminal", page_missing);
     else if (!status)
         status = check_paths(&request);
     if (!status)
