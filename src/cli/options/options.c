@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/template.h"
 #include "base/text.h"
 #include "cli/nearest.h"
+#include "cli/options/check.h"
 
 const struct tool *tool_find(const char *name) {
     for (size_t i = 0; i < tool_count; i++)
@@ -40,21 +40,11 @@ const struct tool *option_tool(const struct option *option) {
     return NULL;
 }
 
-// Whether `word` (of `size` characters) is one of the words between bars.
-static bool among(const char *choices, const char *word, size_t size) {
-    while (choices && *choices) {
-        const char *end = strchrnul(choices, '|');
-        if ((size_t)(end - choices) == size && memcmp(choices, word, size) == 0)
-            return true;
-        choices = *end ? end + 1 : end;
-    }
-    return false;
-}
-
 bool option_serves(const struct option *option, const struct tool *tool) {
     const struct tool *owner = option_tool(option);
     return !owner || owner == tool ||
-           (option->also && tool && among(option->also, tool->name, strlen(tool->name)));
+           (option->also && tool &&
+            option_choices_contain(option->also, tool->name, strlen(tool->name)));
 }
 
 const char *option_value_text(const struct option *option) {
@@ -159,10 +149,6 @@ bool option_parse_size(const char *text, bool is_rate, unsigned long long *bytes
            (*rest == 0 || (is_rate && strcmp(rest, "/min") == 0));
 }
 
-static bool is_rate(const struct option *option) {
-    return option->value && strstr(option->value, "/min");
-}
-
 unsigned long long option_bytes(const struct option_values *values, const char *name) {
     unsigned long long bytes = 0;
     const char *text = option_text(values, name);
@@ -183,111 +169,6 @@ bool option_given(const struct option_values *values, const char *name) {
     return option_times(values, name) > 0;
 }
 
-// ---- checking ----
-
-// "no, yes or full" from "no|yes|full".
-static void add_choices(struct text *out, const char *choices) {
-    while (*choices) {
-        const char *end = strchrnul(choices, '|');
-        text_add(out, choices, (size_t)(end - choices));
-        if (*end)
-            text_string(out, strchr(end + 1, '|') ? ", " : " or ");
-        choices = *end ? end + 1 : end;
-    }
-}
-
-static void check_number(const struct option *option, const char *text, struct text *reason) {
-    char *end;
-    errno = 0;
-    bool hex = option->type == OPTION_HEX;
-    long number = strtol(text, &end, hex ? 0 : 10);
-    if (!isdigit((unsigned char)text[*text == '-']) || *end)
-        text_format(reason, "'%s' is not %s", text, hex ? "a number such as 0x1f" : "a number");
-    else if (errno == ERANGE || number < option->least || number > option->most) {
-        if (option->most == LONG_MAX)
-            text_format(reason, "%s is out of range; the least is %ld", text, option->least);
-        else
-            text_format(reason, "%s is out of range; give a number from %ld to %ld", text,
-                        option->least, option->most);
-    }
-}
-
-static void check_size(const struct option *option, const char *text, struct text *reason) {
-    unsigned long long bytes;
-    if (!option_parse_size(text, is_rate(option), &bytes))
-        text_format(reason, "'%s' is not a size such as 65536, 100M or 2G", text);
-    else if (bytes && bytes < (unsigned long long)option->least)
-        text_format(reason, "%s is too little; the least is %ld", text, option->least);
-}
-
-static void check_byte(const char *text, struct text *reason) {
-    char *end;
-    unsigned long number = strtoul(text, &end, 16);
-    if (!isxdigit((unsigned char)*text) || *end || number > 255)
-        text_format(reason, "'%s' is not a byte in hexadecimal, such as 0xa5", text);
-}
-
-static void check_decimal(const struct option *option, const char *text, struct text *reason) {
-    char *end;
-    double number = strtod(text, &end);
-    if (!isdigit((unsigned char)*text) || *end)
-        text_format(reason, "'%s' is not a number", text);
-    else if (!(number >= (double)option->least && number <= (double)option->most))
-        text_format(reason, "%s is out of range; give a number from %ld to %ld", text,
-                    option->least, option->most);
-}
-
-static void check_set(const struct option *option, const char *text, struct text *reason) {
-    do {
-        const char *end = strchrnul(text, ',');
-        if (!among(option->choices, text, (size_t)(end - text))) {
-            text_format(reason, "'%.*s' is not one of ", (int)(end - text), text);
-            add_choices(reason, option->choices);
-            return;
-        }
-        text = *end ? end + 1 : end;
-    } while (*text);
-}
-
-// Leaves a reason when the value is not of the option's type.
-static void check_value(const struct option *option, const char *text, struct text *reason) {
-    char *error = NULL;
-    switch (option->type) {
-    case OPTION_BOOL:
-    case OPTION_CHOICE:
-        if (!among(option->choices, text, strlen(text))) {
-            text_format(reason, "'%s' is not possible; give ", text);
-            add_choices(reason, option->choices);
-        }
-        break;
-    case OPTION_NUMBER:
-    case OPTION_HEX:
-        check_number(option, text, reason);
-        break;
-    case OPTION_SIZE:
-        check_size(option, text, reason);
-        break;
-    case OPTION_BYTE:
-        check_byte(text, reason);
-        break;
-    case OPTION_DECIMAL:
-        check_decimal(option, text, reason);
-        break;
-    case OPTION_SET:
-        check_set(option, text, reason);
-        break;
-    case OPTION_FILE:
-        free(template_expand(text, 1, 1, &error));
-        if (error)
-            text_string(reason, error);
-        free(error);
-        break;
-    case OPTION_FLAG:
-    case OPTION_STRING:
-        break;
-    }
-}
-
 // ---- applying a word ----
 
 // What a word means: the option, and its value (NULL: none was given).
@@ -297,12 +178,13 @@ struct word {
     const char *value;
 };
 
-static char *failure(const char *origin, struct text *message) {
+// Puts the source of the option before the message, and frees the message.
+static char *failure(const char *origin, char *message) {
     struct text out = {0};
     if (origin)
         text_format(&out, "%s: ", origin);
-    text_string(&out, message->bytes);
-    text_free(message);
+    text_string(&out, message);
+    free(message);
     return text_take(&out);
 }
 
@@ -314,11 +196,11 @@ static const struct option *find_long(const char *name, size_t size) {
     return option;
 }
 
-// --separate-callersN=FUNCTION and its like: a number in the name. The form that stands in the
-// table, and its value, to be freed; NULL: it is none of these. Leaves a reason when the number is
-// out of range.
+// Options with a number in their name, such as --separate-callersN=FUNCTION. Returns the value of
+// the form that is in the table, to be freed, and sets *option to that form; NULL if the name is
+// not of this kind. Sets *error to a message if the number is out of range.
 static char *numbered_value(const char *name, size_t size, const struct option **option,
-                            struct text *reason) {
+                            char **error) {
     static const struct {
         const char *plain, *listed;
     } forms[] = {{"separate-callers", "separate-callers-of"},
@@ -331,7 +213,7 @@ static char *numbered_value(const char *name, size_t size, const struct option *
             continue;
         struct text number = {0}, value = {0};
         text_add(&number, name + length, size - length);
-        check_number(option_find(forms[i].plain, length), number.bytes, reason);
+        *error = option_check(option_find(forms[i].plain, length), number.bytes);
         text_format(&value, "%s,%s", number.bytes, name + size + 1);
         text_free(&number);
         *option = option_find(forms[i].listed, strlen(forms[i].listed));
@@ -342,14 +224,14 @@ static char *numbered_value(const char *name, size_t size, const struct option *
 
 static char *unknown(const struct word *word, const char *name, size_t size, const char *origin) {
     struct text message = {0};
-    text_format(&message, "unknown option: %s", word->text);
+    text_format(&message, "unknown option '%s'", word->text);
     struct nearest near = nearest_to(name, size);
     for (size_t i = 0; i < option_count; i++)
         nearest_offer(&near, option_table[i].name);
     if (near.found)
         text_format(&message, " (did you mean --%s?)", near.found);
     text_string(&message, "; quern --help lists all");
-    return failure(origin, &message);
+    return failure(origin, text_take(&message));
 }
 
 // Why an option changes nothing in a run of this tool; NULL: it may.
@@ -364,7 +246,7 @@ static const char *why_no_effect(const struct option *option, const struct tool 
                : NULL;
 }
 
-// Whether somebody may wait for what does not happen: a file that is not written.
+// Whether the user must be warned: a file that the option asks for will not be written.
 static bool is_missed(const struct option *option, const char *value) {
     return strcmp(option->name, "xml") == 0 && strcmp(value, "yes") == 0;
 }
@@ -377,7 +259,7 @@ static char *refuse(const struct word *word, const struct tool *tool, const char
                     owner->works ? "" : ", which is not supported yet");
     else
         text_format(&message, "%s is not supported yet; leave it out", word->text);
-    return failure(origin, &message);
+    return failure(origin, text_take(&message));
 }
 
 static void remark(struct option_values *values, bool always, const char *origin,
@@ -395,34 +277,27 @@ static void remark(struct option_values *values, bool always, const char *origin
 static char *apply_known(struct option_values *values, const struct tool *tool,
                          const struct word *word, enum option_source source, const char *origin) {
     const struct option *option = word->option;
-    struct text reason = {0};
     if (option->type == OPTION_FLAG && word->value)
-        text_format(&reason, "%s: this option takes no value", word->text);
-    else if (option->type != OPTION_FLAG && !word->value)
-        text_format(&reason, "%s needs a value: --%s=%s", word->text, option->name,
-                    option_value_text(option));
-    if (reason.size)
-        return failure(origin, &reason);
+        return failure(origin, option_excess_value(option));
+    if (option->type != OPTION_FLAG && !word->value)
+        return failure(origin, option_lacks_value(option));
     const struct tool *owner = option_tool(option);
     bool other = !option_serves(option, tool);
     if (other && source != SOURCE_COMMAND_LINE) {
-        remark(values, false, origin, word, "is for another tool and is passed over");
+        remark(values, false, origin, word, "is ignored: it belongs to another tool");
         return NULL;
     }
     if (other && owner->works)
         return refuse(word, tool, origin);
     const char *value = word->value ? word->value : "";
-    check_value(option, value, &reason);
-    if (reason.size) {
-        struct text message = {0};
-        text_format(&message, "bad option: %s: %s", word->text, reason.bytes);
-        text_free(&reason);
-        return failure(origin, &message);
-    }
-    if (option->state == OPTION_NOT_YET && !among(option->fine, value, strlen(value))) {
+    char *error = option_check(option, value);
+    if (error)
+        return failure(origin, error);
+    if (option->state == OPTION_NOT_YET &&
+        !option_choices_contain(option->fine, value, strlen(value))) {
         if (source != SOURCE_VALGRIND)
             return refuse(word, tool, origin);
-        remark(values, true, origin, word, "is not supported yet and is passed over");
+        remark(values, true, origin, word, "is ignored: it is not supported yet");
         return NULL;
     }
     const char *why = why_no_effect(option, tool, value);
@@ -459,14 +334,11 @@ char *options_apply(struct option_values *values, const struct tool *tool, const
         word.option = text[0] == '-' ? find_long(name, size) : NULL;
         word.value = name[size] == '=' ? name + size + 1 : NULL;
     }
-    struct text reason = {0};
-    char *numbered = word.option ? NULL : numbered_value(name, size, &word.option, &reason);
-    if (reason.size) {
-        struct text message = {0};
-        text_format(&message, "bad option: %s: %s", text, reason.bytes);
-        text_free(&reason);
+    char *error = NULL;
+    char *numbered = word.option ? NULL : numbered_value(name, size, &word.option, &error);
+    if (error) {
         free(numbered);
-        return failure(origin, &message);
+        return failure(origin, error);
     }
     if (numbered)
         word.value = numbered;
@@ -481,6 +353,6 @@ char *options_apply(struct option_values *values, const struct tool *tool, const
     }
     if (source != SOURCE_VALGRIND)
         return unknown(&word, name, size, origin);
-    remark(values, true, origin, &word, "is unknown and is passed over");
+    remark(values, true, origin, &word, "is ignored: it is unknown");
     return NULL;
 }
