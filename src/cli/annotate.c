@@ -7,109 +7,22 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "cli/arguments.h"
 #include "cli/cost_words.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
 #include "report/callgrind/annotate.h"
 
 struct request {
-    const char **paths;
+    const char *const *paths;
     size_t path_count;
     const char *show, *sort;
     const char *out;
     struct annotate_options options;
-    const char **directories;
 };
 
-static int usage(FILE *out, int status) {
-    fputs(
-        "usage: quern annotate [options] [FILE...]\n\n"
-        "FILE is a callgrind.out or cachegrind.out, Quern's or Valgrind's. Several add up. "
-        "Without\n"
-        "one, the newest callgrind.out.* or cachegrind.out.* here is taken.\n\n"
-        "  --inclusive=no|yes   costs of functions with what they call [no]\n"
-        "  --tree=none|caller|calling|both\n"
-        "                       who calls them, and whom they call [none]\n"
-        "  --sort=EVENT         the event that decides [the first]\n"
-        "  --show=EVENT,...     the events to show [all]\n"
-        "  --threshold=PERCENT  functions are shown until they make up so much [99]\n"
-        "  --show-percs=no|yes  shares of the total [yes]\n"
-        "  --auto=no|yes        source lines of the functions shown [no]\n"
-        "  --asm=no|yes         instructions of the functions shown, with their lines, calls and\n"
-        "                       jumps; of files written with --dump-instr=yes [no]\n"
-        "  --context=NUMBER     lines around those with costs [8]\n"
-        "  -I DIRECTORY         look for sources here too\n"
-        "  -o OUT               write to a file\n",
-        out);
-    return status;
-}
-
-static bool is_bool(const char *text) {
-    return text && (strcmp(text, "yes") == 0 || strcmp(text, "no") == 0);
-}
-
-// --NAME, --NAME=yes or --NAME yes; false: the word is something else.
-static bool take_bool(char ***word, const char *name, bool *to, int *status) {
-    const char *value = "yes";
-    if ((strcmp(**word, name) != 0 || is_bool((*word)[1])) && !words_value(word, name, &value))
-        return false;
-    *status = is_bool(value) ? WORDS_DONE : words_fail("%s is yes or no", name);
-    *to = *value == 'y';
-    return true;
-}
-
-static int take_tree(struct request *request, const char *value) {
-    static const char *const names[] = {"none", "caller", "calling", "both"};
-    for (unsigned i = 0; value && i < 4; i++) {
-        if (strcmp(value, names[i]) == 0) {
-            request->options.tree = i;
-            return WORDS_DONE;
-        }
-    }
-    return words_fail("--tree is none, caller, calling or both");
-}
-
-static void add_text(const char ***list, size_t *count, const char *text) {
-    *list = base_reallocate(*list, (*count + 1) * sizeof **list);
-    (*list)[(*count)++] = text;
-}
-
-static int take_word(struct request *request, char ***word) {
-    struct annotate_options *options = &request->options;
-    const char *value;
-    size_t number = 0;
-    int status;
-    if (take_bool(word, "--inclusive", &options->inclusive, &status) ||
-        take_bool(word, "--show-percs", &options->percents, &status) ||
-        take_bool(word, "--auto", &options->sources, &status) ||
-        take_bool(word, "--asm", &options->assembly, &status))
-        return status;
-    if (words_value(word, "--tree", &value))
-        return take_tree(request, value);
-    if (words_value(word, "--threshold", &value))
-        return words_number("--threshold", value, 0, 100, &options->threshold);
-    if (words_value(word, "--context", &value)) {
-        status = words_whole("--context", value, 0, 1000000, &number);
-        options->context = (unsigned)number;
-        return status;
-    }
-    if (words_value(word, "--sort", &request->sort) ||
-        words_value(word, "--show", &request->show) || words_value(word, "-o", &request->out))
-        return WORDS_DONE;
-    if (words_value(word, "-I", &value)) {
-        if (!value)
-            return words_fail("no directory after -I");
-        add_text(&request->directories, &options->directory_count, value);
-        return WORDS_DONE;
-    }
-    if (**word[0] == '-' && (**word)[1])
-        return words_fail("unknown option '%s'; quern annotate --help lists them", **word);
-    add_text(&request->paths, &request->path_count, **word);
-    return WORDS_DONE;
-}
-
-// The one written last in this folder, as callgrind_annotate takes it; NULL: there is none.
-static char *newest(void) {
+// The newest file in this folder, which callgrind_annotate takes too; NULL: there is none.
+static char *find_newest(void) {
     glob_t found = {0};
     char *path = NULL;
     struct timespec last = {0};
@@ -138,11 +51,9 @@ static int annotate_all(struct request *request) {
     if (!status)
         status = cost_words_events(profile, request->show, request->sort, options);
     if (!status && options->assembly && !profile->instruction_count)
-        status = words_fail("there are no costs of instructions in '%s'; write it with "
-                            "--dump-instr=yes",
+        status = words_fail("'%s' has no costs of instructions; record it with --dump-instr=yes",
                             request->paths[0]);
     if (!status) {
-        options->directories = request->directories;
         FILE *out = words_output(request->out, request->paths[0]);
         if (out)
             annotate(out, profile, options);
@@ -153,25 +64,103 @@ static int annotate_all(struct request *request) {
     return status;
 }
 
-int verb_annotate(char **words) {
+static int run_annotate(const struct arguments *arguments) {
+    const struct argument_values *directories = argument_items(arguments, "I");
     struct request request = {
-        .options = {.threshold = 99, .percents = true, .context = 8, .tree = TREE_NONE}};
-    int status = WORDS_DONE;
-    char *chosen = NULL;
-    if (words_ask_help(words))
-        return usage(stdout, WORDS_DONE);
-    for (char **word = words; *word && !status; word++)
-        status = take_word(&request, &word);
-    if (!status && !request.path_count && (chosen = newest())) {
-        fprintf(stderr, "quern: the newest file here is '%s'\n", chosen);
-        add_text(&request.paths, &request.path_count, chosen);
-    }
-    if (!status && !request.path_count)
-        status = usage(stderr, WORDS_FAILED);
-    else if (!status)
-        status = annotate_all(&request);
-    free(chosen);
-    free(request.paths);
-    free(request.directories);
+        .paths = arguments->operands,
+        .path_count = arguments->operand_count,
+        .show = argument_text(arguments, "show"),
+        .sort = argument_text(arguments, "sort"),
+        .out = argument_text(arguments, "o"),
+        .options = {.inclusive = argument_yes(arguments, "inclusive"),
+                    .tree = argument_choice(arguments, "tree"),
+                    .threshold = argument_decimal(arguments, "threshold"),
+                    .percents = argument_yes(arguments, "show-percs"),
+                    .sources = argument_yes(arguments, "auto"),
+                    .assembly = argument_yes(arguments, "asm"),
+                    .context = (unsigned)argument_number(arguments, "context"),
+                    .directories = directories->items,
+                    .directory_count = directories->count},
+    };
+    if (request.path_count)
+        return annotate_all(&request);
+    char *newest = find_newest();
+    if (!newest)
+        return help_usage_error(&verb_annotate);
+    fprintf(stderr, "quern: the newest file here is '%s'\n", newest);
+    request.paths = (const char *const[]){newest};
+    request.path_count = 1;
+    int status = annotate_all(&request);
+    free(newest);
     return status;
 }
+
+static const struct option options[] = {
+    {.name = "inclusive",
+     .type = OPTION_BOOL,
+     .choices = "no|yes",
+     .initial = "no",
+     .help = "add the costs of callees to each function"},
+    {.name = "tree",
+     .type = OPTION_CHOICE,
+     .choices = "none|caller|calling|both", // the order of enum annotate_tree
+     .initial = "none",
+     .help = "show the callers or callees of each function"},
+    {.name = "sort",
+     .type = OPTION_STRING,
+     .value = "EVENT",
+     .help = "event to sort by; default: the first"},
+    {.name = "show",
+     .type = OPTION_STRING,
+     .value = "EVENT,...",
+     .help = "events to show; default: all"},
+    {.name = "threshold",
+     .type = OPTION_DECIMAL,
+     .value = "PERCENT",
+     .most = 100,
+     .initial = "99",
+     .help = "show the functions that make up this share of the cost"},
+    {.name = "show-percs",
+     .type = OPTION_BOOL,
+     .choices = "no|yes",
+     .initial = "yes",
+     .help = "show percentages of the total"},
+    {.name = "auto",
+     .type = OPTION_BOOL,
+     .choices = "no|yes",
+     .initial = "no",
+     .help = "show the source lines of these functions"},
+    {.name = "asm",
+     .type = OPTION_BOOL,
+     .choices = "no|yes",
+     .initial = "no",
+     .help = "show their instructions, calls and jumps; needs --dump-instr=yes"},
+    {.name = "context",
+     .type = OPTION_NUMBER,
+     .most = 1000000,
+     .initial = "8",
+     .help = "lines to show around a line with costs"},
+    {.name = "I",
+     .letter = 'I',
+     .type = OPTION_STRING,
+     .value = "DIRECTORY",
+     .repeats = true,
+     .help = "search this directory for sources too"},
+    {.name = "o",
+     .letter = 'o',
+     .type = OPTION_STRING,
+     .value = "OUT",
+     .help = "write to this file; default: standard output"},
+    {0},
+};
+
+const struct verb verb_annotate = {
+    .name = "annotate",
+    .usage = "[options] [FILE...]",
+    .help = "show the costs of functions and lines in a callgrind.out or cachegrind.out",
+    .description = "FILE is a callgrind.out or cachegrind.out of Quern or Valgrind. The costs of "
+                   "several files are added. Without a FILE, the newest callgrind.out.* or "
+                   "cachegrind.out.* in this directory is used.",
+    .options = options,
+    .run = run_annotate,
+};

@@ -1,19 +1,16 @@
+// quern baseline: collects known findings in a file.
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/arguments.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
 #include "report/results/results.h"
 
-static const char usage[] = "usage: quern baseline update BASELINE FINDINGS.json...\n"
-                            "Makes BASELINE of what runs with --json-file=FINDINGS.json have "
-                            "found. With --baseline=BASELINE\n"
-                            "only findings that are not in it count for --error-exitcode.\n";
-
-static int update(const char *path, char **files) {
+static int update(const char *path, const char *const *files) {
     struct baseline *baseline = baseline_new();
     for (size_t i = 0; files[i]; i++) {
         char *error = baseline_add_findings(baseline, files[i]);
@@ -34,18 +31,18 @@ static int update(const char *path, char **files) {
     return 0;
 }
 
-int verb_baseline(char **words) {
-    if (words_ask_help(words)) {
-        fputs(usage, stdout);
-        return 0;
-    }
-    for (char **word = words; *word; word++)
-        if ((*word)[0] == '-')
-            return words_fail("unknown option '%s'; quern baseline --help says what there is",
-                              *word);
-    if (!words[0] || strcmp(words[0], "update") != 0 || !words[1] || !words[2]) {
-        fputs(usage, stderr);
-        return WORDS_FAILED;
-    }
-    return update(words[1], words + 2);
+static int run_baseline(const struct arguments *arguments) {
+    if (strcmp(arguments->operands[0], "update") != 0)
+        return help_usage_error(&verb_baseline);
+    return update(arguments->operands[1], arguments->operands + 2);
 }
+
+const struct verb verb_baseline = {
+    .name = "baseline",
+    .usage = "update BASELINE FINDINGS.json...",
+    .help = "write the findings of --json-file to a baseline of known ones",
+    .description = "Writes to BASELINE all findings of runs with --json-file=FINDINGS.json. Runs "
+                   "with --baseline=BASELINE ignore these findings for --error-exitcode.",
+    .operands_least = 3,
+    .run = run_baseline,
+};

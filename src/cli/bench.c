@@ -1,4 +1,4 @@
-// quern bench: patterns of allocation (src/patterns) over the allocators of this machine.
+// quern bench: measures allocators of this machine with patterns of allocation (src/patterns).
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -11,6 +11,7 @@
 
 #include "base/glob.h"
 #include "base/text.h"
+#include "cli/arguments.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
 
@@ -31,18 +32,6 @@ static size_t pattern_count;
 static struct allocator allocators[ALLOCATORS_MOST];
 static size_t allocator_count;
 static double times[PATTERNS_MOST][ALLOCATORS_MOST]; // seconds of CPU time; negative: failed
-
-static int usage(FILE *out, int status) {
-    fputs("usage: quern bench [options] [PATTERN...]\n\n"
-          "Runs patterns of allocation with each allocator that is installed (glibc, jemalloc,\n"
-          "mimalloc, tcmalloc), and with glibc's under Quern's recorder, and shows CPU time.\n"
-          "PATTERN is a name or a glob of names.\n\n"
-          "  --list          names of the patterns, and what they do\n"
-          "  --runs=NUMBER   of each the best of so many runs is shown [3]\n"
-          "  --svg=FILE      draw it, too\n",
-          out);
-    return status;
-}
 
 // ---- what there is -----------------------------------------------------------------------------
 
@@ -174,7 +163,7 @@ static void print_table(void) {
         }
         puts("");
     }
-    puts("\nCPU time, best of the runs; x: to glibc's. recorded: glibc under --tool=heap.");
+    puts("\nCPU time of the fastest run; x: relative to glibc. recorded: glibc under --tool=heap.");
 }
 
 static bool write_svg(const char *path) {
@@ -236,43 +225,53 @@ static int choose(const char *word) {
                : words_fail("there is no pattern '%s'; quern bench --list names them", word);
 }
 
-int verb_bench(char **words) {
-    unsigned long runs = 3;
-    const char *svg = NULL, *value;
-    bool chosen = false, list = false;
+static void list_patterns(void) {
+    for (size_t i = 0; i < pattern_count; i++)
+        printf("%-12s %s\n", patterns[i].name, patterns[i].help);
+}
+
+static int run_bench(const struct arguments *arguments) {
+    const char *svg = argument_text(arguments, "svg");
     char *program = words_part("quern-patterns", X_OK);
     if (!program || !read_patterns(program))
         return words_fail("quern-patterns is missing; reinstall or rebuild Quern");
-    if (words_ask_help(words))
-        return usage(stdout, WORDS_DONE);
-    for (char **word = words; *word; word++) {
-        if (strcmp(*word, "--list") == 0) {
-            list = true;
-        } else if (words_value(&word, "--runs", &value)) {
-            if (words_whole("--runs", value, 1, 100, &runs))
-                return WORDS_FAILED;
-        } else if (words_value(&word, "--svg", &svg)) {
-            if (!svg)
-                return words_fail("--svg is a file name");
-        } else if ((*word)[0] == '-') {
-            return words_fail("unknown option '%s'; quern bench --help lists them", *word);
-        } else if (choose(*word)) {
+    for (size_t i = 0; i < arguments->operand_count; i++)
+        if (choose(arguments->operands[i]))
             return WORDS_FAILED;
-        } else {
-            chosen = true;
-        }
+    if (argument_given(arguments, "list")) {
+        list_patterns();
+        return WORDS_DONE;
     }
-    for (size_t i = 0; list && i < pattern_count; i++)
-        printf("%-12s %s\n", patterns[i].name, patterns[i].help);
-    if (list)
-        return 0;
-    for (size_t i = 0; !chosen && i < pattern_count; i++)
+    for (size_t i = 0; !arguments->operand_count && i < pattern_count; i++)
         patterns[i].wanted = true;
     find_allocators();
-    measure_all(program, (unsigned)runs);
+    measure_all(program, (unsigned)argument_number(arguments, "runs"));
     print_table();
     free(program);
     if (svg && !write_svg(svg))
         return words_fail("cannot write '%s': %s", svg, strerror(errno));
     return has_failed() ? words_fail("some patterns could not be run") : WORDS_DONE;
 }
+
+static const struct option options[] = {
+    {.name = "list", .type = OPTION_FLAG, .help = "list the patterns and what they do"},
+    {.name = "runs",
+     .type = OPTION_NUMBER,
+     .least = 1,
+     .most = 100,
+     .initial = "3",
+     .help = "runs per pattern; the fastest is shown"},
+    {.name = "svg", .type = OPTION_STRING, .value = "FILE", .help = "also draw a chart"},
+    {0},
+};
+
+const struct verb verb_bench = {
+    .name = "bench",
+    .usage = "[options] [PATTERN...]",
+    .help = "measure allocators and Quern's recorder",
+    .description = "Runs patterns of allocation with each installed allocator (glibc, jemalloc, "
+                   "mimalloc, tcmalloc) and with glibc under Quern's recorder, and shows the CPU "
+                   "time. PATTERN is a name or a glob of names; the default is all.",
+    .options = options,
+    .run = run_bench,
+};

@@ -1,7 +1,9 @@
-// quern check FILE...: compares what files say with limits, and hands findings to other programs.
+// quern check FILE...: compares the numbers in files with limits, and writes findings for other
+// programs.
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/arguments.h"
 #include "cli/check_file.h"
 #include "cli/options/options.h"
 #include "cli/verbs.h"
@@ -9,108 +11,20 @@
 #include "config.h"
 #include "report/shared/stack_text.h"
 
-enum { CHECK_FAILED = 3 };
-
 struct request {
-    const char **paths;
+    const char *const *paths; // NULL-terminated
     size_t path_count;
     struct budget limits[BUDGETS];
     const char *sarif, *junit, *json, *baseline;
     bool github;
     enum { DIAGNOSE_YES, DIAGNOSE_NO, DIAGNOSE_ERROR } diagnose;
-    int status; // when something is not as it should be
+    int status; // for failed checks
     struct results results;
 };
 
-static int usage(FILE *out, int status) {
-    fputs("usage: quern check [options] FILE...\n\n"
-          "Compares what files say with limits, and hands findings to other programs. FILE is a\n"
-          "recording of --tool=heap, or, of Quern or of Valgrind, a massif.out, a dhat.out or XML\n"
-          "of memcheck, whose errors count.\n\n",
-          out);
-    for (enum budget_kind kind = 0; kind < BUDGETS; kind++)
-        fprintf(out, "  --%s=SIZE%*s%s\n", budget_words[kind].option,
-                (int)(14 - strlen(budget_words[kind].option)), "", budget_words[kind].help);
-    fputs("  --diagnose=yes|no|error\n"
-          "                       say what stands out; error: and fail [yes]\n"
-          "  --baseline=FILE      what this file lists is known and does not fail\n"
-          "  --sarif-file=FILE, --junit-file=FILE, --json-file=FILE, --github\n"
-          "                       what was found, for other programs\n"
-          "  --error-exitcode=NUMBER\n"
-          "                       the status when something is not as it should be [3]\n",
-          out);
-    return status;
-}
-
-// ---- words -------------------------------------------------------------------------------------
-
-static int take_limit(enum budget_kind kind, const char *value, struct budget *limit) {
-    unsigned long long number = 0;
-    bool is_rate = kind == BUDGET_GROWTH;
-    if (!value || !option_parse_size(value, is_rate, &number))
-        return words_fail("--%s is a number, with K, M or G at its end if need be%s",
-                          budget_words[kind].option, is_rate ? ", and /min" : "");
-    *limit = (struct budget){true, number};
-    return WORDS_DONE;
-}
-
-static int take_diagnose(struct request *request, const char *value) {
-    static const char *const names[] = {"yes", "no", "error"};
-    for (unsigned i = 0; value && i < 3; i++) {
-        if (strcmp(names[i], value) == 0) {
-            request->diagnose = i;
-            return WORDS_DONE;
-        }
-    }
-    return words_fail("--diagnose is yes, no or error");
-}
-
-static int take_status(struct request *request, const char *value) {
-    size_t number = 0;
-    int status = words_whole("--error-exitcode", value, 1, 255, &number);
-    request->status = (int)number;
-    return status;
-}
-
-static int take_word(struct request *request, char ***word) {
-    const char *value;
-    for (enum budget_kind kind = 0; kind < BUDGETS; kind++) {
-        struct text name = {0};
-        text_format(&name, "--%s", budget_words[kind].option);
-        bool is_it = words_value(word, name.bytes, &value);
-        text_free(&name);
-        if (is_it)
-            return take_limit(kind, value, &request->limits[kind]);
-    }
-    if (words_value(word, "--diagnose", &value))
-        return take_diagnose(request, value);
-    if (words_value(word, "--error-exitcode", &value))
-        return take_status(request, value);
-    if (strcmp(**word, "--github") == 0) {
-        request->github = true;
-        return WORDS_DONE;
-    }
-    const struct {
-        const char *name, **to;
-    } files[] = {{"--sarif-file", &request->sarif},
-                 {"--junit-file", &request->junit},
-                 {"--json-file", &request->json},
-                 {"--baseline", &request->baseline}};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        if (words_value(word, files[i].name, files[i].to))
-            return *files[i].to ? WORDS_DONE : words_fail("no file after %s", files[i].name);
-    if ((**word)[0] == '-' && (**word)[1])
-        return words_fail("unknown option '%s'; quern check --help lists them", **word);
-    request->paths =
-        base_reallocate(request->paths, (request->path_count + 2) * sizeof *request->paths);
-    request->paths[request->path_count++] = **word;
-    request->paths[request->path_count] = NULL;
-    return WORDS_DONE;
-}
-
 // ---- checking ----------------------------------------------------------------------------------
 
-// WORDS_FAILED after a message if a number is not known.
+// WORDS_FAILED after a message if a number is unknown.
 static int compare(struct request *request, const char *path, const struct check_file *file) {
     int status = WORDS_DONE;
     for (enum budget_kind kind = 0; kind < BUDGETS; kind++) {
@@ -118,8 +32,8 @@ static int compare(struct request *request, const char *path, const struct check
         if (!request->limits[kind].is_set)
             continue;
         if (!file->numbers.is_known[kind]) {
-            status = words_fail("'%s' does not say that: --%s cannot be checked; a recording of "
-                                "--tool=heap knows all numbers",
+            status = words_fail("'%s' lacks this number: --%s cannot be checked; a recording of "
+                                "--tool=heap has all numbers",
                                 path, budget_words[kind].option);
             continue;
         }
@@ -219,16 +133,85 @@ static int check_all(struct request *request) {
     return write_files(request, status) ? status : WORDS_FAILED;
 }
 
-int verb_check(char **words) {
-    struct request request = {.status = CHECK_FAILED};
-    int status = WORDS_DONE;
-    if (words_ask_help(words))
-        return usage(stdout, WORDS_DONE);
-    for (char **word = words; *word && !status; word++)
-        status = take_word(&request, &word);
-    if (!status)
-        status = request.path_count ? check_all(&request) : usage(stderr, WORDS_FAILED);
-    free(request.paths);
+// ---- the verb ----------------------------------------------------------------------------------
+
+static void take_limits(const struct arguments *arguments, struct budget limits[BUDGETS]) {
+    for (enum budget_kind kind = 0; kind < BUDGETS; kind++) {
+        unsigned long long number;
+        const char *value = argument_text(arguments, budget_words[kind].option);
+        if (value && option_parse_size(value, kind == BUDGET_GROWTH, &number))
+            limits[kind] = (struct budget){true, number};
+    }
+}
+
+static int run_check(const struct arguments *arguments) {
+    struct request request = {
+        .paths = arguments->operands,
+        .path_count = arguments->operand_count,
+        .sarif = argument_text(arguments, "sarif-file"),
+        .junit = argument_text(arguments, "junit-file"),
+        .json = argument_text(arguments, "json-file"),
+        .baseline = argument_text(arguments, "baseline"),
+        .github = argument_given(arguments, "github"),
+        .diagnose = argument_choice(arguments, "diagnose"),
+        .status = (int)argument_number(arguments, "error-exitcode"),
+    };
+    take_limits(arguments, request.limits);
+    int status = check_all(&request);
     results_free(&request.results);
     return status;
 }
+
+static const struct option options[] = {
+    {.name = "max-peak",
+     .type = OPTION_SIZE,
+     .help = "fail if the peak of live heap bytes is higher"},
+    {.name = "max-leaked",
+     .type = OPTION_SIZE,
+     .help = "fail if more bytes are not freed at exit (memcheck: lost)"},
+    {.name = "max-allocs", .type = OPTION_SIZE, .help = "fail if more blocks are allocated"},
+    {.name = "max-growth",
+     .type = OPTION_SIZE,
+     .value = "SIZE[/min]",
+     .help = "fail if the heap grows faster after the warm-up"},
+    {.name = "diagnose",
+     .type = OPTION_CHOICE,
+     .choices = "yes|no|error", // the order of `diagnose` in struct request
+     .initial = "yes",
+     .help = "report problems in the use of memory; error: and fail if any"},
+    {.name = "baseline",
+     .type = OPTION_STRING,
+     .value = "FILE",
+     .help = "ignore findings in this file (see quern baseline)"},
+    {.name = "sarif-file",
+     .type = OPTION_STRING,
+     .value = "FILE",
+     .help = "write findings as SARIF 2.1.0"},
+    {.name = "junit-file",
+     .type = OPTION_STRING,
+     .value = "FILE",
+     .help = "write findings as JUnit XML"},
+    {.name = "json-file", .type = OPTION_STRING, .value = "FILE", .help = "write findings as JSON"},
+    {.name = "github",
+     .type = OPTION_FLAG,
+     .help = "print findings as annotations for a GitHub workflow"},
+    {.name = "error-exitcode",
+     .type = OPTION_NUMBER,
+     .least = 1,
+     .most = 255,
+     .initial = "3",
+     .help = "exit with this status if a check fails"},
+    {0},
+};
+
+const struct verb verb_check = {
+    .name = "check",
+    .usage = "[options] FILE...",
+    .help = "fail if a file exceeds a limit; write findings as SARIF, JUnit, JSON",
+    .description = "Compares the numbers in files with limits, and writes findings for other "
+                   "programs. FILE is a recording of --tool=heap, or a massif.out, dhat.out or "
+                   "memcheck XML of Quern or Valgrind. Errors in the XML count as failures.",
+    .options = options,
+    .operands_least = 1,
+    .run = run_check,
+};

@@ -1,10 +1,10 @@
-// Completion scripts for bash and zsh, generated at build time from the table. Only what works is
-// offered.
+// Completion scripts for bash and zsh, generated at build time from the tables of options and
+// verbs. They offer only options that work.
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/options/check.h"
 #include "cli/verbs.h"
-#include "report/heap/export.h"
 
 static bool offered(const struct option *option) {
     return option->state == OPTION_WORKS && strlen(option->name) > 1;
@@ -20,27 +20,53 @@ static void print_tools(void) {
     }
 }
 
-static void print_choices(const char *choices) {
-    for (; *choices; choices++)
-        putchar(*choices == '|' ? ' ' : *choices);
+static void print_choices(const struct option *option) {
+    struct option_choice choice;
+    for (size_t i = 0; option_choice_at(option, i, &choice); i++)
+        printf("%s%.*s", i ? " " : "", (int)choice.size, choice.name);
+}
+
+static bool has_choices(const struct option *option) {
+    return option->choices || option->offers;
 }
 
 static void print_verbs(void) {
     for (size_t i = 0; i < verb_count; i++)
-        printf("%s%s", i ? " " : "", verb_table[i].name);
+        printf("%s%s", i ? " " : "", verb_table[i]->name);
 }
 
-static void print_formats(void) {
-    for (size_t i = 0; i < heap_format_count; i++)
-        printf("%s%s", i ? " " : "", heap_formats[i].name);
+// "--name=", "--flag" or "-o".
+static void print_name(const struct option *option) {
+    bool is_short = option_is_short(option);
+    printf("%s%s%s", is_short ? "-" : "--", option->name,
+           is_short || option->type == OPTION_FLAG ? "" : "=");
 }
 
-static void print_weights(void) {
-    for (size_t i = 0; i < heap_weight_count; i++)
-        printf("%s%s", i ? " " : "", heap_weights[i].name);
+// ---- bash --------------------------------------------------------------------------------------
+
+// The values of a verb's options that have choices: `export--as) ... ;;`.
+static void print_bash_values(const struct verb *verb) {
+    for (const struct option *option = verb->options; option && option->name; option++) {
+        if (!has_choices(option))
+            continue;
+        printf("        %s--%s) COMPREPLY=($(compgen -W '", verb->name, option->name);
+        print_choices(option);
+        printf("' -- \"$word\")) ;;\n");
+    }
 }
 
-// Behind a verb: files, and what export's two options choose from.
+static void print_bash_names(const struct verb *verb) {
+    if (!verb->options)
+        return;
+    printf("            %s) COMPREPLY=($(compgen -W '", verb->name);
+    for (const struct option *option = verb->options; option->name; option++) {
+        print_name(option);
+        putchar(' ');
+    }
+    printf("' -- \"$word\")) ;;\n");
+}
+
+// Behind a verb: its options, their values, and files.
 static void print_bash_verbs(void) {
     printf("    if ((COMP_CWORD > 1)) && [[ \" ");
     print_verbs();
@@ -48,29 +74,28 @@ static void print_bash_verbs(void) {
            "        name=${COMP_WORDS[COMP_CWORD - 1]}\n"
            "        [[ $word == = ]] && word=\n"
            "        [[ $name == = ]] && name=${COMP_WORDS[COMP_CWORD - 2]}\n"
-           "        case ${COMP_WORDS[1]}$name in\n"
-           "        export--as) COMPREPLY=($(compgen -W '");
-    print_formats();
-    printf("' -- \"$word\")) ;;\n"
-           "        export--by | diff--by) COMPREPLY=($(compgen -W '");
-    print_weights();
-    printf("' -- \"$word\")) ;;\n"
-           "        *)\n"
-           "            COMPREPLY=($(compgen -f -- \"$word\"))\n"
-           "            [[ ${COMP_WORDS[1]} == export ]] &&\n"
-           "                COMPREPLY+=($(compgen -W '--as --by -o' -- \"$word\")) ;;\n"
+           "        case ${COMP_WORDS[1]}$name in\n");
+    for (size_t i = 0; i < verb_count; i++)
+        print_bash_values(verb_table[i]);
+    printf("        *)\n"
+           "            [[ $word == -* ]] || COMPREPLY=($(compgen -f -- \"$word\"))\n"
+           "            [[ $word == -* ]] && case ${COMP_WORDS[1]} in\n");
+    for (size_t i = 0; i < verb_count; i++)
+        print_bash_names(verb_table[i]);
+    printf("            esac\n"
+           "            [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace ;;\n"
            "        esac\n"
            "        return\n"
            "    fi\n");
 }
 
-int verb_completion_bash(void) {
+int generate_bash_completion(void) {
     printf("# bash completion for quern\n"
            "_quern() {\n"
            "    local word=${COMP_WORDS[COMP_CWORD]} i name=\n"
            "    COMPREPLY=()\n");
     print_bash_verbs();
-    printf("    # Behind the first word that is no option, the program's own completion serves.\n"
+    printf("    # Behind the first word that is not an option, use the program's own completion.\n"
            "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
            "        case ${COMP_WORDS[i]} in\n"
            "        =) ((i++)) ;;\n"
@@ -95,12 +120,12 @@ int verb_completion_bash(void) {
     printf("' -- \"$word\")); return ;;\n");
     for (size_t i = 0; i < option_count; i++) {
         const struct option *option = &option_table[i];
-        if (!offered(option) || !(option->choices || option->type == OPTION_FILE))
+        if (!offered(option) || !(has_choices(option) || option->type == OPTION_FILE))
             continue;
         printf("    --%s) COMPREPLY=($(compgen ", option->name);
-        if (option->choices) {
+        if (has_choices(option)) {
             printf("-W '");
-            print_choices(option->choices);
+            print_choices(option);
             putchar('\'');
         } else {
             printf("-f");
@@ -129,7 +154,9 @@ int verb_completion_bash(void) {
     return fflush(stdout) == 0 ? 0 : 1;
 }
 
-// Help text inside a zsh specification: brackets, colons and quotes have a meaning there.
+// ---- zsh ---------------------------------------------------------------------------------------
+
+// Help text inside a zsh specification. Brackets, colons and quotes have a meaning there.
 static void print_zsh_help(const char *help) {
     for (; *help; help++) {
         if (strchr("[]:\\", *help))
@@ -141,20 +168,55 @@ static void print_zsh_help(const char *help) {
     }
 }
 
-int verb_completion_zsh(void) {
+// What may follow the option: `:value:(no yes)`.
+static void print_zsh_value(const struct option *option) {
+    if (strcmp(option->name, "tool") == 0) {
+        printf(":tool:(");
+        print_tools();
+        putchar(')');
+    } else if (has_choices(option)) {
+        printf(":value:(");
+        print_choices(option);
+        putchar(')');
+    } else if (option->type == OPTION_FILE) {
+        printf(":file:_files");
+    } else if (option->type != OPTION_FLAG) {
+        printf(":value: ");
+    }
+}
+
+// `attached` is how zsh calls a value that follows the name: "=-" in the same word only, "=" also
+// in the next word.
+static void print_zsh_option(const struct option *option, const char *attached) {
+    bool is_short = option_is_short(option);
+    printf("    '%s%s%s%s[", option->repeats || option->type == OPTION_FLAG ? "*" : "",
+           is_short ? "-" : "--", option->name,
+           is_short || option->type == OPTION_FLAG ? "" : attached);
+    print_zsh_help(option->help);
+    putchar(']');
+    print_zsh_value(option);
+    printf("' \\\n");
+}
+
+static void print_zsh_verb(const struct verb *verb) {
+    printf("    %s) _arguments -S \\\n", verb->name);
+    for (const struct option *option = verb->options; option && option->name; option++)
+        print_zsh_option(option, "=");
+    printf("    '*:file:_files' ;;\n");
+}
+
+int generate_zsh_completion(void) {
     printf("#compdef quern\n"
            "if (( CURRENT > 2 )) && [[ \" ");
     print_verbs();
     printf(" \" == *\" $words[2] \"* ]]; then\n"
-           "    case $words[2]$words[CURRENT-1] in\n"
-           "    export--as) compadd ");
-    print_formats();
-    printf(" ;;\n"
-           "    export--by | diff--by) compadd ");
-    print_weights();
-    printf(" ;;\n"
-           "    *) _files ;;\n"
-           "    esac\n"
+           "    local verb=$words[2]\n"
+           "    words[2]=()\n"
+           "    (( CURRENT-- ))\n"
+           "    case $verb in\n");
+    for (size_t i = 0; i < verb_count; i++)
+        print_zsh_verb(verb_table[i]);
+    printf("    esac\n"
            "    return\n"
            "fi\n"
            "if (( CURRENT > 2 )) && [[ \" ");
@@ -164,29 +226,9 @@ int verb_completion_zsh(void) {
            "    (( CURRENT-- ))\n"
            "fi\n"
            "_arguments -S \\\n");
-    for (size_t i = 0; i < option_count; i++) {
-        const struct option *option = &option_table[i];
-        if (!offered(option))
-            continue;
-        printf("    '%s--%s%s[", option->repeats || option->type == OPTION_FLAG ? "*" : "",
-               option->name, option->type == OPTION_FLAG ? "" : "=-");
-        print_zsh_help(option->help);
-        putchar(']');
-        if (strcmp(option->name, "tool") == 0) {
-            printf(":tool:(");
-            print_tools();
-            putchar(')');
-        } else if (option->choices) {
-            printf(":value:(");
-            print_choices(option->choices);
-            putchar(')');
-        } else if (option->type == OPTION_FILE) {
-            printf(":file:_files");
-        } else if (option->type != OPTION_FLAG) {
-            printf(":value: ");
-        }
-        printf("' \\\n");
-    }
+    for (size_t i = 0; i < option_count; i++)
+        if (offered(&option_table[i]))
+            print_zsh_option(&option_table[i], "=-");
     printf("    '(-):program:_command_names -e' \\\n"
            "    '*::arguments:_normal'\n");
     return fflush(stdout) == 0 ? 0 : 1;

@@ -1,48 +1,19 @@
-// quern ctl PID WISH: asks a run that goes on for something.
+// quern ctl PID REQUEST: sends a request to a run.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/arguments.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
 #include "base/control.h"
 
-static int usage(FILE *out, int status) {
-    fputs("usage: quern ctl PID WISH\n\n"
-          "PID is the number that stands in front of the log's lines, of the first process.\n\n"
-          "  status      the tool, and how far it is\n"
-          "  stop        end the program politely, as --duration does, and report\n"
-          "  dump [WHY]  write what callgrind or cachegrind has counted since the last dump\n"
-          "  zero        start counting from nought\n"
-          "  off, on     callgrind: stop counting, flame: stop sampling; and go on\n"
-          "  snapshot    massif: take a detailed snapshot and write all there are; heap: write\n"
-          "              everything recorded so far\n"
-          "  leaks       heap, massif: look for blocks that nobody points to any more\n",
-          out);
-    return status;
-}
-
-int verb_ctl(char **words) {
-    char *end;
+static int send_request(long pid, const char *request) {
     static char answer[65536];
-    if (words_ask_help(words))
-        return usage(stdout, WORDS_DONE);
-    if (!words[0] || !words[1])
-        return usage(stderr, WORDS_FAILED);
-    long pid = strtol(words[0], &end, 10);
-    if (*end || pid <= 0 || pid > 1 << 30)
-        return words_fail("'%s' is not the number of a process", words[0]);
-    struct text wish = {0};
-    for (char **word = words + 1; *word; word++)
-        text_format(&wish, "%s%s", word == words + 1 ? "" : " ", *word);
-    if (wish.size >= CONTROL_MOST) {
-        text_free(&wish);
-        return words_fail("that is too long");
-    }
-    int failure = control_ask((int)pid, wish.bytes, answer, sizeof answer);
-    text_free(&wish);
+    int failure = control_ask((int)pid, request, answer, sizeof answer);
     if (failure == ENOENT || failure == ECONNREFUSED)
-        return words_fail("process %ld does not run under Quern, or not as the first one", pid);
+        return words_fail("process %ld does not run under Quern, or is not the first of its run",
+                          pid);
     if (failure)
         return words_fail("no answer from the run of process %ld: %s", pid, strerror(failure));
     if (strncmp(answer, "ok", 2) != 0)
@@ -51,3 +22,52 @@ int verb_ctl(char **words) {
         puts(answer + 3);
     return words_close(stdout, NULL) ? WORDS_DONE : WORDS_FAILED;
 }
+
+static int run_ctl(const struct arguments *arguments) {
+    char *end;
+    const char *number = arguments->operands[0];
+    long pid = strtol(number, &end, 10);
+    if (*end || pid <= 0 || pid > 1 << 30)
+        return words_fail("'%s' is not the number of a process", number);
+    struct text request = {0};
+    for (size_t i = 1; i < arguments->operand_count; i++)
+        text_format(&request, "%s%s", i > 1 ? " " : "", arguments->operands[i]);
+    int status = request.size < CONTROL_MOST
+                     ? send_request(pid, request.bytes)
+                     : words_fail("the request is longer than %d bytes", CONTROL_MOST - 1);
+    text_free(&request);
+    return status;
+}
+
+static bool offer_requests(size_t index, struct option_choice *choice) {
+    static const struct option_choice requests[] = {
+        {.name = "status", .help = "show the tool and its progress"},
+        {.name = "stop", .help = "stop the program as --duration does, and report"},
+        {.name = "dump [WHY]",
+         .help = "callgrind, cachegrind: write the counts since the last dump"},
+        {.name = "zero", .help = "callgrind, cachegrind: reset all counts"},
+        {.name = "off, on",
+         .help = "callgrind: stop or resume counting; flame: stop or resume sampling"},
+        {.name = "snapshot",
+         .help = "massif: take a detailed snapshot and write all snapshots; heap: write everything "
+                 "recorded so far"},
+        {.name = "leaks", .help = "heap, massif: search for blocks that no pointer refers to"},
+    };
+    if (index >= sizeof requests / sizeof *requests)
+        return false;
+    *choice = requests[index];
+    return true;
+}
+
+static const struct verb_list lists[] = {{"Requests", offer_requests}, {0}};
+
+const struct verb verb_ctl = {
+    .name = "ctl",
+    .usage = "PID REQUEST",
+    .help = "send a request to a run: status, stop, dump, snapshot, ...",
+    .description = "PID is the process id in front of the log's lines, of the run's first process.",
+    .lists = lists,
+    .operands_least = 2,
+    .takes_dashes = true,
+    .run = run_ctl,
+};

@@ -1,3 +1,4 @@
+// quern diagnose FILE...: reports problems in the use of memory.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -5,21 +6,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/arguments.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
 #include "report/diagnose/diagnose.h"
-
-static const char usage[] = "usage: quern diagnose FILE...\n"
-                            "Says what is wrong with a program's memory, and what to do. FILE is a "
-                            "recording of --tool=heap, or a dhat.out.\n"
-                            "A run of a second or more under its usual load tells most.\n";
 
 static char *diagnose_usage_of(FILE *in) {
     struct dhat_file file;
     char *problem = dhat_file_read(in, &file);
     struct diagnoses diagnoses = {0};
     if (!problem && !file.bkacc) {
-        puts("This file does not say what is read and written.");
+        puts("This file does not record reads and writes.");
     } else if (!problem) {
         diagnose_dhat(&file, &diagnoses);
         diagnoses_print(stdout, &diagnoses, DIAGNOSIS_CALLERS);
@@ -48,7 +45,7 @@ static char *diagnose_recording(int fd, bool *partial) {
     return problem;
 }
 
-// Takes the descriptor. *partial is set when the file does not hold the whole run.
+// Closes the descriptor. Sets *partial if the file does not hold the whole run.
 static char *diagnose_file(int fd, bool *partial) {
     char start[64];
     ssize_t size = pread(fd, start, sizeof start, 0);
@@ -72,30 +69,31 @@ static char *diagnose_file(int fd, bool *partial) {
     return problem;
 }
 
-int verb_diagnose(char **words) {
+static int run_diagnose(const struct arguments *arguments) {
     int status = WORDS_DONE;
     bool partial = false;
-    if (words_ask_help(words)) {
-        fputs(usage, stdout);
-        return 0;
-    }
-    if (!words[0]) {
-        fputs(usage, stderr);
-        return WORDS_FAILED;
-    }
-    if (words[0][0] == '-' && words[0][1])
-        return words_fail("unknown option '%s'; quern diagnose --help says what there is",
-                          words[0]);
-    for (char **path = words; *path; path++) {
-        int fd = open(*path, O_RDONLY | O_CLOEXEC);
+    for (size_t i = 0; i < arguments->operand_count; i++) {
+        const char *path = arguments->operands[i];
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
         char *problem = fd < 0 ? base_copy(strerror(errno)) : NULL;
-        if (words[1])
-            printf("%s%s:\n", path == words ? "" : "\n", *path);
+        if (arguments->operand_count > 1)
+            printf("%s%s:\n", i ? "\n" : "", path);
         if (!problem)
             problem = diagnose_file(fd, &partial);
         if (problem)
-            status = words_fail("cannot read '%s': %s", *path, problem);
+            status = words_fail("cannot read '%s': %s", path, problem);
         free(problem);
     }
     return status ? status : partial ? WORDS_PARTIAL : WORDS_DONE;
 }
+
+const struct verb verb_diagnose = {
+    .name = "diagnose",
+    .usage = "FILE...",
+    .help = "report problems in the use of memory",
+    .description = "Reports problems in a program's use of memory, and what to do about them. FILE "
+                   "is a recording of --tool=heap or a dhat.out. A run of at least a second under "
+                   "the usual load gives the best results.",
+    .operands_least = 1,
+    .run = run_diagnose,
+};

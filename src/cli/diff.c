@@ -1,7 +1,8 @@
-// quern diff A B: what grew between two recordings, or between two moments of one.
+// quern diff BEFORE AFTER: what grew between two recordings, or between two times of one.
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/arguments.h"
 #include "cli/cost_words.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
@@ -13,52 +14,41 @@ struct request {
     const char *paths[2];
     size_t path_count;
     struct heap_diff_options options;
-    struct heap_filter before, after; // `to` is the moment
-    bool has_moments;
+    struct heap_filter before, after; // `to` is the time
+    bool has_times;
     const char *event; // of costs
     double fail_above; // percent; less than 0: never
 };
 
-static int usage(FILE *out, int status) {
-    fputs("usage: quern diff [options] BEFORE AFTER\n"
-          "       quern diff [options] --between=SECONDS-SECONDS FILE\n\n"
-          "Two recordings, or two moments of one, are compared: recordings of --tool=heap. Stacks "
-          "are compared by the names of their "
-          "functions. Or two callgrind.out or cachegrind.out files, whose functions are "
-          "compared.\n\n"
-          "  --top=NUMBER   stacks in each list [10]\n"
-          "  --by=WEIGHT    what is compared [leaked]:\n",
-          out);
-    for (size_t i = 0; i < heap_weight_count; i++)
-        fprintf(out, "    %-11s  %s\n", heap_weights[i].name, heap_weights[i].help);
-    fputs("  --by=EVENT     the event that decides, of costs [the first]\n", out);
-    fputs("  --fail-above=PERCENT  status 3 if the whole has grown by more\n", out);
-    fputs("\nStatus 2: one of them is cut off or damaged, and what they hold was compared.\n", out);
-    return status;
-}
-
-// Two moments: everything up to the first beside everything up to the second.
-static int take_moments(struct request *request, const char *value) {
+// Two times: everything up to the first is compared with everything up to the second.
+static int take_times(const struct arguments *arguments, struct request *request) {
+    const char *value = argument_text(arguments, "between");
+    if (!value)
+        return WORDS_DONE;
     char *middle, *end = NULL;
-    double first = value ? strtod(value, &middle) : -1;
-    double second = value && middle > value && *middle == '-' ? strtod(middle + 1, &end) : -1;
+    double first = strtod(value, &middle);
+    double second = middle > value && *middle == '-' ? strtod(middle + 1, &end) : -1;
     if (!(first >= 0 && second > first && second < 1e9) || end == middle + 1 || *end)
-        return words_fail("--between is two moments in seconds, the earlier one first: 1.5-20");
+        return argument_refuse(arguments, "between",
+                               "give two times in seconds, the earlier one first, such as 1.5-20");
     request->before.to = (uint64_t)(first * 1e9) + 1;
     request->after.to = (uint64_t)(second * 1e9) + 1;
-    request->has_moments = true;
+    request->has_times = true;
     return WORDS_DONE;
 }
 
-static int take_limit(struct request *request, const char *value) {
+static int take_limit(const struct arguments *arguments, struct request *request) {
+    const char *value = argument_text(arguments, "fail-above");
+    if (!value)
+        return WORDS_DONE;
     char *end = NULL;
-    request->fail_above = value ? strtod(value, &end) : -1;
-    if (!value || end == value || (*end && strcmp(end, "%") != 0) || !(request->fail_above >= 0))
-        return words_fail("--fail-above is a share in percent: 5%%");
+    request->fail_above = strtod(value, &end);
+    if (end == value || (*end && strcmp(end, "%") != 0) || !(request->fail_above >= 0))
+        return argument_refuse(arguments, "fail-above", "give a percentage such as 5%");
     return WORDS_DONE;
 }
 
-// The status of a comparison of which the whole has changed like this.
+// The status of a comparison with these totals.
 static int judge(const struct request *request, uint64_t before, uint64_t after) {
     if (request->fail_above < 0 ||
         (double)after <= (double)before * (1 + request->fail_above / 100))
@@ -67,45 +57,13 @@ static int judge(const struct request *request, uint64_t before, uint64_t after)
     return STATUS_GROWN;
 }
 
-static int take_word(struct request *request, const char *word) {
-    if (word[0] == '-')
-        return words_fail("unknown option '%s'; quern diff --help lists them", word);
-    if (request->path_count == 2)
-        return words_fail("two recordings are compared; '%s' is one too many", word);
-    request->paths[request->path_count++] = word;
-    return WORDS_DONE;
-}
-
-static int take_by(struct request *request, const char *value) {
-    request->event = value;
-    return value ? WORDS_DONE : words_weight(NULL, &request->options.weight);
-}
-
-static int take_words(struct request *request, char **words) {
-    int status = WORDS_DONE;
-    for (char **word = words; *word && !status; word++) {
-        const char *value;
-        if (words_value(&word, "--by", &value))
-            status = take_by(request, value);
-        else if (words_value(&word, "--top", &value))
-            status = words_whole("--top", value, 0, 1000000, &request->options.top);
-        else if (words_value(&word, "--fail-above", &value))
-            status = take_limit(request, value);
-        else if (words_value(&word, "--between", &value))
-            status = take_moments(request, value);
-        else
-            status = take_word(request, *word);
-    }
-    return status;
-}
-
 static int compare(const struct request *request) {
     struct heap_file before, after;
-    const struct heap_filter *filter = request->has_moments ? &request->before : NULL;
+    const struct heap_filter *filter = request->has_times ? &request->before : NULL;
     int first = words_recording(request->paths[0], &before, filter, NULL, 0);
     if (first == WORDS_FAILED)
         return WORDS_FAILED;
-    filter = request->has_moments ? &request->after : NULL;
+    filter = request->has_times ? &request->after : NULL;
     int second = words_recording(request->paths[1], &after, filter, NULL, 0);
     if (second != WORDS_FAILED) {
         heap_diff(stdout, &before, &after, &request->options);
@@ -134,7 +92,7 @@ static int compare_costs(const struct request *request) {
             options.show[kept++] = options.show[i];
     options.show_count = kept;
     if (!status && !kept)
-        status = words_fail("the two have no event in common");
+        status = words_fail("the two files have no event in common");
     if (!status) {
         annotate_diff(stdout, before, after, &options, request->options.top);
         unsigned event = options.show[0];
@@ -148,23 +106,69 @@ static int compare_costs(const struct request *request) {
     return status;
 }
 
-int verb_diff(char **words) {
+static int take_paths(const struct arguments *arguments, struct request *request) {
+    size_t count = arguments->operand_count;
+    if (count > 2)
+        return words_fail("two files are compared; '%s' is one too many", arguments->operands[2]);
+    if (request->has_times && count == 2)
+        return words_fail("--between compares two times of one recording");
+    if (!request->has_times && count < 2)
+        return help_usage_error(&verb_diff);
+    request->paths[0] = arguments->operands[0];
+    request->paths[1] = arguments->operands[count - 1];
+    return WORDS_DONE;
+}
+
+static int run_diff(const struct arguments *arguments) {
     struct request request = {
-        .options.top = 10, .fail_above = -1, .before = HEAP_FILTER_ALL, .after = HEAP_FILTER_ALL};
-    if (words_ask_help(words))
-        return usage(stdout, WORDS_DONE);
-    if (take_words(&request, words))
+        .options.top = argument_number(arguments, "top"),
+        .event = argument_text(arguments, "by"),
+        .fail_above = -1,
+        .before = HEAP_FILTER_ALL,
+        .after = HEAP_FILTER_ALL,
+    };
+    if (take_times(arguments, &request) || take_limit(arguments, &request) ||
+        take_paths(arguments, &request))
         return WORDS_FAILED;
-    bool costs = request.path_count == 2 && cost_words_is_one(request.paths[0]);
-    if (!costs && words_weight(request.event ? request.event : "leaked", &request.options.weight))
-        return WORDS_FAILED;
-    if (request.has_moments && request.path_count == 1)
-        request.paths[request.path_count++] = request.paths[0];
-    else if (request.has_moments)
-        return words_fail("--between compares two moments of one recording");
-    if (request.path_count < 2)
-        return usage(stderr, WORDS_FAILED);
-    if (costs)
+    if (!request.has_times && cost_words_is_one(request.paths[0]))
         return compare_costs(&request);
+    if (words_weight(request.event ? request.event : "leaked", &request.options.weight))
+        return WORDS_FAILED;
     return compare(&request);
 }
+
+static const struct option options[] = {
+    {.name = "between",
+     .type = OPTION_STRING,
+     .value = "SECONDS-SECONDS",
+     .help = "compare two times of one recording"},
+    {.name = "top",
+     .type = OPTION_NUMBER,
+     .most = 1000000,
+     .initial = "10",
+     .help = "number of stacks or functions in each list"},
+    {.name = "fail-above",
+     .type = OPTION_STRING,
+     .value = "PERCENT",
+     .help = "exit with status 3 if the total has grown by more"},
+    {.name = "by",
+     .type = OPTION_STRING,
+     .value = "WEIGHT",
+     .offers = words_offer_weights,
+     .help = "what to compare; default: leaked, for costs the first event"},
+    {0},
+};
+
+const struct verb verb_diff = {
+    .name = "diff",
+    .usage = "[options] BEFORE AFTER",
+    .usage_other = "[options] --between=SECONDS-SECONDS FILE",
+    .help = "compare two recordings, or two callgrind.out or cachegrind.out files",
+    .description = "Compares two recordings of --tool=heap, or two times of one recording, by the "
+                   "functions on each stack. Compares two callgrind.out or cachegrind.out files by "
+                   "function; WEIGHT is then an event.\n"
+                   "Status 2: a file is cut off or damaged; the rest was compared.",
+    .options = options,
+    .operands_least = 1,
+    .run = run_diff,
+};

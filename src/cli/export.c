@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "cli/arguments.h"
 #include "cli/cost_words.h"
+#include "cli/filter.h"
 #include "cli/stack_words.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
@@ -26,93 +28,8 @@ struct request {
     const struct heap_weight *weight; // NULL: not given
     struct heap_filter filter;
     bool is_filtered;
-    const char *by; // what it was given as, or an event of costs
+    const char *by; // a weight or, for costs, an event; NULL: not given
 };
-
-static void list_formats(struct text *text) {
-    for (size_t i = 0; i < heap_format_count; i++)
-        text_format(text, "%s%s", i ? "|" : "", heap_formats[i].name);
-}
-
-static int usage(FILE *out, int status) {
-    struct text formats = {0}, weights = {0};
-    list_formats(&formats);
-    words_list_weights(&weights);
-    fprintf(
-        out,
-        "usage: quern export FILE --as %s\n"
-        "                    [--by %s] [-o OUT] [options]\n\n"
-        "FILE is a recording of --tool=heap, or, as collapsed by peak, a massif.out, or, as\n"
-        "collapsed, flamegraph, speedscope or pprof, a callgrind.out, a cachegrind.out, the\n"
-        "stacks of --tool=flame or anyone's collapsed stacks; as html, any of these and more, up\n"
-        "to four FILEs. What is written goes to OUT, or to standard output.\n\n"
-        "  --as FORMAT:\n",
-        formats.bytes, weights.bytes);
-    for (size_t i = 0; i < heap_format_count; i++)
-        fprintf(out, "    %-14s %s\n", heap_formats[i].name, heap_formats[i].help);
-    fputs("\n  --by WEIGHT, for collapsed, flamegraph, speedscope and pprof [peak]:\n", out);
-    for (size_t i = 0; i < heap_weight_count; i++)
-        fprintf(out, "    %-11s %s\n", heap_weights[i].name, heap_weights[i].help);
-    fputs("  --by EVENT, of costs [the first]\n", out);
-    fprintf(out, "\n  Of a recording, a part:\n%s", words_filter_help);
-    fputs("\nStatus 2: FILE is cut off or damaged, and what it holds was written.\n", out);
-    text_free(&formats);
-    text_free(&weights);
-    return status;
-}
-
-// ---- words ----
-
-static int take_format(struct request *request, const char *value) {
-    for (size_t i = 0; value && i < heap_format_count; i++) {
-        if (strcmp(heap_formats[i].name, value) == 0) {
-            request->format = &heap_formats[i];
-            return WORDS_DONE;
-        }
-    }
-    return words_refuse("format", value, list_formats);
-}
-
-static int take_output(struct request *request, const char *value) {
-    request->out = value;
-    return value && *value ? WORDS_DONE : words_fail("no name after -o");
-}
-
-static int take_path(struct request *request, const char *word) {
-    if (word[0] == '-')
-        return words_fail("unknown option '%s'; quern export --help lists them", word);
-    if (!request->path) {
-        request->path = word;
-        return WORDS_DONE;
-    }
-    if (request->more_count + 1 == HTML_FILES)
-        return words_fail("at most %d files are on a page", HTML_FILES);
-    request->more[request->more_count++] = word;
-    return WORDS_DONE;
-}
-
-static int take_by(struct request *request, const char *value) {
-    request->by = value;
-    return value ? WORDS_DONE : words_weight(NULL, &request->weight);
-}
-
-static int take_words(struct request *request, char **words) {
-    int status = WORDS_DONE;
-    for (char **word = words; *word && !status; word++) {
-        const char *value;
-        if (words_value(&word, "--as", &value))
-            status = take_format(request, value);
-        else if (words_value(&word, "--by", &value))
-            status = take_by(request, value);
-        else if (words_value(&word, "-o", &value))
-            status = take_output(request, value);
-        else if (words_filter(&word, &request->filter, &status))
-            request->is_filtered = true;
-        else
-            status = take_path(request, *word);
-    }
-    return status;
-}
 
 // ---- recordings ----
 
@@ -159,7 +76,7 @@ static int export_recording(const struct request *request) {
 static int export_massif(const struct request *request, int fd) {
     if (strcmp(request->format->name, "collapsed") != 0 || request->weight != &heap_weights[0] ||
         request->is_filtered)
-        return words_fail("'%s' is a massif.out, which can be exported as collapsed by peak only",
+        return words_fail("'%s' is a massif.out; it can be exported as collapsed by peak only",
                           request->path);
     FILE *in = fdopen(dup(fd), "r");
     if (!in)
@@ -209,7 +126,7 @@ static int export_costs(const struct request *request) {
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         served |= strcmp(request->format->name, formats[i]) == 0;
     if (!served)
-        return words_fail("'%s' holds costs, which can be exported as collapsed, flamegraph, "
+        return words_fail("'%s' holds costs; they can be exported as collapsed, flamegraph, "
                           "speedscope or pprof",
                           request->path);
     struct cost_profile *profile = costs_new();
@@ -262,7 +179,7 @@ static int export_page(const struct request *request) {
     return status;
 }
 
-// By what the file is.
+// Chooses the exporter by the first bytes of the file.
 static int export_file(const struct request *request) {
     char start[8];
     size_t size = sizeof start;
@@ -275,30 +192,95 @@ static int export_file(const struct request *request) {
     return status;
 }
 
-int verb_export(char **words) {
-    struct request request = {.filter = HEAP_FILTER_ALL};
-    if (words_ask_help(words))
-        return usage(stdout, WORDS_DONE);
-    if (!*words)
-        return usage(stderr, WORDS_FAILED);
-    int status = take_words(&request, words);
-    if (status)
-        return status;
-    if (!request.path)
-        return words_fail("no file to export; quern export --help says more");
-    if (!request.format)
-        return words_refuse("format", NULL, list_formats);
-    if (request.format->needs == NEEDS_PAGE)
-        return export_page(&request);
-    if (request.more_count)
-        return words_fail("one file at a time: '%s' or '%s'? (--as html takes several)",
-                          request.path, request.more[0]);
-    if (cost_words_is_one(request.path))
-        return export_costs(&request);
-    if (stack_words_is_one(request.path))
-        return stack_words_export(request.path, request.format->name, request.out);
-    request.weight = &heap_weights[0];
-    if (request.by && words_weight(request.by, &request.weight))
-        return WORDS_FAILED;
-    return export_file(&request);
+// ---- the verb ----
+
+static bool offer_formats(size_t index, struct option_choice *choice) {
+    if (index >= heap_format_count)
+        return false;
+    *choice =
+        (struct option_choice){.name = heap_formats[index].name, .help = heap_formats[index].help};
+    return true;
 }
+
+static int export_any(struct request *request) {
+    if (request->format->needs == NEEDS_PAGE)
+        return export_page(request);
+    if (request->more_count)
+        return words_fail("one file at a time: '%s' or '%s'? (--as=html takes several)",
+                          request->path, request->more[0]);
+    if (cost_words_is_one(request->path))
+        return export_costs(request);
+    if (stack_words_is_one(request->path))
+        return stack_words_export(request->path, request->format->name, request->out);
+    request->weight = &heap_weights[0];
+    if (request->by && words_weight(request->by, &request->weight))
+        return WORDS_FAILED;
+    return export_file(request);
+}
+
+static int refuse_missing_format(void) {
+    struct text formats = {0};
+    for (size_t i = 0; i < heap_format_count; i++)
+        text_format(&formats, "%s%s", i ? ", " : "", heap_formats[i].name);
+    int status = words_fail("no format given; choose --as one of %s", formats.bytes);
+    text_free(&formats);
+    return status;
+}
+
+static int run_export(const struct arguments *arguments) {
+    struct request request = {
+        .path = arguments->operands[0],
+        .out = argument_text(arguments, "o"),
+        .by = argument_text(arguments, "by"),
+        .filter = HEAP_FILTER_ALL,
+    };
+    if (!request.path && !arguments->words[0])
+        return help_usage_error(&verb_export);
+    if (!request.path)
+        return words_fail("no file to export; quern export --help shows the usage");
+    if (!argument_given(arguments, "as"))
+        return refuse_missing_format();
+    request.format = &heap_formats[argument_choice(arguments, "as")];
+    if (arguments->operand_count > HTML_FILES)
+        return words_fail("a page takes at most %d files", HTML_FILES);
+    for (size_t i = 1; i < arguments->operand_count; i++)
+        request.more[request.more_count++] = arguments->operands[i];
+    if (filter_arguments(arguments, &request.filter, &request.is_filtered))
+        return WORDS_FAILED;
+    return export_any(&request);
+}
+
+static const struct option options[] = {
+    {.name = "as",
+     .type = OPTION_CHOICE,
+     .value = "FORMAT",
+     .offers = offer_formats,
+     .help = "format to write"},
+    {.name = "by",
+     .type = OPTION_STRING,
+     .value = "WEIGHT",
+     .offers = words_offer_weights,
+     .help = "weight of a stack in collapsed, flamegraph, speedscope and pprof; default: peak, for "
+             "costs the first event"},
+    {.name = "o",
+     .letter = 'o',
+     .type = OPTION_STRING,
+     .value = "OUT",
+     .help = "write to this file; default: standard output"},
+    FILTER_OPTIONS,
+    {0},
+};
+
+const struct verb verb_export = {
+    .name = "export",
+    .usage = "FILE --as=FORMAT [options]",
+    .help = "write a file in the format of another program",
+    .description =
+        "FILE is a recording of --tool=heap, for every format. A massif.out can be exported as "
+        "collapsed. A callgrind.out, a cachegrind.out, the stacks of --tool=flame and collapsed "
+        "stacks can be exported as collapsed, flamegraph, speedscope or pprof; WEIGHT of costs is "
+        "an event. All of them, and up to four FILEs, can be exported as html.\n"
+        "Status 2: FILE is cut off or damaged; the rest was written.",
+    .options = options,
+    .run = run_export,
+};

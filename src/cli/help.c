@@ -1,13 +1,16 @@
-// quern --help, --help-debug, --help-dyn-options, --version.
+// quern --help, --help-debug, --help-dyn-options, --version, and the help of verbs.
 #include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "cli/arguments.h"
+#include "cli/options/check.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
 #include "config.h"
 
 #define HELP_COLUMN 34
+#define LIST_COLUMN 18 // of the shorter names in lists
 #define HELP_WIDTH  98
 
 const char *topic_title(enum option_topic topic) {
@@ -31,42 +34,52 @@ const char *topic_title(enum option_topic topic) {
     return topic < TOPIC_COUNT ? titles[topic] : NULL;
 }
 
-// Prints words from column HELP_COLUMN on, breaking lines at HELP_WIDTH.
-static void print_wrapped(const char *text, size_t column) {
-    if (column + 1 >= HELP_COLUMN) {
-        putchar('\n');
+// Prints text from `indent` on, with lines broken at HELP_WIDTH. `column` is where the cursor is.
+static void print_wrapped(FILE *out, const char *text, size_t column, size_t indent) {
+    if (column && column + 1 >= indent) {
+        fputc('\n', out);
         column = 0;
     }
-    for (; column < HELP_COLUMN; column++)
-        putchar(' ');
+    fprintf(out, "%*s", (int)(indent - column), "");
+    column = indent;
     while (*text) {
         size_t size = strcspn(text, " ");
-        if (column + size > HELP_WIDTH) {
-            printf("\n%*s", HELP_COLUMN, "");
-            column = HELP_COLUMN;
-        }
-        printf("%.*s", (int)size, text);
-        column += size;
-        text += size;
-        if (*text == ' ') {
-            putchar(' ');
+        if (column > indent && column + 1 + size > HELP_WIDTH) {
+            fprintf(out, "\n%*s", (int)indent, "");
+            column = indent;
+        } else if (column > indent) {
+            fputc(' ', out);
             column++;
-            text++;
         }
+        fprintf(out, "%.*s", (int)size, text);
+        column += size;
+        text += size + (text[size] == ' ');
     }
-    putchar('\n');
+    fputc('\n', out);
 }
 
-static void print_option(const struct option *option) {
+// ---- options -----------------------------------------------------------------------------------
+
+// The values that an option offers with help of their own.
+static void print_offers(FILE *out, const struct option *option) {
+    struct option_choice choice;
+    for (size_t i = 0; option->offers && option_choice_at(option, i, &choice); i++) {
+        size_t column = (size_t)fprintf(out, "      %s", choice.name);
+        print_wrapped(out, choice.help, column, HELP_COLUMN);
+    }
+}
+
+static void print_option(FILE *out, const struct option *option) {
     struct text left = {0};
     struct text right = {0};
+    bool is_short = option_is_short(option);
     text_string(&left, "    ");
     if (option->letter)
-        text_format(&left, "-%c", option->letter);
-    if (strlen(option->name) > 1)
-        text_format(&left, "%s--%s", option->letter ? " " : "", option->name);
+        text_format(&left, "-%c%s", option->letter, is_short ? "" : " ");
+    if (!option->letter || !is_short)
+        option_add_name(&left, option);
     if (option->type != OPTION_FLAG)
-        text_format(&left, "=%s", option_value_text(option));
+        text_format(&left, "%s%s", is_short ? " " : "=", option_value_text(option));
     text_string(&right, option->help);
     if (option->initial)
         text_format(&right, " [%s]", option->initial);
@@ -74,70 +87,125 @@ static void print_option(const struct option *option) {
         text_string(&right, " (not yet)");
     if (option->state == OPTION_NO_EFFECT)
         text_string(&right, " (no effect here)");
-    fputs(left.bytes, stdout);
-    print_wrapped(right.bytes, left.size);
+    fputs(left.bytes, out);
+    print_wrapped(out, right.bytes, left.size, HELP_COLUMN);
+    print_offers(out, option);
     text_free(&left);
     text_free(&right);
 }
 
-static void print_topic(enum option_topic topic, const char *tool) {
+static void print_topic(enum option_topic topic, const struct tool *tool) {
     printf("\n  %s:\n", topic_title(topic));
     for (size_t i = 0; i < option_count; i++)
-        if (option_table[i].topic == topic ||
-            (tool && option_table[i].also && strcmp(option_table[i].also, tool) == 0))
-            print_option(&option_table[i]);
+        if (option_table[i].topic == topic || (tool && option_table[i].topic > TOPIC_DEBUGGING &&
+                                               option_serves(&option_table[i], tool)))
+            print_option(stdout, &option_table[i]);
 }
 
-int verb_help(const struct tool *tool, bool debugging) {
+int help_all(const struct tool *tool, bool debugging) {
     printf("usage: quern [options] [--] program [arguments]\n"
            "       quern TOOL [options] [--] program [arguments]\n"
            "       quern VERB FILE ...\n\n"
-           "Runs a program and tells what it does with memory and time. Defaults stand in [ ].\n\n"
+           "Runs a program and reports what it does with memory and time. Defaults are in [ ].\n\n"
            "  Tools:\n");
     for (size_t i = 0; i < tool_count; i++) {
         size_t column = (size_t)printf("    %s", tool_table[i].name);
         struct text help = {0};
         text_format(&help, "%s%s", tool_table[i].help, tool_table[i].works ? "" : " (not yet)");
-        print_wrapped(help.bytes, column);
+        print_wrapped(stdout, help.bytes, column, HELP_COLUMN);
         text_free(&help);
     }
-    printf("\n  Verbs, for files that tools have written (quern VERB --help says more):\n");
+    printf("\n  Verbs, for files that tools have written (quern VERB --help shows more):\n");
     for (size_t i = 0; i < verb_count; i++) {
-        size_t column = (size_t)printf("    %s %s", verb_table[i].name, verb_table[i].arguments);
-        print_wrapped(verb_table[i].help, column);
+        size_t column = (size_t)printf("    %s %s", verb_table[i]->name, verb_table[i]->usage);
+        print_wrapped(stdout, verb_table[i]->help, column, HELP_COLUMN);
     }
     for (enum option_topic topic = 0; topic < TOPIC_DEBUGGING; topic++)
         print_topic(topic, NULL);
     if (debugging)
         print_topic(TOPIC_DEBUGGING, NULL);
     if (tool && tool->topic < TOPIC_COUNT)
-        print_topic(tool->topic, tool->name);
-    printf(
-        "\n  quern TOOL --help shows a tool's own options, quern --help-debug the debugging "
-        "ones.\n  Options are also read from ~/.quernrc, $QUERN_OPTS and ./.quernrc, and before "
-        "those\n  from ~/.valgrindrc, $VALGRIND_OPTS and ./.valgrindrc; man quern tells more.\n");
+        print_topic(tool->topic, tool);
+    printf("\n  quern TOOL --help shows a tool's own options, quern --help-debug the debugging "
+           "options.\n  Quern also reads options from ~/.valgrindrc, $VALGRIND_OPTS and "
+           "./.valgrindrc, and then\n  from ~/.quernrc, $QUERN_OPTS and ./.quernrc; man quern "
+           "describes them.\n");
     return fflush(stdout) == 0 ? 0 : 1;
 }
 
-int verb_help_of(char **words) {
-    const struct verb *verb = words[0] ? verb_find(words[0]) : NULL;
-    const struct tool *tool = words[0] ? tool_find(words[0]) : NULL;
-    if (verb && verb->run != verb_help_of)
-        return verb->run((char *[]){(char[]){"--help"}, NULL});
-    if (words[0] && !verb && !tool)
-        return words_fail("there is no tool or verb '%s'; quern help lists them", words[0]);
-    return verb_help(tool, false);
-}
-
-int verb_help_dynamic(void) {
+int help_dynamic(void) {
     printf("Options that a program can change while it runs (VALGRIND_CLO_CHANGE):\n");
     for (size_t i = 0; i < option_count; i++)
         if (option_table[i].dynamic)
-            print_option(&option_table[i]);
+            print_option(stdout, &option_table[i]);
     return fflush(stdout) == 0 ? 0 : 1;
 }
 
-int verb_version(void) {
+int help_version(void) {
     printf("quern-" QUERN_VERSION "\n");
     return fflush(stdout) == 0 ? 0 : 1;
 }
+
+// ---- verbs -------------------------------------------------------------------------------------
+
+static void print_paragraphs(FILE *out, const char *text) {
+    while (*text) {
+        struct text paragraph = {0};
+        size_t size = strcspn(text, "\n");
+        text_add(&paragraph, text, size);
+        print_wrapped(out, paragraph.bytes, 0, 0);
+        text_free(&paragraph);
+        text += size + (text[size] == '\n');
+    }
+}
+
+static void print_list(FILE *out, const struct verb_list *list) {
+    struct option_choice choice;
+    fprintf(out, "\n  %s:\n", list->title);
+    for (size_t i = 0; list->offers(i, &choice); i++) {
+        size_t column = (size_t)fprintf(out, "    %s", choice.name);
+        print_wrapped(out, choice.help, column, LIST_COLUMN);
+    }
+}
+
+void help_verb(FILE *out, const struct verb *verb) {
+    fprintf(out, "usage: quern %s %s\n", verb->name, verb->usage);
+    if (verb->usage_other)
+        fprintf(out, "       quern %s %s\n", verb->name, verb->usage_other);
+    fputc('\n', out);
+    print_paragraphs(out, verb->description);
+    if (verb->options)
+        fputc('\n', out);
+    for (const struct option *option = verb->options; option && option->name; option++)
+        print_option(out, option);
+    for (const struct verb_list *list = verb->lists; list && list->title; list++)
+        print_list(out, list);
+    const char *notice = verb->notice ? verb->notice() : NULL;
+    if (notice)
+        fprintf(out, "\n%s\n", notice);
+}
+
+int help_usage_error(const struct verb *verb) {
+    help_verb(stderr, verb);
+    return WORDS_FAILED;
+}
+
+static int run_help(const struct arguments *arguments) {
+    const char *name = arguments->operands[0];
+    const struct verb *verb = name ? verb_find(name) : NULL;
+    const struct tool *tool = name ? tool_find(name) : NULL;
+    if (name && !verb && !tool)
+        return words_fail("there is no tool or verb '%s'; quern help lists them", name);
+    if (!verb || verb == &verb_help)
+        return help_all(tool, false);
+    help_verb(stdout, verb);
+    return words_close(stdout, NULL) ? WORDS_DONE : WORDS_FAILED;
+}
+
+const struct verb verb_help = {
+    .name = "help",
+    .usage = "[TOOL|VERB]",
+    .help = "show the options of a tool, or how to use a verb",
+    .description = "Shows the options of a tool, or how to use a verb.",
+    .run = run_help,
+};

@@ -1,4 +1,4 @@
-// The quern program: finds out which options apply, and to what.
+// The quern program: parses the command line and starts a verb or a run.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +23,9 @@ static const char *tool_of_word(const char *word) {
     return strncmp(word, "--tool=", 7) == 0 ? word + 7 : NULL;
 }
 
-// Options reach to the first word that is none. If that names a tool and no --tool does, it is
-// short for it: `quern none ls`, `quern -q none ls`. A program of such a name is run by its path or
-// after --.
+// Options end at the first word that is not one. If no --tool is given and that word names a tool,
+// it selects the tool: `quern none ls`, `quern -q none ls`. A program with the name of a tool is
+// run by its path or after --.
 static void take_apart(struct command *command, size_t count, char **argv) {
     char **word = argv + 1;
     command->options = base_allocate((count + 1) * sizeof *command->options);
@@ -47,8 +47,8 @@ static void take_apart(struct command *command, size_t count, char **argv) {
     command->target = word;
 }
 
-// The tool decides which options are for somebody else, so it is looked for first. Valgrind does
-// not take --tool from its own rc files either.
+// The tool decides which options apply, so it is chosen first. As in Valgrind, --tool does not
+// count in Valgrind's own rc files.
 static const char *choose_tool(const struct command *command, const struct source_words *words) {
     const char *tool = NULL;
     for (size_t i = 0; i < words->count; i++)
@@ -87,23 +87,23 @@ static char *apply_all(struct option_values *values, const struct tool *tool,
     return error;
 }
 
-// The verbs that only print; -1 when it is none of them.
-static int print_verb(const struct command *command) {
+// Options that only print something, such as --help; -1 if there is none of them.
+static int print_only(const struct command *command) {
     const struct tool *tool = command->tool ? tool_find(command->tool) : NULL;
     if (has_word(command, "--help") || has_word(command, "-h"))
-        return verb_help(tool, false);
+        return help_all(tool, false);
     if (has_word(command, "--help-debug"))
-        return verb_help(tool, true);
+        return help_all(tool, true);
     if (has_word(command, "--help-dyn-options"))
-        return verb_help_dynamic();
+        return help_dynamic();
     if (has_word(command, "--version"))
-        return verb_version();
+        return help_version();
     if (has_word(command, "--generate=man"))
-        return verb_manual();
+        return generate_manual();
     if (has_word(command, "--generate=bash"))
-        return verb_completion_bash();
+        return generate_bash_completion();
     if (has_word(command, "--generate=zsh"))
-        return verb_completion_zsh();
+        return generate_zsh_completion();
     return -1;
 }
 
@@ -116,7 +116,7 @@ static char *wrong_tool(const struct tool *tool, const char *name) {
             nearest_offer(&near, tool_table[i].name);
     if (near.found)
         text_format(&message, " (did you mean %s?)", near.found);
-    text_string(&message, "; there are");
+    text_string(&message, "; choose one of");
     for (size_t i = 0, shown = 0; i < tool_count; i++)
         if (tool_table[i].works)
             text_format(&message, "%s %s", shown++ ? "," : "", tool_table[i].name);
@@ -148,9 +148,9 @@ int main(int argc, char **argv) {
         return STATUS_FAILED;
     const struct verb *verb = argc > 1 ? verb_find(argv[1]) : NULL;
     if (verb)
-        return verb->run(argv + 2);
+        return verb_start(verb, argv + 2);
     take_apart(&command, (size_t)argc, argv);
-    int status = print_verb(&command);
+    int status = print_only(&command);
     if (status < 0) {
         if (!has_word(&command, "--command-line-only=yes"))
             sources_read(&words);

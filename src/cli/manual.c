@@ -1,11 +1,12 @@
-// The manual page quern(1), generated at build time so that it always matches the table.
+// The manual page quern(1), generated at build time from the tables of options and verbs.
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+#include "cli/options/check.h"
 #include "cli/statuses.h"
 #include "cli/verbs.h"
 #include "config.h"
-#include "report/heap/export.h"
 
 // Text for roff: backslashes and hyphens escaped, no line that starts with a control character.
 static void print_roff(const char *text) {
@@ -21,27 +22,63 @@ static void print_roff(const char *text) {
     }
 }
 
+static void print_item(const char *name, const char *help) {
+    printf(".TP\n.B ");
+    print_roff(name);
+    putchar('\n');
+    print_roff(help);
+    putchar('\n');
+}
+
+// Text in paragraphs, separated by newlines.
+static void print_paragraphs(const char *text) {
+    while (*text) {
+        struct text paragraph = {0};
+        size_t size = strcspn(text, "\n");
+        text_add(&paragraph, text, size);
+        printf(".PP\n");
+        print_roff(paragraph.bytes);
+        putchar('\n');
+        text_free(&paragraph);
+        text += size + (text[size] == '\n');
+    }
+}
+
+static void print_choices(const struct option *option) {
+    struct option_choice choice;
+    printf(" Kinds: ");
+    for (size_t i = 0; option_choice_at(option, i, &choice); i++)
+        printf("%s%.*s", i ? ", " : "", (int)choice.size, choice.name);
+    putchar('.');
+}
+
+// The values that the option offers with help of their own.
+static void print_offers(const struct option *option) {
+    struct option_choice choice;
+    printf(".RS\n");
+    for (size_t i = 0; option_choice_at(option, i, &choice); i++)
+        print_item(choice.name, choice.help);
+    printf(".RE\n");
+}
+
 static void print_option(const struct option *option) {
+    bool is_short = option_is_short(option);
     printf(".TP\n.B ");
     if (option->letter)
-        printf("\\-%c", option->letter);
-    if (strlen(option->name) > 1) {
-        printf("%s\\-\\-", option->letter ? ", " : "");
+        printf("\\-%c%s", option->letter, is_short ? "" : ", ");
+    if (!option->letter || !is_short) {
+        fputs(is_short ? "\\-" : "\\-\\-", stdout);
         print_roff(option->name);
     }
     if (option->type != OPTION_FLAG) {
-        putchar('=');
+        putchar(is_short ? ' ' : '=');
         print_roff(option_value_text(option));
     }
     putchar('\n');
     print_roff(option->help);
     putchar('.');
-    if (option->type == OPTION_SET) {
-        printf(" Kinds: ");
-        for (const char *c = option->choices; *c; c++)
-            fputs(*c == '|' ? ", " : (char[]){*c, 0}, stdout);
-        putchar('.');
-    }
+    if (option->type == OPTION_SET)
+        print_choices(option);
     if (option->initial) {
         printf(" Default: ");
         print_roff(option->initial);
@@ -55,70 +92,66 @@ static void print_option(const struct option *option) {
         putchar('.');
     }
     putchar('\n');
+    if (option->offers)
+        print_offers(option);
 }
 
 static const char head[] =
-    ".SH NAME\nquern \\- run a program and tell what it does with memory and time\n"
+    ".SH NAME\nquern \\- run a program and report what it does with memory and time\n"
     ".SH SYNOPSIS\n.B quern\n[\\fIoptions\\fR] [\\-\\-] \\fIprogram\\fR [\\fIarguments\\fR]\n.br\n"
     ".B quern\n\\fItool\\fR [\\fIoptions\\fR] [\\-\\-] \\fIprogram\\fR [\\fIarguments\\fR]\n.br\n"
     ".B quern\n\\fIverb\\fR \\fIfile\\fR ...\n"
-    ".SH DESCRIPTION\nQuern runs an unmodified Linux x86-64 program, translating its code as it "
-    "runs, and reports\nto standard error or a log. Its command line is Valgrind's.\n"
+    ".SH DESCRIPTION\nQuern runs an unmodified Linux x86-64 program and reports on it to standard "
+    "error or to a log.\nSome tools translate the program's code as it runs; others let it run "
+    "natively.\nQuern accepts Valgrind's command line.\n"
     ".SH TOOLS\n";
 
 static const char tail[] =
-    ".SH STOPPING A PROGRAM\nCtrl+C reaches the program as it would without Quern; the report "
-    "comes when the program has\nended. Typed again within five seconds it ends the program: "
-    "SIGTERM, five seconds later, unless\nit is being reported on, SIGKILL. On a\nterminal that a program reads character by "
-    "character (an editor, a pager) it stays a command to that\nprogram.\nA signal sent to quern "
-    "itself is handed on to the program. Ctrl+Z, fg and bg work as usual.\n"
-    "If quern is killed, the program is killed with it.\n"
-    "When the program ends while processes it started still run translated, quern ends too and\n"
-    "leaves a process in the background that collects their reports.\n";
+    ".SH STOPPING A PROGRAM\nCtrl+C reaches the program as it would without Quern. The report "
+    "follows when the program has\nended. A second Ctrl+C within five seconds ends the program: "
+    "quern sends SIGTERM, and after five\nmore seconds SIGKILL, unless the report is being "
+    "written.\nIf the program reads the terminal character by character, as an editor or a pager "
+    "does, Ctrl+C\nis only a key for that program.\n.PP\n"
+    "\\-\\-duration sends SIGINT, SIGTERM and SIGKILL, five seconds apart, until the program has "
+    "ended.\n.PP\n"
+    "quern forwards signals that it receives to the program. Ctrl+Z, fg and bg work as usual.\n"
+    "If quern is killed, the program is killed too.\n.PP\n"
+    "If the program ends while processes that it started still run translated, quern ends too.\n"
+    "A process in the background then collects their reports.\n";
 
 static const char files[] =
-    ".SH FILES AND ENVIRONMENT\nOptions are taken from these places, in this order; later ones "
-    "win, "
-    "options that may be repeated\nadd up:\n.PP\n\\&~/.valgrindrc, $VALGRIND_OPTS, ./.valgrindrc, "
-    "~/.quernrc, $QUERN_OPTS, ./.quernrc, the command line.\n.PP\nWith "
-    "\\-\\-command\\-line\\-only=yes only the command line counts. Words are separated by "
-    "white\nspace; ' and \" quote. A file is passed over, with a message, unless it is a regular "
-    "file that\nbelongs to the user and is not writable by everybody. Files of the working "
-    "directory "
-    "are not\nread in the home directory.\n.PP\nAn option written "
-    "\\-\\-\\fItool\\fR:\\fIname\\fR=\\fIvalue\\fR counts for that tool only. In files and "
-    "variables, an option of\nanother tool than the one in use is passed over. What Quern does not "
-    "support is an error, but for\nValgrind's files and variable: there it is passed over with a "
-    "message.\n"
+    ".SH FILES AND ENVIRONMENT\nQuern reads options from these places, in this order:\n.PP\n"
+    "\\&~/.valgrindrc, $VALGRIND_OPTS, ./.valgrindrc, "
+    "~/.quernrc, $QUERN_OPTS, ./.quernrc, the command line.\n.PP\n"
+    "A later value replaces an earlier one; values of options that may be repeated accumulate.\n"
+    "\\-\\-command\\-line\\-only=yes skips files and variables.\nWhite space separates "
+    "words; ' and \" quote.\n.PP\nQuern reads a file only if it is a regular file, belongs to the "
+    "user and is not writable by\neverybody; else it prints a message and ignores the file.\n"
+    "In the home directory, the files are read once.\n.PP\n"
+    "An option written \\-\\-\\fItool\\fR:\\fIname\\fR=\\fIvalue\\fR applies to that tool only.\n"
+    "In files and variables, Quern ignores options of other tools than the one in use.\n"
+    "An option that Quern does not support is an error. In Valgrind's files and variable, it "
+    "prints\na message and ignores the option.\n"
     ".SH SEE ALSO\n.BR valgrind (1),\n.BR gdb (1)\n";
 
-static void print_item(const char *name, const char *help) {
-    printf(".TP\n.B ");
-    print_roff(name);
+static void print_verb(const struct verb *verb) {
+    printf(".SS quern %s ", verb->name);
+    print_roff(verb->usage);
     putchar('\n');
-    print_roff(help);
-    putchar('\n');
-}
-
-static void print_verbs(void) {
-    printf(".SH VERBS\nThese work on files that tools have written; "
-           "\\fBquern\\fR \\fIverb\\fR \\fB\\-\\-help\\fR says more.\n");
-    for (size_t i = 0; i < verb_count; i++) {
-        printf(".TP\n.B %s ", verb_table[i].name);
-        print_roff(verb_table[i].arguments);
-        putchar('\n');
-        print_roff(verb_table[i].help);
-        putchar('\n');
+    print_paragraphs(verb->description);
+    for (const struct option *option = verb->options; option && option->name; option++)
+        print_option(option);
+    for (const struct verb_list *list = verb->lists; list && list->title; list++) {
+        struct option_choice choice;
+        printf(".PP\n");
+        print_roff(list->title);
+        printf(":\n");
+        for (size_t i = 0; list->offers(i, &choice); i++)
+            print_item(choice.name, choice.help);
     }
-    printf(".SS Formats of export (\\-\\-as)\n");
-    for (size_t i = 0; i < heap_format_count; i++)
-        print_item(heap_formats[i].name, heap_formats[i].help);
-    printf(".SS What stacks are weighed by (\\-\\-by)\n");
-    for (size_t i = 0; i < heap_weight_count; i++)
-        print_item(heap_weights[i].name, heap_weights[i].help);
 }
 
-int verb_manual(void) {
+int generate_manual(void) {
     printf(".TH QUERN 1 \"\" \"Quern " QUERN_VERSION "\" \"User Commands\"\n");
     fputs(head, stdout);
     for (size_t i = 0; i < tool_count; i++) {
@@ -126,7 +159,9 @@ int verb_manual(void) {
         print_roff(tool_table[i].help);
         printf(".%s\n", tool_table[i].works ? "" : " Not supported yet.");
     }
-    print_verbs();
+    printf(".SH VERBS\nVerbs work on files that tools have written, and on runs.\n");
+    for (size_t i = 0; i < verb_count; i++)
+        print_verb(verb_table[i]);
     printf(".SH OPTIONS\n");
     for (enum option_topic topic = 0; topic < TOPIC_COUNT; topic++) {
         printf(".SS %s%s\n", topic > TOPIC_DEBUGGING ? "Tool " : "", topic_title(topic));

@@ -1,4 +1,4 @@
-// quern merge FILE...: one callgrind.out or cachegrind.out that adds up others.
+// quern merge FILE...: adds callgrind.out or cachegrind.out files into one.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,28 +6,15 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "cli/arguments.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
 #include "config.h"
 #include "report/callgrind/cost_merge.h"
 
-static int usage(FILE *out, int status) {
-    fputs(
-        "usage: quern merge [-o OUT] FILE...\n\n"
-        "Writes a file that adds up others: callgrind.out files, or cachegrind.out files, Quern's "
-        "or\n"
-        "Valgrind's, with the same events. Costs, calls and jumps are added up by function, "
-        "source\n"
-        "file and line, and by instruction if all files tell them (--dump-instr=yes). Parts and\n"
-        "threads of one run can be merged, and runs of several programs.\n\n"
-        "  -o OUT   write to a file, which may be one of those read [standard output]\n",
-        out);
-    return status;
-}
-
 // ---- output ----
 
-// A file can be replaced; a pipe, a device or what a link leads to is written to.
+// Regular files are replaced. Pipes, devices and the targets of links are written to.
 static bool is_replaced(const char *path) {
     struct stat status;
     return lstat(path, &status) != 0 || S_ISREG(status.st_mode);
@@ -42,14 +29,14 @@ static bool write_all(FILE *out, const struct text *text) {
     return fine;
 }
 
-// What was there before stays until the whole of it is written.
+// The old contents stay until all of the new ones are written.
 static int write_file(const char *path, const struct text *text) {
     struct text beside = {0};
     bool replaces = is_replaced(path);
     text_format(&beside, "%s.%d.new", path, (int)getpid());
     FILE *out = replaces ? fopen(beside.bytes, "wxe") : NULL;
     bool is_beside = out != NULL;
-    // The folder may be one where nothing can be added.
+    // The directory may not permit a new file.
     if (!out)
         out = fopen(path, "we");
     bool fine = out && write_all(out, text) && (!is_beside || rename(beside.bytes, path) == 0);
@@ -69,7 +56,7 @@ static int write_output(const char *path, const struct text *text) {
 
 // ---- input ----
 
-// Valgrind leaves an empty file PATH beside those of threads, PATH-01 and so on.
+// Valgrind leaves an empty file PATH beside the files of threads, PATH-01 and so on.
 static bool is_left_empty(const char *path, const char *const *paths, size_t count) {
     struct stat status;
     size_t size = strlen(path);
@@ -93,8 +80,8 @@ static int add_file(struct cost_merge *merge, const char *path) {
     return status;
 }
 
-// Commands are data: nothing in them may move the cursor.
-static void tell(char *remarks) {
+// Remarks quote commands, which may contain control characters.
+static void print_remarks(char *remarks) {
     char *rest = remarks;
     for (char *c = remarks; *c; c++)
         if ((unsigned char)*c < ' ' && *c != '\n')
@@ -114,7 +101,7 @@ static int merge_files(const char *const *paths, size_t count, const char *out) 
     if (!status) {
         char *remarks = cost_merge_remarks(merge);
         if (remarks)
-            tell(remarks);
+            print_remarks(remarks);
         cost_merge_write(merge, "quern-" QUERN_VERSION, &text);
         status = write_output(out, &text);
     }
@@ -123,26 +110,30 @@ static int merge_files(const char *const *paths, size_t count, const char *out) 
     return status;
 }
 
-int verb_merge(char **words) {
-    const char *out = NULL;
-    const char **paths = NULL;
-    size_t count = 0, word_count = 0;
-    int status = WORDS_DONE;
-    if (words_ask_help(words))
-        return usage(stdout, WORDS_DONE);
-    while (words[word_count])
-        word_count++;
-    paths = base_allocate((word_count + 1) * sizeof *paths);
-    for (char **word = words; *word && !status; word++) {
-        if (words_value(&word, "-o", &out))
-            status = out && *out ? WORDS_DONE : words_fail("no name after -o");
-        else if ((*word)[0] == '-' && (*word)[1])
-            status = words_fail("unknown option '%s'; quern merge --help lists them", *word);
-        else
-            paths[count++] = *word;
-    }
-    if (!status)
-        status = count ? merge_files(paths, count, out) : usage(stderr, WORDS_FAILED);
-    free(paths);
-    return status;
+static int run_merge(const struct arguments *arguments) {
+    return merge_files(arguments->operands, arguments->operand_count,
+                       argument_text(arguments, "o"));
 }
+
+static const struct option options[] = {
+    {.name = "o",
+     .letter = 'o',
+     .type = OPTION_STRING,
+     .value = "OUT",
+     .help = "write to this file, which may be an input; default: standard output"},
+    {0},
+};
+
+const struct verb verb_merge = {
+    .name = "merge",
+    .usage = "[-o OUT] FILE...",
+    .help = "add callgrind.out files, or cachegrind.out files, into one",
+    .description = "Adds callgrind.out files, or cachegrind.out files, of Quern or Valgrind into "
+                   "one. They must have the same events. Costs, calls and jumps are added by "
+                   "function, source file and line, and by instruction if all files have "
+                   "instructions (--dump-instr=yes). The files may be parts or threads of one run, "
+                   "or runs of several programs.",
+    .options = options,
+    .operands_least = 1,
+    .run = run_merge,
+};

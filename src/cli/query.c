@@ -1,34 +1,12 @@
-// quern query FILE "SQL": asks a recording.
+// quern query FILE SQL: queries a recording.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/arguments.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
 #include "report/heap/query.h"
-
-static int usage(FILE *out, int status) {
-    fputs(
-        "usage: quern query [--json] FILE \"SELECT ...\"\n\n"
-        "FILE is a recording of --tool=heap. Rows are aligned on a terminal and separated by tabs\n"
-        "elsewhere; with --json they are an array of objects. Tables (docs/query.md says more):\n\n"
-        "  allocations  number size stack thread time freed_time freed_thread resizes\n"
-        "  stacks       stack allocated_bytes allocated_blocks peak_bytes peak_blocks\n"
-        "               leaked_bytes leaked_blocks temporary_blocks mapped_bytes truncated\n"
-        "               folded\n"
-        "  frames       stack depth function file line module inlined address\n"
-        "  threads      thread tid name\n"
-        "  modules      path start size offset\n"
-        "  regions      number kind bytes stack thread time mapped\n"
-        "  samples      time resident minor_faults major_faults\n"
-        "  marks        time thread kind name live_bytes live_blocks allocated_blocks\n"
-        "  scopes       name entered seconds allocations allocated_bytes freed_bytes\n"
-        "               most_allocations\n"
-        "  run          command pid started seconds peak_time complete missed resizes releases\n\n"
-        "Status 2: FILE is cut off or damaged, and the answer is of what it holds.\n",
-        out);
-    return status;
-}
 
 static int answer(const char *path, const char *sql, enum heap_query_style style) {
     char *problem = NULL;
@@ -56,26 +34,60 @@ static int answer(const char *path, const char *sql, enum heap_query_style style
     return status;
 }
 
-int verb_query(char **words) {
-    const char *path = NULL, *sql = NULL;
+static int run_query(const struct arguments *arguments) {
     enum heap_query_style style = isatty(STDOUT_FILENO) ? HEAP_QUERY_COLUMNS : HEAP_QUERY_TABS;
-    if (words_ask_help(words))
-        return usage(stdout, WORDS_DONE);
-    for (char **word = words; *word; word++) {
-        if (strcmp(*word, "--json") == 0)
-            style = HEAP_QUERY_JSON;
-        else if (!path && (*word)[0] == '-')
-            return words_fail("unknown option '%s'; quern query --help lists them", *word);
-        else if (!path)
-            path = *word;
-        else if (!sql)
-            sql = *word;
-        else
-            return words_fail("one statement at a time; put it in quotes");
-    }
-    if (!path)
-        return usage(stderr, WORDS_FAILED);
-    if (!sql)
+    if (argument_given(arguments, "json"))
+        style = HEAP_QUERY_JSON;
+    if (arguments->operand_count < 2)
         return words_fail("no SQL given; quern query --help lists the tables");
-    return answer(path, sql, style);
+    if (arguments->operand_count > 2)
+        return words_fail("one statement at a time; put it in quotes");
+    return answer(arguments->operands[0], arguments->operands[1], style);
 }
+
+static bool offer_tables(size_t index, struct option_choice *choice) {
+    static const struct option_choice tables[] = {
+        {.name = "allocations",
+         .help = "number size stack thread time freed_time freed_thread resizes"},
+        {.name = "stacks",
+         .help = "stack allocated_bytes allocated_blocks peak_bytes peak_blocks leaked_bytes "
+                 "leaked_blocks temporary_blocks mapped_bytes truncated folded"},
+        {.name = "frames", .help = "stack depth function file line module inlined address"},
+        {.name = "threads", .help = "thread tid name"},
+        {.name = "modules", .help = "path start size offset"},
+        {.name = "regions", .help = "number kind bytes stack thread time mapped"},
+        {.name = "samples", .help = "time resident minor_faults major_faults"},
+        {.name = "marks", .help = "time thread kind name live_bytes live_blocks allocated_blocks"},
+        {.name = "scopes",
+         .help = "name entered seconds allocations allocated_bytes freed_bytes most_allocations"},
+        {.name = "run",
+         .help = "command pid started seconds peak_time complete missed resizes releases"},
+    };
+    if (index >= sizeof tables / sizeof *tables)
+        return false;
+    *choice = tables[index];
+    return true;
+}
+
+static const struct option options[] = {
+    {.name = "json", .type = OPTION_FLAG, .help = "write rows as a JSON array of objects"},
+    {0},
+};
+
+static const struct verb_list lists[] = {
+    {"Tables and their columns (docs/query.md describes them)", offer_tables}, {0}};
+
+const struct verb verb_query = {
+    .name = "query",
+    .usage = "[--json] FILE \"SELECT ...\"",
+    .help = "query a recording in SQL",
+    .description =
+        "FILE is a recording of --tool=heap. Rows are aligned on a terminal and separated "
+        "by tabs elsewhere.\n"
+        "Status 2: FILE is cut off or damaged; the answer is about the rest.",
+    .options = options,
+    .lists = lists,
+    .operands_least = 1,
+    .takes_dashes = true,
+    .run = run_query,
+};

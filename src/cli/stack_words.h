@@ -1,5 +1,5 @@
-// Files of stacks (report/flame/stack_file.h), for the verbs that take them. Messages and statuses are
-// those of words.h.
+// Files of stacks (report/flame/stack_file.h), for the verbs that take them. Messages and statuses
+// are those of words.h.
 #ifndef QUERN_CLI_STACK_WORDS_H
 #define QUERN_CLI_STACK_WORDS_H
 

@@ -1,65 +1,75 @@
-// What the quern program can do, one file per verb. Each prints to stdout and returns the exit
-// status, but for verb_run, which runs the target.
+// The verbs of the quern program: `quern VERB ...` instead of `quern [options] program`.
+//
+// Each verb is one file that describes the verb as a `struct verb`. The parser (cli/arguments.h),
+// help, the manual page and shell completion derive from that description. A program with the name
+// of a verb is run by its path or after --.
 #ifndef QUERN_CLI_VERBS_H
 #define QUERN_CLI_VERBS_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "cli/options/options.h"
 
-// Runs `argv` (the target's words) with these values.
-// `words` are the options as typed, for the record.
-int verb_run(const struct tool *tool, struct option_values *values, char *const *words,
-             char **argv);
-// The verbs that read files: the first word of a command line chooses one. Help, manual and
-// completion derive from this table. A program of such a name is run by its path or after --.
-struct verb {
-    const char *name;
-    const char *arguments;
-    const char *help;
-    int (*run)(char **words); // those after the verb, NULL-terminated
+struct arguments;
+
+// A titled list of names with help, shown after the options.
+struct verb_list {
+    const char *title;
+    bool (*offers)(size_t index, struct option_choice *choice); // as in struct option
 };
 
-extern const struct verb verb_table[];
+struct verb {
+    const char *name;
+    const char *usage;             // the words behind the name
+    const char *usage_other;       // a second form; NULL: none
+    const char *help;              // one line
+    const char *description;       // for the verb's own help; \n ends a paragraph
+    const struct option *options;  // an entry without a name ends the table; NULL: no options
+    const struct verb_list *lists; // an entry without a title ends them; NULL: none
+    size_t operands_least;         // with fewer operands the verb shows its usage and fails
+    bool takes_dashes;             // operands but the first may begin with a dash
+    const char *(*notice)(void);   // the last line of its help; may return NULL
+    // Prints to stdout and returns the exit status (cli/words.h).
+    int (*run)(const struct arguments *arguments);
+};
+
+extern const struct verb verb_print, verb_annotate, verb_export, verb_ctl, verb_bench,
+    verb_diagnose, verb_check, verb_diff, verb_merge, verb_query, verb_baseline, verb_view,
+    verb_help;
+
+extern const struct verb *const verb_table[];
 extern const size_t verb_count;
 const struct verb *verb_find(const char *name);
+// Parses the words behind the verb and runs it; the exit status.
+int verb_start(const struct verb *verb, char *const *words);
 
-// Writes a recording in another format.
-int verb_export(char **words);
-// Costs of functions and lines, from callgrind.out and cachegrind.out files.
-int verb_annotate(char **words);
-// Asks a run that goes on for something.
-int verb_ctl(char **words);
-// Measures allocators.
-int verb_bench(char **words);
-// Says what is wrong with memory.
-int verb_diagnose(char **words);
-// Compares what files say with limits.
-int verb_check(char **words);
-// Compares two recordings.
-int verb_diff(char **words);
-// Adds up callgrind.out or cachegrind.out files.
-int verb_merge(char **words);
-// Asks a recording in SQL.
-int verb_query(char **words);
-// Makes a baseline of findings.
-int verb_baseline(char **words);
-// Shows files in a browser.
-int verb_view(char **words);
-// Shows a massif.out or a recording.
-int verb_print(char **words);
-// Help by topic; with a tool, that tool's options too; with `debugging`, everything.
-int verb_help(const struct tool *tool, bool debugging);
-// The same, or the help of a verb, for a name.
-int verb_help_of(char **words);
-int verb_help_dynamic(void);
-int verb_version(void);
-// The manual page quern(1), in man macros.
-int verb_manual(void);
-int verb_completion_bash(void);
-int verb_completion_zsh(void);
+// ---- help.c ----
 
+// How the verb is used, its options and lists.
+void help_verb(FILE *out, const struct verb *verb);
+// The same on stderr, for missing operands; WORDS_FAILED.
+int help_usage_error(const struct verb *verb);
+// Help by topic; with a tool, that tool's options too; with `debugging`, everything. These print to
+// stdout and return the exit status.
+int help_all(const struct tool *tool, bool debugging);
+int help_dynamic(void);
+int help_version(void);
 // "Basic options" and the like; NULL for a topic without options.
 const char *topic_title(enum option_topic topic);
+
+// ---- what the build generates ----
+
+// The manual page quern(1), in man macros.
+int generate_manual(void);
+int generate_bash_completion(void);
+int generate_zsh_completion(void);
+
+// ---- run/run.c ----
+
+// Runs `argv` (the target's words) with these values. `words` are the options as typed, for the
+// record.
+int verb_run(const struct tool *tool, struct option_values *values, char *const *words,
+             char **argv);
 
 #endif

@@ -1,4 +1,4 @@
-// quern view FILE...: the files as a page on loopback.
+// quern view FILE...: serves the files as a page on loopback.
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/arguments.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
 #include "view/documents/document.h"
@@ -19,62 +20,24 @@ struct request {
     bool no_browser;
 };
 
-static int usage(FILE *out, int status) {
-    fputs("usage: quern view [options] FILE...\n\n"
-          "Shows files in a browser: recordings of --tool=heap, massif.out, callgrind.out,\n"
-          "cachegrind.out, memcheck's XML, dhat.out, collapsed stacks; Quern's or Valgrind's. The\n"
-          "page is served on loopback only, at an address that nobody can guess, until Ctrl+C.\n\n"
-          "  --port=NUMBER  listen there [any free port]\n"
-          "  --no-browser   only print the address\n",
-          out);
-    if (page_missing)
-        fprintf(out, "\nNot in this program: %s\n", page_missing);
-    return status;
-}
-
-static int take_port(struct request *request, const char *value) {
-    char *end = NULL;
-    long port = value ? strtol(value, &end, 10) : -1;
-    if (!value || end == value || *end || port < 0 || port > 65535)
-        return words_fail("--port is a number from 0 to 65535");
-    request->port = (uint16_t)port;
-    return WORDS_DONE;
-}
-
-static int take_words(struct request *request, char **words) {
-    int status = WORDS_DONE;
-    for (char **word = words; *word && !status; word++) {
-        const char *value;
-        if (words_value(&word, "--port", &value))
-            status = take_port(request, value);
-        else if (strcmp(*word, "--no-browser") == 0)
-            request->no_browser = true;
-        else if ((*word)[0] == '-' && (*word)[1])
-            status = words_fail("unknown option '%s'; quern view --help lists them", *word);
-        else
-            request->paths[request->path_count++] = *word;
-    }
-    return status;
-}
-
-static void tell_unreadable(const char *path, const char *problem) {
+static void report_unreadable(const char *path, const char *problem) {
     words_fail("cannot show '%s': %s", path, problem);
 }
 
-// Where the first bytes of all files tell that there is nothing to show, there is no page either.
+// Fails if the first bytes of every file show that it cannot be shown.
 static int check_paths(const struct request *request) {
     size_t bad = 0;
     for (size_t i = 0; i < request->path_count; i++) {
         char *problem = document_refusal(request->paths[i]);
         if (problem)
-            tell_unreadable(request->paths[i], problem);
+            report_unreadable(request->paths[i], problem);
         bad += problem != NULL;
         free(problem);
     }
     return bad == request->path_count ? WORDS_FAILED : WORDS_DONE;
 }
 
-// Where there is a desktop. Whatever the browser says is not ours to show.
+// Opens the browser if there is a desktop. The browser's own output is dropped.
 static void open_browser(const char *address) {
     if (!getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY"))
         return;
@@ -103,7 +66,7 @@ static int serve(const struct request *request) {
             .paths = request->paths,
             .path_count = request->path_count,
             .port = request->port,
-            .unreadable = tell_unreadable,
+            .unreadable = report_unreadable,
         },
         &problem);
     if (!server) {
@@ -114,31 +77,55 @@ static int serve(const struct request *request) {
     printf("%s\n", view_server_address(server));
     fflush(stdout);
     if (isatty(STDERR_FILENO))
-        fputs("Ctrl+C ends it.\n", stderr);
+        fputs("Press Ctrl+C to end it.\n", stderr);
     if (!request->no_browser)
         open_browser(view_server_address(server));
     int number;
     sigwait(&ends, &number);
-    // Files may still be read: nothing here needs an orderly end.
+    // Threads may still read files; nothing needs an orderly end.
     _exit(WORDS_DONE);
 }
 
-int verb_view(char **words) {
-    size_t count = 0;
-    if (words_ask_help(words))
-        return usage(stdout, WORDS_DONE);
-    while (words[count])
-        count++;
-    struct request request = {.paths = base_allocate((count + 1) * sizeof *request.paths)};
-    int status = take_words(&request, words);
-    if (!status && !request.path_count)
-        status = usage(stderr, WORDS_FAILED);
-    else if (!status && page_missing)
-        status = words_fail("%s. quern print shows files in the terminal", page_missing);
-    else if (!status)
-        status = check_paths(&request);
-    if (!status)
-        status = serve(&request);
-    free(request.paths);
-    return status;
+static int run_view(const struct arguments *arguments) {
+    struct request request = {
+        .paths = (char **)arguments->operands,
+        .path_count = arguments->operand_count,
+        .port = (uint16_t)argument_number(arguments, "port"),
+        .no_browser = argument_given(arguments, "no-browser"),
+    };
+    if (page_missing)
+        return words_fail("%s. quern print shows files in the terminal", page_missing);
+    int status = check_paths(&request);
+    return status ? status : serve(&request);
 }
+
+static const char *missing_page(void) {
+    static struct text notice;
+    text_clear(&notice);
+    if (page_missing)
+        text_format(&notice, "Not in this program: %s", page_missing);
+    return notice.size ? notice.bytes : NULL;
+}
+
+static const struct option options[] = {
+    {.name = "port",
+     .type = OPTION_NUMBER,
+     .most = 65535,
+     .help = "port to listen on; default: any free port"},
+    {.name = "no-browser", .type = OPTION_FLAG, .help = "only print the address"},
+    {0},
+};
+
+const struct verb verb_view = {
+    .name = "view",
+    .usage = "[options] FILE...",
+    .help = "show files in a browser",
+    .description = "Shows files in a browser: recordings of --tool=heap, massif.out, "
+                   "callgrind.out, cachegrind.out, memcheck XML, dhat.out and collapsed stacks, of "
+                   "Quern or Valgrind. The page is served on loopback only, at an address that "
+                   "nobody can guess, until Ctrl+C.",
+    .options = options,
+    .operands_least = 1,
+    .notice = missing_page,
+    .run = run_view,
+};

@@ -49,6 +49,13 @@ enum option_topic {
     TOPIC_COUNT,
 };
 
+// A value that an option offers, `size` characters long.
+struct option_choice {
+    const char *name;
+    size_t size;
+    const char *help; // NULL: none
+};
+
 struct option {
     const char *name;
     char letter; // -q; 0 when there is none
@@ -68,6 +75,9 @@ struct option {
     const char *help;
     const char *why; // OPTION_NO_EFFECT: the reason
     const char *also; // other tools that take it: "a|b"
+    // Choices from another table: sets number `index`, false behind the last. An OPTION_STRING
+    // takes other values too.
+    bool (*offers)(size_t index, struct option_choice *choice);
 };
 
 struct tool {

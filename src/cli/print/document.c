@@ -257,19 +257,13 @@ static void (*const put_views[PRINT_VIEWS])(const struct print *print) = {
     [VIEW_LIBRARIES] = view_libraries, [VIEW_FINDINGS] = view_findings,
 };
 
-void print_document_help(FILE *out) {
-    fputs("\n  --view=VIEW, of other files [summary]; --by is the name of an event or metric:\n",
-          out);
-    print_view_help(out, PRINT_OTHER);
-}
-
 static int refuse_metric(const struct document *document, const char *name) {
-    struct text text = {0};
+    struct text advice = {0};
+    text_string(&advice, document->metric_count ? "this file has: " : "this file has no metrics");
     for (unsigned i = 0; i < document->metric_count; i++)
-        text_format(&text, "%s%s", i ? "|" : "", document->metrics[i].name);
-    int status =
-        words_fail("unknown metric '%s'; this file has: %s", name, text.size ? text.bytes : "none");
-    text_free(&text);
+        text_format(&advice, "%s%s", i ? ", " : "", document->metrics[i].name);
+    int status = words_invalid("--by", name, advice.bytes);
+    text_free(&advice);
     return status;
 }
 

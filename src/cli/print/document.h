@@ -8,7 +8,5 @@
 
 // The exit status, after a message on stderr if it is not 0.
 int print_document(const struct print_request *request);
-// What --help says of its views.
-void print_document_help(FILE *out);
 
 #endif

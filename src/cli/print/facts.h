@@ -1,5 +1,5 @@
-// The facts of a document (view/documents/document.h) as lines of text. They come as the JSON that the page
-// gets, so the text cannot say something else.
+// The facts of a document (view/documents/document.h) as lines of text. They come as the JSON that
+// the page gets, so the text cannot say something else.
 #ifndef QUERN_CLI_PRINT_FACTS_H
 #define QUERN_CLI_PRINT_FACTS_H
 

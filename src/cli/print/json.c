@@ -7,12 +7,6 @@
 #include "cli/words.h"
 #include "view/answers/answers.h"
 
-void print_json_help(FILE *out) {
-    fputs("\n  --json: for programs, of any file that quern view shows; --view is then one of:\n",
-          out);
-    print_view_help(out, PRINT_JSON);
-}
-
 struct parameters {
     const char *metric, *invert, *function;
     char width[32], count[32];

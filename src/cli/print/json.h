@@ -6,7 +6,5 @@
 
 // The exit status, after a message on stderr if it is not 0.
 int print_json(const struct print_request *request);
-// What --help says of its views.
-void print_json_help(FILE *out);
 
 #endif

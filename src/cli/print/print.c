@@ -1,5 +1,5 @@
 // quern print FILE: shows any file that Quern or its peers write. A massif.out, a dhat.out and a
-// recording have printers of their own; print/document.h serves the rest.
+// recording have printers of their own; print/document.h prints all others.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "cli/arguments.h"
 #include "cli/cost_words.h"
+#include "cli/filter.h"
 #include "cli/print/document.h"
 #include "cli/print/json.h"
 #include "cli/print/views.h"
@@ -39,83 +41,11 @@ static int fail(const char *path, const char *reason) {
     return 1;
 }
 
-// ---- words ----
-
-// False: it is none of these. *status is set otherwise.
-static bool take_option(struct request *request, char ***word, int *status) {
-    struct massif_print_options *massif = &request->massif;
-    struct heap_view_options *views = &request->views;
-    const char *value;
-    size_t number = 0;
-    if (words_value(word, "--threshold", &value)) {
-        *status = words_number("--threshold", value, 0, 100, &views->threshold);
-        massif->threshold = views->threshold;
-    } else if (words_value(word, "--x", &value)) {
-        *status = words_whole("--x", value, 4, 1000, &number);
-        massif->width = (unsigned)number;
-        request->has_width = true;
-    } else if (words_value(word, "--y", &value)) {
-        *status = words_whole("--y", value, 4, 1000, &number);
-        massif->height = (unsigned)number;
-    } else if (words_value(word, "--top", &value)) {
-        *status = words_whole("--top", value, 0, 1000000, &number);
-        request->heap.top = views->top = number;
-    } else if (words_value(word, "--num-callers", &value)) {
-        *status = words_whole("--num-callers", value, 1, 500, &number);
-        request->heap.callers = views->callers = number;
-    } else if (strcmp(**word, "--peak-only") == 0) {
-        massif->peak_only = true;
-    } else if (strcmp(**word, "--json") == 0) {
-        request->json = true;
-    } else {
-        return false;
-    }
-    return true;
-}
-
 static int take_view(struct request *request) {
     request->view = print_view_find(request->view_name, PRINT_RECORDING);
     if (request->view == PRINT_VIEWS)
         return print_view_refuse(request->view_name, PRINT_RECORDING);
     return WORDS_DONE;
-}
-
-static int take_colour(struct request *request, const char *value) {
-    static const char *const names[] = {"auto", "always", "never"};
-    for (unsigned i = 0; value && i < sizeof names / sizeof *names; i++) {
-        if (strcmp(names[i], value) == 0) {
-            request->wish = (enum paint_wish)i;
-            return WORDS_DONE;
-        }
-    }
-    return words_fail("--color is auto, always or never");
-}
-
-static int usage(FILE *out, int status) {
-    fputs("usage: quern print [options] FILE\n\n"
-          "FILE is a recording of --tool=heap, or, of Quern or of Valgrind, a massif.out, a\n"
-          "dhat.out, a callgrind.out, a cachegrind.out or XML of memcheck, or collapsed stacks.\n\n"
-          "  --threshold=PERCENT  leave out what holds less in a massif.out or a tree [1.0]\n"
-          "  --x=COLUMNS          width of the graph, 4 to 1000 [72, or the terminal's]\n"
-          "  --y=ROWS             height of the graph, 4 to 1000 [20]\n"
-          "  --peak-only          only the size of the peak\n"
-          "  --top=NUMBER         stacks in each list of a recording's summary [5]\n"
-          "  --num-callers=NUMBER frames of each stack [12]\n"
-          "  --color=auto|always|never\n"
-          "                       colour and bars; auto: on a terminal, unless NO_COLOR is set\n",
-          out);
-    fputs("\n  --view=VIEW, of a recording [summary]:\n", out);
-    print_view_help(out, PRINT_RECORDING);
-    fputs("\n  --by=WEIGHT, for trees and sums [peak]:\n", out);
-    for (size_t i = 0; i < heap_weight_count; i++)
-        fprintf(out, "    %-11s %s\n", heap_weights[i].name, heap_weights[i].help);
-    fputs("\n  Of a dhat.out, --view=points or tree [points], and --by=METRIC [bytes]:\n", out);
-    for (size_t i = 0; i < dhat_metric_count; i++)
-        fprintf(out, "    %-11s %s\n", dhat_metrics[i].name, dhat_metrics[i].help);
-    fprintf(out, "\n  Of a recording, a part:\n%s", words_filter_help);
-    print_document_help(out);
-    print_json_help(out);
-    return status;
 }
 
 // ---- massif.out ----
@@ -139,27 +69,27 @@ static int print_massif(struct request *request, int fd) {
 
 // ---- dhat.out ----
 
-static void list_dhat_views(struct text *text) {
-    text_string(text, "points|tree");
-}
-
-static void list_dhat_metrics(struct text *text) {
+static int refuse_dhat_metric(const char *name) {
+    struct text advice = {0};
+    text_string(&advice, "choose one of ");
     for (size_t i = 0; i < dhat_metric_count; i++)
-        text_format(text, "%s%s", i ? "|" : "", dhat_metrics[i].name);
+        text_format(&advice, "%s%s", i ? ", " : "", dhat_metrics[i].name);
+    int status = words_invalid("--by", name, advice.bytes);
+    text_free(&advice);
+    return status;
 }
 
-// False after a message.
-static bool choose_dhat(const struct request *request, struct dhat_print_options *options) {
+static int choose_dhat(const struct request *request, struct dhat_print_options *options) {
     const char *view = request->view_name, *by = request->by;
     for (size_t i = 0; by && i < dhat_metric_count; i++)
         if (strcmp(dhat_metrics[i].name, by) == 0)
             options->by = &dhat_metrics[i];
     if (by && strcmp(options->by->name, by) != 0)
-        return words_refuse("metric", by, list_dhat_metrics) == WORDS_DONE;
+        return refuse_dhat_metric(by);
     options->as_tree = view && strcmp(view, "tree") == 0;
     if (view && !options->as_tree && strcmp(view, "points") != 0)
-        return words_refuse("view", view, list_dhat_views) == WORDS_DONE;
-    return true;
+        return words_invalid("--view", view, "choose one of points, tree");
+    return WORDS_DONE;
 }
 
 static int print_dhat(const struct request *request, int fd) {
@@ -168,7 +98,7 @@ static int print_dhat(const struct request *request, int fd) {
                                          .top = request->views.top,
                                          .callers = request->views.callers,
                                          .paint = request->views.paint};
-    if (!choose_dhat(request, &options)) {
+    if (choose_dhat(request, &options)) {
         close(fd);
         return WORDS_FAILED;
     }
@@ -209,10 +139,9 @@ static void print_heads(const struct request *request, const struct heap_file *f
     stack_text_escaped(stdout, info->process.command ? info->process.command : "(unknown)");
     printf("\nprocess:    %d\n", info->process.pid);
     if (info->damage)
-        printf("damaged:    %s; what follows is what comes before that\n", info->damage);
+        printf("damaged:    %s; the report covers what comes before\n", info->damage);
     else if (!info->is_complete)
-        puts("cut off:    Quern was ended before the program; what follows may lack the last "
-             "second");
+        puts("cut off:    Quern ended before the program; the last second may be missing");
     char *merged = heap_text_merges(&info->merges);
     if (merged)
         printf("merged:     %s\n", merged);
@@ -317,8 +246,7 @@ static struct print_request in_general(const struct request *request) {
     };
 }
 
-// What the file begins with tells which printer serves it; views that all files share are made by
-// one.
+// The first bytes of the file choose the printer. Views that all files share have one printer.
 static int print_file(struct request *request) {
     int fd = open(request->path, O_RDONLY | O_CLOEXEC);
     char start[8] = {0};
@@ -363,48 +291,138 @@ static void choose_paint(struct request *request) {
         request->massif.width = paint->width - BESIDE < MOST ? paint->width - BESIDE : MOST;
 }
 
-static int take_words(struct request *request, char **words, struct text *arguments) {
-    int status = WORDS_DONE;
-    const char *value;
-    for (char **word = words; *word && !status; word++) {
-        text_format(arguments, "%s%s", arguments->size ? " " : "", *word);
-        if ((*word)[0] != '-' && !request->path)
-            request->path = *word;
-        else if (words_value(&word, "--view", &request->view_name))
-            status = request->view_name ? WORDS_DONE : print_view_refuse(NULL, PRINT_OTHER);
-        else if (words_value(&word, "--by", &request->by))
-            status = request->by ? WORDS_DONE : words_weight(NULL, &request->views.weight);
-        else if (words_value(&word, "--color", &value))
-            status = take_colour(request, value);
-        else if (words_filter(&word, &request->filter, &status))
-            request->is_filtered = true;
-        else if ((*word)[0] != '-')
-            return words_fail("one file at a time: '%s' and '%s'", request->path, *word);
-        else if (!take_option(request, &word, &status))
-            return words_fail("unknown option '%s'; quern print --help lists them", *word);
-    }
-    return status || request->path ? status : usage(stderr, WORDS_FAILED);
+// ---- the verb ----
+
+static int take_arguments(const struct arguments *arguments, struct request *request) {
+    request->path = arguments->operands[0];
+    if (arguments->operand_count > 1)
+        return words_fail("one file at a time: '%s' and '%s'", request->path,
+                          arguments->operands[1]);
+    request->massif.threshold = request->views.threshold = argument_decimal(arguments, "threshold");
+    request->has_width = argument_given(arguments, "x");
+    if (request->has_width)
+        request->massif.width = (unsigned)argument_number(arguments, "x");
+    request->massif.height = (unsigned)argument_number(arguments, "y");
+    request->massif.peak_only = argument_given(arguments, "peak-only");
+    if (argument_given(arguments, "top"))
+        request->heap.top = request->views.top = argument_number(arguments, "top");
+    request->heap.callers = request->views.callers = argument_number(arguments, "num-callers");
+    request->json = argument_given(arguments, "json");
+    request->view_name = argument_text(arguments, "view");
+    request->by = argument_text(arguments, "by");
+    request->wish = (enum paint_wish)argument_choice(arguments, "color");
+    return filter_arguments(arguments, &request->filter, &request->is_filtered);
 }
 
-int verb_print(char **words) {
+static int run_print(const struct arguments *arguments) {
     struct request request = {
-        .massif = {.threshold = 1, .width = 72, .height = 20},
-        .heap = {.top = 5, .callers = 12},
-        .views = {.weight = &heap_weights[0], .threshold = 1, .top = 20, .callers = 12},
+        .massif = {.width = 72},
+        .heap = {.top = 5},
+        .views = {.weight = &heap_weights[0], .top = 20},
         .filter = HEAP_FILTER_ALL,
     };
-    struct text arguments = {0};
-    if (words_ask_help(words))
-        return usage(stdout, WORDS_DONE);
-    int status = take_words(&request, words, &arguments);
-    if (!status && request.json) {
+    int status = take_arguments(arguments, &request);
+    if (status)
+        return status;
+    if (request.json) {
         struct print_request general = in_general(&request);
-        status = print_json(&general);
-    } else if (!status) {
-        request.massif.arguments = arguments.bytes;
-        choose_paint(&request);
-        status = print_file(&request);
+        return print_json(&general);
     }
-    text_free(&arguments);
+    struct text typed = {0};
+    for (char *const *word = arguments->words; *word; word++)
+        text_format(&typed, "%s%s", typed.size ? " " : "", *word);
+    request.massif.arguments = typed.bytes;
+    choose_paint(&request);
+    status = print_file(&request);
+    text_free(&typed);
     return status;
 }
+
+static bool offer_metrics(size_t index, struct option_choice *choice) {
+    if (index >= dhat_metric_count)
+        return false;
+    *choice =
+        (struct option_choice){.name = dhat_metrics[index].name, .help = dhat_metrics[index].help};
+    return true;
+}
+
+static bool offer_dhat_views(size_t index, struct option_choice *choice) {
+    static const struct option_choice views[] = {
+        {.name = "points", .help = "program points, the default"},
+        {.name = "tree", .help = "program points as a tree of calls"},
+    };
+    if (index < sizeof views / sizeof *views)
+        *choice = views[index];
+    return index < sizeof views / sizeof *views;
+}
+
+static const struct option options[] = {
+    {.name = "view",
+     .type = OPTION_STRING,
+     .value = "VIEW",
+     .help = "what to show, from the lists below; default: summary"},
+    {.name = "by",
+     .type = OPTION_STRING,
+     .value = "WEIGHT",
+     .offers = words_offer_weights,
+     .help = "weight of a stack; default: peak. Of other files, an event or metric"},
+    {.name = "top",
+     .type = OPTION_NUMBER,
+     .most = 1000000,
+     .help = "number of rows in each list; default: 20, in a recording's summary 5"},
+    {.name = "num-callers",
+     .type = OPTION_NUMBER,
+     .least = 1,
+     .most = 500,
+     .initial = "12",
+     .help = "maximum number of frames in a stack"},
+    {.name = "threshold",
+     .type = OPTION_DECIMAL,
+     .value = "PERCENT",
+     .most = 100,
+     .initial = "1.0",
+     .help = "smallest share to show in a massif.out or a tree"},
+    {.name = "x",
+     .type = OPTION_NUMBER,
+     .value = "COLUMNS",
+     .least = 4,
+     .most = 1000,
+     .help = "width of the graph; default: the terminal's, or 72"},
+    {.name = "y",
+     .type = OPTION_NUMBER,
+     .value = "ROWS",
+     .least = 4,
+     .most = 1000,
+     .initial = "20",
+     .help = "height of the graph"},
+    {.name = "peak-only", .type = OPTION_FLAG, .help = "show only the size of the peak"},
+    {.name = "json", .type = OPTION_FLAG, .help = "write JSON for programs"},
+    {.name = "color",
+     .type = OPTION_CHOICE,
+     .choices = "auto|always|never", // the order of enum paint_wish
+     .initial = "auto",
+     .help = "use colours and bars; auto: on a terminal, unless NO_COLOR is set"},
+    FILTER_OPTIONS,
+    {0},
+};
+
+static const struct verb_list lists[] = {
+    {"Views of a recording", print_offer_recording_views},
+    {"Views of a dhat.out", offer_dhat_views},
+    {"Metrics of a dhat.out (--by) [bytes]", offer_metrics},
+    {"Views of other files", print_offer_other_views},
+    {"With --json: views of any file that quern view shows", print_offer_json_views},
+    {0},
+};
+
+const struct verb verb_print = {
+    .name = "print",
+    .usage = "[options] FILE",
+    .help = "show any file of Quern or Valgrind in the terminal",
+    .description = "FILE is a recording of --tool=heap, or a massif.out, dhat.out, callgrind.out, "
+                   "cachegrind.out or memcheck XML of Quern or Valgrind, or collapsed stacks.",
+    .options = options,
+    .lists = lists,
+    .operands_least = 1,
+    .run = run_print,
+};

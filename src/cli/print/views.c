@@ -11,7 +11,7 @@
 
 const struct print_view_words print_views[PRINT_VIEWS] = {
     [VIEW_SUMMARY] = {"summary",
-                      "what the file is, its totals, and what matters most",
+                      "what the file is, its totals, and its largest entries",
                       {RECORDING, OTHER, JSON},
                       "overview"},
     [VIEW_TOP_DOWN] = {"top-down",
@@ -19,7 +19,7 @@ const struct print_view_words print_views[PRINT_VIEWS] = {
                        {RECORDING, OTHER, ANY, JSON},
                        "tree"},
     [VIEW_BOTTOM_UP] = {"bottom-up",
-                        "the tree of callers, from who wanted it outwards",
+                        "the tree of callers, from the innermost function outwards",
                         {RECORDING, OTHER, ANY, JSON},
                         "tree",
                         .inverted = true},
@@ -41,7 +41,7 @@ const struct print_view_words print_views[PRINT_VIEWS] = {
                        "the heap over time, of a recording or a massif.out",
                        {JSON},
                        "timeline"},
-    [VIEW_SITES] = {"sites", "the same by the stacks that hold most", {JSON}, "sites"},
+    [VIEW_SITES] = {"sites", "the heap over time by stack, the largest ones", {JSON}, "sites"},
     [VIEW_HISTOGRAMS] = {"histograms",
                          "sizes and lifetimes of blocks, of a recording",
                          {JSON},
@@ -51,7 +51,7 @@ const struct print_view_words print_views[PRINT_VIEWS] = {
                        {OTHER, JSON},
                        "findings"},
     [VIEW_DIAGNOSIS] = {"diagnosis",
-                        "what is wrong, of a recording or a dhat.out",
+                        "problems in the use of memory, of a recording or a dhat.out",
                         {JSON},
                         "diagnosis"},
     [VIEW_POINTS] = {"points", "program points, of a dhat.out", {JSON}, "points"},
@@ -87,21 +87,38 @@ enum print_view print_view_find(const char *name, enum print_kind kind) {
     return PRINT_VIEWS;
 }
 
-static enum print_kind listed;
-
-static void list(struct text *text) {
-    for (enum print_view i = 0; i < PRINT_VIEWS; i++)
-        if (print_views[i].serves[listed])
-            text_format(text, "%s%s", i ? "|" : "", print_views[i].name);
-}
-
 int print_view_refuse(const char *name, enum print_kind kind) {
-    listed = kind;
-    return words_refuse("view", name, list);
+    struct text advice = {0};
+    const char *separator = "choose one of ";
+    for (enum print_view i = 0; i < PRINT_VIEWS; i++) {
+        if (!print_views[i].serves[kind])
+            continue;
+        text_format(&advice, "%s%s", separator, print_views[i].name);
+        separator = ", ";
+    }
+    int status = words_invalid("--view", name, advice.bytes);
+    text_free(&advice);
+    return status;
 }
 
-void print_view_help(FILE *out, enum print_kind kind) {
-    for (enum print_view i = 0; i < PRINT_VIEWS; i++)
-        if (print_views[i].serves[kind])
-            fprintf(out, "    %-11s %s\n", print_views[i].name, print_views[i].help);
+static bool offer(enum print_kind kind, size_t index, struct option_choice *choice) {
+    for (enum print_view i = 0; i < PRINT_VIEWS; i++) {
+        if (!print_views[i].serves[kind] || index--)
+            continue;
+        *choice = (struct option_choice){.name = print_views[i].name, .help = print_views[i].help};
+        return true;
+    }
+    return false;
+}
+
+bool print_offer_recording_views(size_t index, struct option_choice *choice) {
+    return offer(PRINT_RECORDING, index, choice);
+}
+
+bool print_offer_other_views(size_t index, struct option_choice *choice) {
+    return offer(PRINT_OTHER, index, choice);
+}
+
+bool print_offer_json_views(size_t index, struct option_choice *choice) {
+    return offer(PRINT_JSON, index, choice);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/text.h"
+#include "cli/options/options.h"
 #include "report/heap/filter.h"
 #include "report/shared/paint.h"
 
@@ -31,7 +32,7 @@ enum print_view {
     PRINT_VIEWS,
 };
 
-// What a view can be made of, or as.
+// What a view is made of, or written as.
 enum print_kind {
     PRINT_RECORDING, // text, by the printer of recordings
     PRINT_OTHER,     // text, of files that have no printer of their own
@@ -49,7 +50,7 @@ struct print_view_words {
 
 extern const struct print_view_words print_views[PRINT_VIEWS];
 
-// What is to be shown of a file that has no printer of its own, or as JSON.
+// What to show of a file that has no printer of its own, or as JSON.
 struct print_request {
     const char *path;
     const char *view;                 // NULL: summary
@@ -66,9 +67,11 @@ bool print_request_filters(const struct print_request *);
 
 // The view of this name (NULL: the summary) for this kind; PRINT_VIEWS: there is none.
 enum print_view print_view_find(const char *name, enum print_kind);
-// Says which there are; WORDS_FAILED. `name` may be NULL: it is missing.
+// Rejects the name and lists the views of this kind; WORDS_FAILED.
 int print_view_refuse(const char *name, enum print_kind);
-// A line for each, for --help.
-void print_view_help(FILE *out, enum print_kind);
+// The views of a kind, for --help.
+bool print_offer_recording_views(size_t index, struct option_choice *choice);
+bool print_offer_other_views(size_t index, struct option_choice *choice);
+bool print_offer_json_views(size_t index, struct option_choice *choice);
 
 #endif

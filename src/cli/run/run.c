@@ -350,7 +350,7 @@ static const char *near_verb(const char *name) {
     for (size_t i = 0; i < tool_count; i++)
         nearest_offer(&near, tool_table[i].name);
     for (size_t i = 0; i < verb_count; i++)
-        nearest_offer(&near, verb_table[i].name);
+        nearest_offer(&near, verb_table[i]->name);
     return near.found;
 }
 

@@ -18,7 +18,6 @@ struct budget_word {
     const char *option; // without dashes
     const char *rule;   // of a result
     const char *what, *unit;
-    const char *help;
 };
 extern const struct budget_word budget_words[BUDGETS];
 
