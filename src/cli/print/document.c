@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/print/facts.h"
 #include "cli/print/views.h"
 #include "cli/words.h"
 #include "report/heap/text.h"
+#include "report/shared/stack_text.h"
 #include "report/shared/tree_text.h"
 #include "view/answers/answers.h"
 #include "view/documents/findings_file.h"
@@ -30,20 +30,29 @@ static void title(const struct print *print, const char *text) {
 
 // ---- facts -------------------------------------------------------------------------------------
 
+static void put_fact(void *context, const struct document_fact *fact) {
+    FILE *out = context;
+    char digits[32];
+    struct text name = {0};
+    text_format(&name, "%s:", fact->label);
+    fprintf(out, "%-24s ", name.bytes);
+    text_free(&name);
+    if (fact->text)
+        stack_text_escaped(out, fact->text);
+    else
+        fputs(heap_text_number(digits, fact->value), out);
+    fprintf(out, "%s%s\n", *fact->unit ? " " : "", fact->unit);
+}
+
 static void put_head(const struct print *print) {
     struct document *document = print->document;
-    struct json json = {0};
     fprintf(print->out, "%-24s %s\n", "file:", document->format->help);
     if (document->command) {
         fprintf(print->out, "%-24s ", "command:");
         stack_text_escaped(print->out, document->command);
         fputc('\n', print->out);
     }
-    json_open(&json, '[');
-    document->format->facts(document, &json);
-    json_close(&json, ']');
-    print_facts(print->out, json.text.bytes);
-    text_free(&json.text);
+    document->format->facts(document, &(struct document_sink){put_fact, print->out});
     if (document->notice)
         fprintf(print->out, "%s%-24s %s%s\n", paint_code(print->paint, PAINT_WARNING),
                 "notice:", document->notice, paint_code(print->paint, PAINT_PLAIN));

@@ -87,6 +87,18 @@ static void add_views(const struct document *document, struct json *json) {
     json_close(json, ']');
 }
 
+static void add_fact(void *context, const struct document_fact *fact) {
+    struct json *json = context;
+    json_open(json, '{');
+    json_string_at(json, "label", fact->label);
+    if (fact->text)
+        json_string_at(json, "value", fact->text);
+    else
+        json_number_at(json, "value", fact->value);
+    json_string_at(json, "unit", fact->unit);
+    json_close(json, '}');
+}
+
 char *answer_overview(struct document *document, const struct ask *ask, struct json *json) {
     json_open(json, '{');
     json_string_at(json, "name", document_name(document));
@@ -110,7 +122,7 @@ char *answer_overview(struct document *document, const struct ask *ask, struct j
         add_views(document, json);
         json_name(json, "facts");
         json_open(json, '[');
-        document->format->facts(document, json);
+        document->format->facts(document, &(struct document_sink){add_fact, json});
         json_close(json, ']');
     }
     json_close(json, '}');

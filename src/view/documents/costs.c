@@ -95,19 +95,19 @@ static bool tells_libraries(const struct document *document) {
     return false;
 }
 
-static void add_facts(struct document *document, struct json *json) {
+static void add_facts(struct document *document, const struct document_sink *sink) {
     const struct cost_profile *profile = document->costs;
     for (unsigned i = 0; i < profile->event_count; i++)
-        document_fact(json, profile->events[i], profile->totals[i], "");
-    document_fact(json, "functions", profile->function_count, "");
+        document_fact(sink, profile->events[i], profile->totals[i], "");
+    document_fact(sink, "functions", profile->function_count, "");
     if (profile->has_calls)
-        document_fact(json, "calls between functions", profile->call_count, "");
+        document_fact(sink, "calls between functions", profile->call_count, "");
     if (profile->creator)
-        document_fact_text(json, "written by", profile->creator);
+        document_fact_text(sink, "written by", profile->creator);
     static const char *const caches[] = {"I1 cache", "D1 cache", "LL cache"};
     for (size_t i = 0; i < 3; i++)
         if (profile->caches[i])
-            document_fact_text(json, caches[i], profile->caches[i]);
+            document_fact_text(sink, caches[i], profile->caches[i]);
 }
 
 static const char *const call_views[] = {"calls", "source", NULL};

@@ -116,15 +116,15 @@ static bool tells_libraries(const struct document *document) {
     return told;
 }
 
-static void add_facts(struct document *document, struct json *json) {
+static void add_facts(struct document *document, const struct document_sink *sink) {
     const struct dhat_file *file = document->dhat;
     for (unsigned i = 0; i < document->metric_count; i++)
-        document_fact(json, document->metrics[i].help, document->metrics[i].total,
+        document_fact(sink, document->metrics[i].help, document->metrics[i].total,
                       document->metrics[i].unit);
-    document_fact(json, "program points", file->point_count, "");
-    document_fact_text(json, "mode", file->mode);
-    document_fact(json, "end of the run", file->te, file->tu);
-    document_fact(json, "time of the peak", file->tg, file->tu);
+    document_fact(sink, "program points", file->point_count, "");
+    document_fact_text(sink, "mode", file->mode);
+    document_fact(sink, "end of the run", file->te, file->tu);
+    document_fact(sink, "time of the peak", file->tg, file->tu);
 }
 
 static const char *const views[] = {"points", "diagnosis", NULL};

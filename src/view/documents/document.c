@@ -163,18 +163,12 @@ const char *document_name(const struct document *document) {
     return heap_file_base(document->path);
 }
 
-void document_fact(struct json *json, const char *label, uint64_t value, const char *unit) {
-    json_open(json, '{');
-    json_string_at(json, "label", label);
-    json_number_at(json, "value", value);
-    json_string_at(json, "unit", unit);
-    json_close(json, '}');
+void document_fact(const struct document_sink *sink, const char *label, uint64_t value,
+                   const char *unit) {
+    sink->take(sink->context,
+               &(struct document_fact){.label = label, .value = value, .unit = unit});
 }
 
-void document_fact_text(struct json *json, const char *label, const char *value) {
-    json_open(json, '{');
-    json_string_at(json, "label", label);
-    json_string_at(json, "value", value);
-    json_string_at(json, "unit", "");
-    json_close(json, '}');
+void document_fact_text(const struct document_sink *sink, const char *label, const char *text) {
+    sink->take(sink->context, &(struct document_fact){.label = label, .text = text, .unit = ""});
 }

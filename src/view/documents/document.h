@@ -39,6 +39,20 @@ struct document_metric {
 
 struct document;
 
+// One line of what is known about a file: a number with its unit, or a text.
+struct document_fact {
+    const char *label;
+    const char *text; // NULL: it is a number
+    uint64_t value;
+    const char *unit; // "" if there is none
+};
+
+// Takes facts. Their texts live only during the call.
+struct document_sink {
+    void (*take)(void *context, const struct document_fact *fact);
+    void *context;
+};
+
 struct document_format {
     const char *name; // as the page and --json call it
     const char *help;
@@ -50,8 +64,8 @@ struct document_format {
     struct calltree *(*tree)(struct document *document, unsigned metric);
     // Whether it says of any function which program or library it is from. NULL: it does.
     bool (*tells_libraries)(const struct document *document);
-    // Adds objects with label, value and unit.
-    void (*facts)(struct document *document, struct json *json);
+    // Hands the facts to the sink, in the order in which they are shown.
+    void (*facts)(struct document *document, const struct document_sink *sink);
     // Names of views beside those that come with a tree; NULL at the end.
     const char *const *views;
 };
@@ -126,7 +140,9 @@ struct heap_details *document_details(struct document *document);
 extern const struct document_format document_recording, document_massif, document_callgrind,
     document_cachegrind, document_folded, document_findings, document_dhat;
 
-void document_fact(struct json *json, const char *label, uint64_t value, const char *unit);
-void document_fact_text(struct json *json, const char *label, const char *value);
+// For the formats: hand one fact to the sink.
+void document_fact(const struct document_sink *sink, const char *label, uint64_t value,
+                   const char *unit);
+void document_fact_text(const struct document_sink *sink, const char *label, const char *text);
 
 #endif

@@ -103,7 +103,7 @@ static bool tells_libraries(const struct document *document) {
     return false;
 }
 
-static void add_facts(struct document *document, struct json *json) {
+static void add_facts(struct document *document, const struct document_sink *sink) {
     const struct findings_file *file = document->findings;
     uint64_t contexts = 0, leaks = 0, blocks = 0;
     for (size_t i = 0; i < file->count; i++) {
@@ -111,19 +111,19 @@ static void add_facts(struct document *document, struct json *json) {
         leaks += file->list[i].is_leak;
         blocks += is_reachable(&file->list[i]) ? 0 : file->list[i].leaked_blocks;
     }
-    document_fact(json, "errors", sum(file, BY_ERRORS), "");
-    document_fact(json, "different errors", contexts, "");
-    document_fact(json, "loss records", leaks, "");
-    document_fact(json, "leaked", sum(file, BY_LEAKED), "bytes");
-    document_fact(json, "blocks leaked", blocks, "blocks");
+    document_fact(sink, "errors", sum(file, BY_ERRORS), "");
+    document_fact(sink, "different errors", contexts, "");
+    document_fact(sink, "loss records", leaks, "");
+    document_fact(sink, "leaked", sum(file, BY_LEAKED), "bytes");
+    document_fact(sink, "blocks leaked", blocks, "blocks");
     if (document->metric_count > BY_REACHABLE)
-        document_fact(json, "still reachable", sum(file, BY_REACHABLE), "bytes");
+        document_fact(sink, "still reachable", sum(file, BY_REACHABLE), "bytes");
     if (file->tool)
-        document_fact_text(json, "tool", file->tool);
+        document_fact_text(sink, "tool", file->tool);
     if (file->pid)
-        document_fact_text(json, "process", file->pid);
+        document_fact_text(sink, "process", file->pid);
     if (file->state)
-        document_fact_text(json, "state of the run", file->state);
+        document_fact_text(sink, "state of the run", file->state);
 }
 
 static const char *const views[] = {"findings", NULL};

@@ -45,11 +45,11 @@ static bool tells_libraries(const struct document *document) {
     return false;
 }
 
-static void add_facts(struct document *document, struct json *json) {
+static void add_facts(struct document *document, const struct document_sink *sink) {
     if (document->stacks.details)
-        document_fact_text(json, "profile", document->stacks.details);
-    document_fact(json, "sum of all stacks", document->folded->root.total, "");
-    document_fact(json, "functions", document->folded->function_count, "");
+        document_fact_text(sink, "profile", document->stacks.details);
+    document_fact(sink, "sum of all stacks", document->folded->root.total, "");
+    document_fact(sink, "functions", document->folded->function_count, "");
 }
 
 const struct document_format document_folded = {

@@ -69,7 +69,7 @@ static bool tells_libraries(const struct document *document) {
     return told;
 }
 
-static void add_facts(struct document *document, struct json *json) {
+static void add_facts(struct document *document, const struct document_sink *sink) {
     const struct massif_file *file = &document->massif;
     const struct massif_file_snapshot *peak = NULL, *last = NULL;
     for (size_t i = 0; i < file->snapshot_count; i++) {
@@ -79,16 +79,16 @@ static void add_facts(struct document *document, struct json *json) {
             peak = last;
     }
     if (peak) {
-        document_fact(json, "peak of the heap", peak->heap, "bytes");
-        document_fact(json, "extra bytes at the peak", peak->extra, "bytes");
-        document_fact(json, "stacks at the peak", peak->stacks, "bytes");
-        document_fact(json, "time of the peak", peak->time, file->time_unit);
-        document_fact(json, "held in the end", last->heap, "bytes");
-        document_fact(json, "end of the run", last->time, file->time_unit);
+        document_fact(sink, "peak of the heap", peak->heap, "bytes");
+        document_fact(sink, "extra bytes at the peak", peak->extra, "bytes");
+        document_fact(sink, "stacks at the peak", peak->stacks, "bytes");
+        document_fact(sink, "time of the peak", peak->time, file->time_unit);
+        document_fact(sink, "held in the end", last->heap, "bytes");
+        document_fact(sink, "end of the run", last->time, file->time_unit);
     }
-    document_fact(json, "snapshots", file->snapshot_count, "");
+    document_fact(sink, "snapshots", file->snapshot_count, "");
     if (document->snapshot)
-        document_fact(json, "snapshot shown", document->snapshot->number, "");
+        document_fact(sink, "snapshot shown", document->snapshot->number, "");
 }
 
 static const char *const views[] = {"timeline", NULL};

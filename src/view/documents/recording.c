@@ -96,37 +96,37 @@ static struct calltree *tree_of(struct document *document, unsigned metric) {
 }
 
 // The clock goes by the run: what it shows at the end of a part is not how long that took.
-static void add_times(const struct document *document, struct json *json) {
+static void add_times(const struct document *document, const struct document_sink *sink) {
     uint64_t end = document->heap.summary.time;
     uint64_t from = document->window.from < end ? document->window.from : end;
     if (!is_part(document)) {
-        document_fact(json, "time", end, "nanoseconds");
+        document_fact(sink, "time", end, "nanoseconds");
         return;
     }
-    document_fact(json, "window from", from, "nanoseconds");
-    document_fact(json, "window to", end, "nanoseconds");
-    document_fact(json, "length of the window", end - from, "nanoseconds");
+    document_fact(sink, "window from", from, "nanoseconds");
+    document_fact(sink, "window to", end, "nanoseconds");
+    document_fact(sink, "length of the window", end - from, "nanoseconds");
 }
 
-static void add_facts(struct document *document, struct json *json) {
+static void add_facts(struct document *document, const struct document_sink *sink) {
     const struct summary *summary = &document->heap.summary;
     const struct summary_site *total = &summary->total;
-    document_fact(json, "peak of the heap", total->peak_bytes, "bytes");
-    document_fact(json, "time of the peak", summary->peak_time, "nanoseconds");
-    document_fact(json, "blocks at the peak", total->peak, "blocks");
-    document_fact(json, "allocated", total->allocated_bytes, "bytes");
-    document_fact(json, "allocations", total->allocated, "blocks");
-    document_fact(json, "temporary allocations", total->temporary, "blocks");
-    document_fact(json, "resizes", summary->resized, "");
-    document_fact(json, "not freed", total->live_bytes, "bytes");
-    document_fact(json, "blocks not freed", total->live, "blocks");
-    document_fact(json, "mapped by the program itself", summary->regions.bytes, "bytes");
-    document_fact(json, "peak of resident memory", summary->resident.peak_bytes, "bytes");
-    document_fact(json, "threads", summary->threads, "");
-    add_times(document, json);
+    document_fact(sink, "peak of the heap", total->peak_bytes, "bytes");
+    document_fact(sink, "time of the peak", summary->peak_time, "nanoseconds");
+    document_fact(sink, "blocks at the peak", total->peak, "blocks");
+    document_fact(sink, "allocated", total->allocated_bytes, "bytes");
+    document_fact(sink, "allocations", total->allocated, "blocks");
+    document_fact(sink, "temporary allocations", total->temporary, "blocks");
+    document_fact(sink, "resizes", summary->resized, "");
+    document_fact(sink, "not freed", total->live_bytes, "bytes");
+    document_fact(sink, "blocks not freed", total->live, "blocks");
+    document_fact(sink, "mapped by the program itself", summary->regions.bytes, "bytes");
+    document_fact(sink, "peak of resident memory", summary->resident.peak_bytes, "bytes");
+    document_fact(sink, "threads", summary->threads, "");
+    add_times(document, sink);
     char pid[16];
     snprintf(pid, sizeof pid, "%d", document->heap.info.process.pid);
-    document_fact_text(json, "process", pid);
+    document_fact_text(sink, "process", pid);
 }
 
 static const char *const views[] = {"timeline",   "diagnosis", "threads",
