@@ -29,6 +29,32 @@ const char html_served[] =
 
 // ---- the questions ----
 
+// The questions whose answers are in the file. The page learns this table from the file (add_keys),
+// so it asks for answers by the keys under which they are written here.
+static const struct kept {
+    const char *question;
+    const char *keys[5]; // parameters that distinguish its answers, NULL-terminated
+    bool in_windows;     // there are answers about a part of the run too
+} kept[] = {
+    {"overview", {NULL}, true},
+    {"timeline", {NULL}, false},
+    {"sites", {NULL}, false},
+    {"histograms", {NULL}, true},
+    {"threads", {NULL}, true},
+    {"findings", {NULL}, false},
+    {"diagnosis", {NULL}, false},
+    {"points", {NULL}, false},
+    {"tree", {"invert", "merge", "metric"}, true},
+    {"functions", {"metric"}, true},
+    {"libraries", {"metric"}, true},
+    {"costs", {"metric"}, false},
+    {"calls", {"function", "metric"}, false},
+    {"source", {"metric", "path"}, false},
+    {"assembly", {"function", "metric"}, false},
+    {"diff", {"after", "file", "invert", "metric"}, false},
+};
+static const size_t kept_count = sizeof kept / sizeof *kept;
+
 struct parameters {
     const char *names[6], *values[6];
     size_t count;
@@ -42,84 +68,80 @@ static const char *parameter(void *context, const char *name) {
     return NULL;
 }
 
-// Adds the answer, if there is one, under the key.
-static void add_given(char *problem, const char *key, struct json *own, struct json *json) {
+// The key of an answer: "functions?metric=Ir".
+static void add_key(struct text *key, const char *question, struct parameters *parameters) {
+    const struct kept *one = kept;
+    while (strcmp(one->question, question) != 0)
+        one++;
+    text_string(key, question);
+    for (size_t i = 0; one->keys[i]; i++)
+        text_format(key, "%c%s=%s", i ? '&' : '?', one->keys[i],
+                    parameter(parameters, one->keys[i]));
+}
+
+// Adds the answer under its key, unless there was a problem. Frees both.
+static void add_answer(char *problem, const char *question, struct parameters *parameters,
+                       struct json *own, struct json *json) {
     if (!problem) {
-        json_name(json, key);
+        struct text key = {0};
+        add_key(&key, question, parameters);
+        json_name(json, key.bytes);
         json_raw(json, own->text.bytes);
+        text_free(&key);
     }
     text_free(&own->text);
     free(problem);
 }
 
-static void add(struct document *document, const char *question, const char *key,
-                struct parameters *parameters, struct json *json) {
+static void add(struct document *document, const char *question, struct parameters *parameters,
+                struct json *json) {
     struct json own = {0};
     struct ask ask = {parameter, parameters};
-    add_given(answer(document, question, &ask, &own), key, &own, json);
+    add_answer(answer(document, question, &ask, &own), question, parameters, &own, json);
 }
 
 static void add_trees(struct document *document, const char *metric, const char *nodes,
                       struct json *json) {
     for (int shape = 0; shape < 4; shape++) {
         const char *invert = shape & 1 ? "1" : "0", *merge = shape & 2 ? "1" : "0";
-        struct text key = {0};
-        text_format(&key, "tree?invert=%s&merge=%s&metric=%s", invert, merge, metric);
-        add(document, "tree", key.bytes,
+        add(document, "tree",
             &(struct parameters){{"metric", "invert", "merge", "width", "nodes"},
                                  {metric, invert, merge, "1500", nodes},
                                  5},
             json);
-        text_free(&key);
     }
 }
 
 static void add_tables(struct document *document, const char *metric, const char *count,
                        struct json *json) {
-    static const char *const tables[] = {"functions", "libraries"};
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        struct text key = {0};
-        text_format(&key, "%s?metric=%s", tables[i], metric);
-        add(document, tables[i], key.bytes,
-            &(struct parameters){{"metric", "count"}, {metric, count}, 2}, json);
-        text_free(&key);
-    }
+    struct parameters parameters = {{"metric", "count"}, {metric, count}, 2};
+    add(document, "functions", &parameters, json);
+    add(document, "libraries", &parameters, json);
 }
 
+// `path` is a part of the key of source; other questions ignore it.
 static void add_of_function(struct document *document, const char *question, const char *metric,
                             uint32_t function, struct json *json) {
     char number[16];
-    struct text key = {0};
     snprintf(number, sizeof number, "%u", function);
-    struct parameters one = {{"metric", "function"}, {metric, number}, 2};
-    text_format(&key, "%s?function=%s&metric=%s", question, number, metric);
-    add(document, question, key.bytes, &one, json);
-    text_free(&key);
+    const char *path = document->costs->functions[function].file;
+    add(document, question,
+        &(struct parameters){{"metric", "function", "path"}, {metric, number, path}, 3}, json);
 }
 
-// Source is told by file, and once for each.
+// Source is kept by file, once for each.
 static void add_source(struct document *document, const char *metric, const uint32_t *functions,
                        size_t at, struct json *json) {
     const struct cost_function *known = document->costs->functions;
     for (size_t i = 0; i < at; i++)
         if (known[functions[i]].file == known[functions[at]].file)
             return;
-    char number[16];
-    struct text key = {0};
-    snprintf(number, sizeof number, "%u", functions[at]);
-    struct parameters one = {{"metric", "function"}, {metric, number}, 2};
-    text_format(&key, "source?metric=%s&path=%s", metric, known[functions[at]].file);
-    add(document, "source", key.bytes, &one, json);
-    text_free(&key);
+    add_of_function(document, "source", metric, functions[at], json);
 }
 
 // The functions that cost most: callers and callees, source and machine code.
 static void add_costs(struct document *document, const char *metric, struct json *json) {
-    struct parameters all = {{"metric", "count"}, {metric, "2000"}, 2};
-    struct text key = {0};
-    text_format(&key, "costs?metric=%s", metric);
-    add(document, "costs", key.bytes, &all, json);
-    text_free(&key);
+    add(document, "costs", &(struct parameters){{"metric", "count"}, {metric, "2000"}, 2}, json);
     uint32_t heaviest[CALLS];
     size_t count = answer_heaviest(document, metric, false, heaviest, CALLS);
     for (size_t i = 0; document->costs->has_calls && i < count; i++)
@@ -131,15 +153,15 @@ static void add_costs(struct document *document, const char *metric, struct json
     }
 }
 
-static void add_plain(struct document *document, const char *const *questions, struct json *json) {
-    for (; *questions; questions++)
-        add(document, *questions, *questions, &(struct parameters){.count = 0}, json);
+// The questions without parameters.
+static void add_plain(struct document *document, bool is_window, struct json *json) {
+    for (size_t i = 0; i < kept_count; i++)
+        if (!kept[i].keys[0] && (kept[i].in_windows || !is_window))
+            add(document, kept[i].question, &(struct parameters){.count = 0}, json);
 }
 
 static void add_answers(struct document *document, struct json *json) {
-    static const char *const plain[] = {"overview", "timeline",  "sites",  "histograms", "threads",
-                                        "findings", "diagnosis", "points", NULL};
-    add_plain(document, plain, json);
+    add_plain(document, false, json);
     for (unsigned i = 0; i < document->metric_count; i++) {
         add_trees(document, document->metrics[i].name, TREE_NODES, json);
         add_tables(document, document->metrics[i].name, "3000", json);
@@ -148,11 +170,28 @@ static void add_answers(struct document *document, struct json *json) {
     }
 }
 
+// {question: {keys: [name], in_windows}}
+static void add_keys(struct json *json) {
+    json_open(json, '{');
+    for (size_t i = 0; i < kept_count; i++) {
+        json_name(json, kept[i].question);
+        json_open(json, '{');
+        json_name(json, "keys");
+        json_open(json, '[');
+        for (size_t j = 0; kept[i].keys[j]; j++)
+            json_string(json, kept[i].keys[j]);
+        json_close(json, ']');
+        json_name(json, "in_windows");
+        json_raw(json, kept[i].in_windows ? "true" : "false");
+        json_close(json, '}');
+    }
+    json_close(json, '}');
+}
+
 // ---- parts of a run ----
 
 static void add_window(const struct document *whole, uint64_t from, uint64_t to,
                        struct json *json) {
-    static const char *const plain[] = {"overview", "histograms", "threads", NULL};
     struct document_window window = {from, to};
     struct document *part = document_open(whole->path, window, NULL);
     json_open(json, '{');
@@ -160,7 +199,7 @@ static void add_window(const struct document *whole, uint64_t from, uint64_t to,
     json_number_at(json, "to", to);
     json_name(json, "answers");
     json_open(json, '{');
-    add_plain(part, plain, json);
+    add_plain(part, true, json);
     for (unsigned i = 0; i < part->metric_count; i++) {
         add_trees(part, part->metrics[i].name, WINDOW_NODES, json);
         add_tables(part, part->metrics[i].name, "300", json);
@@ -175,7 +214,7 @@ static bool is_small(const struct document *document) {
     return stat(document->path, &status) == 0 && (uint64_t)status.st_size <= HTML_WINDOWS_SIZE;
 }
 
-// Of a page that is a window itself there are no others.
+// A page about a part of a run has no further parts.
 static void add_windows(const struct document *document, struct json *json) {
     bool is_whole = !document->window.from && document->window.to == UINT64_MAX;
     json_name(json, "windows");
@@ -195,27 +234,26 @@ static void add_windows(const struct document *document, struct json *json) {
 
 // ---- each with each other ----
 
-static void add_diff(struct document *before, struct document *after, const char *metric,
-                     const char *invert, const char *key, struct json *json) {
-    struct parameters parameters = {
-        {"metric", "invert", "nodes", "count"}, {metric, invert, "1500", "300"}, 4};
+static void add_diff(struct document **documents, size_t before, size_t after, const char *metric,
+                     const char *invert, struct json *json) {
+    char numbers[2][24];
+    snprintf(numbers[0], sizeof numbers[0], "%zu", before);
+    snprintf(numbers[1], sizeof numbers[1], "%zu", after);
+    struct parameters parameters = {{"metric", "invert", "nodes", "count", "file", "after"},
+                                    {metric, invert, "1500", "300", numbers[0], numbers[1]},
+                                    6};
     struct json own = {0};
     struct ask ask = {parameter, &parameters};
-    add_given(answer_diff(before, after, &ask, &own), key, &own, json);
+    char *problem = answer_diff(documents[before], documents[after], &ask, &own);
+    add_answer(problem, "diff", &parameters, &own, json);
 }
 
 static void add_diffs(struct document **documents, size_t count, struct json *json) {
     for (size_t i = 0; i < count * count; i++) {
         size_t before = i / count, after = i % count;
-        for (unsigned m = 0; before != after && m < 2 * documents[before]->metric_count; m++) {
-            const char *metric = documents[before]->metrics[m / 2].name;
-            const char *invert = m & 1 ? "1" : "0";
-            struct text key = {0};
-            text_format(&key, "diff?after=%zu&file=%zu&invert=%s&metric=%s", after, before, invert,
-                        metric);
-            add_diff(documents[before], documents[after], metric, invert, key.bytes, json);
-            text_free(&key);
-        }
+        for (unsigned m = 0; before != after && m < 2 * documents[before]->metric_count; m++)
+            add_diff(documents, before, after, documents[before]->metrics[m / 2].name,
+                     m & 1 ? "1" : "0", json);
     }
 }
 
@@ -225,9 +263,11 @@ static void write_file(FILE *out, const struct page_file *file) {
     fwrite(file->bytes, 1, file->size, out);
 }
 
-// {files: [{answers, windows}], diffs}
+// {questions, files: [{answers, windows}], diffs}
 static void add_everything(struct document **documents, size_t count, struct json *json) {
     json_open(json, '{');
+    json_name(json, "questions");
+    add_keys(json);
     json_name(json, "files");
     json_open(json, '[');
     for (size_t i = 0; i < count; i++) {

@@ -3,9 +3,10 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 
 export type Parameters = Record<string, string | number | boolean | undefined>;
 
-// What a page in a file holds: answers by question, the parts of the run it was cut into, and each
-// two files compared.
+// What a page in a file holds: the questions and the parameters that distinguish their answers, the
+// answers, the parts of the run, and comparisons of every two files.
 interface Kept {
+  questions: Record<string, { keys: string[]; in_windows: boolean }>; // the table in src/view/html.c
   files: { answers: Record<string, unknown>; windows: { from: number; to: number; answers: Record<string, unknown> }[] }[];
   diffs: Record<string, unknown>;
 }
@@ -31,25 +32,10 @@ function words(parameters: Parameters): string {
   return list.toString();
 }
 
-// Only these tell answers in a file apart.
-const keys: Record<string, string[]> = {
-  tree: ['invert', 'merge', 'metric'],
-  functions: ['metric'],
-  libraries: ['metric'],
-  calls: ['function', 'metric'],
-  costs: ['metric'],
-  source: ['metric', 'path'],
-  assembly: ['function', 'metric'],
-  diff: ['after', 'file', 'invert', 'metric'],
-};
-
-// These are about the whole run, whatever the window.
-const whole = ['timeline', 'sites', 'diagnosis', 'findings', 'points', 'costs', 'calls', 'source', 'assembly'];
-
 function answersOf(question: string, parameters: Parameters): Record<string, unknown> {
   if (question === 'diff') return kept!.diffs;
   const file = kept!.files[Number(parameters.file) || 0];
-  if ((!parameters.from && !parameters.to) || whole.includes(question)) return file.answers;
+  if ((!parameters.from && !parameters.to) || kept!.questions[question]?.in_windows === false) return file.answers;
   const part = file.windows.find((one) => String(one.from) === String(parameters.from || 0) && String(one.to) === String(parameters.to));
   if (!part) throw new Error('this part of the run is not in the file; quern view shows any');
   return part.answers;
@@ -58,8 +44,8 @@ function answersOf(question: string, parameters: Parameters): Record<string, unk
 function fromFile(question: string, parameters: Parameters): unknown {
   if (question === 'files')
     return { files: kept!.files.map((file) => ({ name: (file.answers.overview as { name: string }).name, ready: true, problem: null, read: 0, size: 0 })) };
-  const names = keys[question];
-  const key = names
+  const names = kept!.questions[question]?.keys ?? [];
+  const key = names.length
     ? question + '?' + names.map((name) => {
         const value = parameters[name];
         return `${name}=${value === true ? '1' : value === false || value === undefined ? '0' : value}`;
