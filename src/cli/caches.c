@@ -52,7 +52,7 @@ void cache_parse(const char *text, struct cache_shape *shape, struct text *reaso
 
 // ---- the processor -----------------------------------------------------------------------------
 
-// Intel and others: one cache after the other.
+// Intel and others list one cache after the other.
 static bool detect_listed(struct cache_shape shapes[CACHE_KINDS]) {
     unsigned a, b, c, d, best = 0;
     if (__get_cpuid_max(0, NULL) < 4)
@@ -122,8 +122,8 @@ static void add_shape(struct text *out, const char *word, const struct cache_sha
     text_free(&number);
 }
 
-// The sets of a shared last level may be any number: the next lower power of two is taken, and as
-// many more ways.
+// A shared last level may have any number of sets. Rounds it down to a power of two and raises the
+// associativity to keep the size.
 static void round_sets(struct cache_shape *shape, struct text *remarks) {
     uint64_t sets = shape->size / shape->assoc / shape->line;
     if (is_power_of_two(sets) || !sets)
@@ -144,7 +144,7 @@ void caches_detect(struct cache_shape shapes[CACHE_KINDS], struct text *remarks)
     memset(shapes, 0, CACHE_KINDS * sizeof *shapes);
     if (!(amd ? detect_amd(shapes, remarks) : detect_listed(shapes))) {
         memcpy(shapes, usual, sizeof usual);
-        text_string(remarks, "warning: the processor does not tell its caches; using defaults\n");
+        text_string(remarks, "warning: the processor does not report its caches; using defaults\n");
     }
     round_sets(&shapes[CACHE_LL], remarks);
     for (unsigned i = 0; i < CACHE_KINDS; i++) {
@@ -152,7 +152,7 @@ void caches_detect(struct cache_shape shapes[CACHE_KINDS], struct text *remarks)
             shapes[i] = usual[i];
             text_format(remarks,
                         "warning: the processor's cache %u cannot be simulated; using a "
-                        "usual one\n",
+                        "default\n",
                         i + 1);
         }
     }

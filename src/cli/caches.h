@@ -1,4 +1,4 @@
-// The caches to simulate: from options, else like this processor's.
+// The caches to simulate: those of the options, else those of this processor.
 #ifndef QUERN_CLI_CACHES_H
 #define QUERN_CLI_CACHES_H
 
@@ -15,10 +15,10 @@ struct cache_shape {
     uint32_t assoc, line;
 };
 
-// Reads "SIZE,ASSOC,LINE"; what is wrong with it is added to `reason`.
+// Reads "SIZE,ASSOC,LINE"; adds the problem to `reason` if it is invalid.
 void cache_parse(const char *text, struct cache_shape *, struct text *reason);
-// What the processor says of itself, with the changes that a simulation needs; these are told in
-// `remarks`, a line each.
+// The processor's caches, changed where the simulation needs it. Adds one line per change to
+// `remarks`.
 void caches_detect(struct cache_shape shapes[CACHE_KINDS], struct text *remarks);
 
 #endif

@@ -54,9 +54,9 @@ static int compare(struct request *request, const char *path, const struct check
 
 static int check_one(struct request *request, const char *path) {
     struct check_file file;
-    struct check_wish wish = {request->limits[BUDGET_GROWTH].is_set,
-                              request->diagnose != DIAGNOSE_NO};
-    char *problem = check_file_read(path, &wish, &request->results, &file);
+    struct check_needs needs = {request->limits[BUDGET_GROWTH].is_set,
+                                request->diagnose != DIAGNOSE_NO};
+    char *problem = check_file_read(path, &needs, &request->results, &file);
     int status = WORDS_DONE;
     if (problem) {
         status = words_fail("cannot check '%s': %s", path, problem);

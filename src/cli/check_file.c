@@ -11,7 +11,7 @@
 
 // ---- numbers -----------------------------------------------------------------------------------
 
-static char *read_recording(struct document *document, const struct check_wish *wish,
+static char *read_recording(struct document *document, const struct check_needs *needs,
                             struct check_file *file) {
     const struct summary_site *total = &document->heap.summary.total;
     double slope = 0;
@@ -19,20 +19,20 @@ static char *read_recording(struct document *document, const struct check_wish *
     budget_number(&file->numbers, BUDGET_LEAKED, total->live_bytes);
     budget_number(&file->numbers, BUDGET_ALLOCATIONS, total->allocated);
     file->is_diagnosed = true;
-    if (!wish->growth && !wish->diagnosis)
+    if (!needs->growth && !needs->diagnosis)
         return NULL;
     int fd = open(document->path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return base_copy(strerror(errno));
-    char *problem = wish->growth ? diagnose_slope(fd, &document->heap, &slope) : NULL;
-    if (!problem && wish->diagnosis)
+    char *problem = needs->growth ? diagnose_slope(fd, &document->heap, &slope) : NULL;
+    if (!problem && needs->diagnosis)
         problem = diagnose(fd, &document->heap, &file->diagnoses);
     close(fd);
     budget_number(&file->numbers, BUDGET_GROWTH, slope > 0 ? (uint64_t)(60 * slope) : 0);
     return problem;
 }
 
-static void read_dhat(const struct dhat_file *from, const struct check_wish *wish,
+static void read_dhat(const struct dhat_file *from, const struct check_needs *needs,
                       struct check_file *file) {
     struct dhat_point sum = {0};
     if (strcmp(from->mode, "heap") != 0)
@@ -48,7 +48,7 @@ static void read_dhat(const struct dhat_file *from, const struct check_wish *wis
     }
     budget_number(&file->numbers, BUDGET_ALLOCATIONS, sum.tbk);
     file->is_diagnosed = from->bkacc;
-    if (wish->diagnosis)
+    if (needs->diagnosis)
         diagnose_dhat(from, &file->diagnoses);
 }
 
@@ -130,7 +130,7 @@ static void read_findings(const struct findings_file *from, struct results *resu
 
 // ---- all of them -------------------------------------------------------------------------------
 
-char *check_file_read(const char *path, const struct check_wish *wish, struct results *results,
+char *check_file_read(const char *path, const struct check_needs *needs, struct results *results,
                       struct check_file *file) {
     struct document *document = document_open(path, DOCUMENT_WINDOW_ALL, NULL);
     char *problem = document->problem ? base_copy(document->problem) : NULL;
@@ -138,16 +138,16 @@ char *check_file_read(const char *path, const struct check_wish *wish, struct re
     if (!problem) {
         file->notice = copy_or_null(document->notice);
         if (document->format == &document_recording)
-            problem = read_recording(document, wish, file);
+            problem = read_recording(document, needs, file);
         else if (document->format == &document_massif)
             budgets_massif(&file->numbers, &document->massif);
         else if (document->dhat)
-            read_dhat(document->dhat, wish, file);
+            read_dhat(document->dhat, needs, file);
         else if (document->findings)
             read_findings(document->findings, results, file);
         else
-            problem = base_copy("it says nothing of the heap and has no findings: give it a "
-                                "recording, a massif.out, a dhat.out or XML of memcheck");
+            problem = base_copy("it has neither heap numbers nor findings; give a recording, "
+                                "a massif.out, a dhat.out or XML of memcheck");
     }
     document_free(document);
     return problem;

@@ -1,5 +1,4 @@
-// What quern check reads: the numbers that limits are compared with, and findings, of any file that
-// knows some.
+// What quern check reads from a file: the numbers to compare with limits, and findings.
 #ifndef QUERN_CLI_CHECK_FILE_H
 #define QUERN_CLI_CHECK_FILE_H
 
@@ -7,21 +6,21 @@
 #include "report/diagnose/diagnose.h"
 #include "report/results/results.h"
 
-struct check_wish {
-    bool growth;    // it takes a second reading
-    bool diagnosis; // so does that
+struct check_needs {
+    bool growth;    // needs a second reading
+    bool diagnosis; // needs a second reading too
 };
 
 struct check_file {
     struct budget_numbers numbers;
     struct diagnoses diagnoses;
-    bool is_diagnosed; // its format can be
-    size_t found;      // errors and leaks of memcheck's XML that were added to the results
-    char *notice;      // it is cut off, say; NULL: nothing
+    bool is_diagnosed; // whether its format permits a diagnosis
+    size_t found;      // errors and leaks of memcheck's XML, added to the results
+    char *notice;      // for example that it is cut off; NULL: none
 };
 
-// Reads the file; errors and leaks go to the results. NULL, or what is wrong, to be freed.
-char *check_file_read(const char *path, const struct check_wish *, struct results *,
+// Reads the file and adds errors and leaks to the results. NULL, or the problem, to be freed.
+char *check_file_read(const char *path, const struct check_needs *, struct results *,
                       struct check_file *);
 void check_file_free(struct check_file *);
 

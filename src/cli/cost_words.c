@@ -29,7 +29,7 @@ static int no_event(const struct cost_profile *profile, const char *name, size_t
     struct text known = {0};
     for (unsigned i = 0; i < profile->event_count; i++)
         text_format(&known, "%s%s", i ? ", " : "", profile->events[i]);
-    int status = words_fail("there is no event '%.*s'; there are %s", (int)size, name, known.bytes);
+    int status = words_fail("unknown event '%.*s'; choose one of %s", (int)size, name, known.bytes);
     text_free(&known);
     return status;
 }

@@ -8,7 +8,8 @@
 bool cost_words_is_one(const char *path);
 // Adds the file: WORDS_DONE, or WORDS_FAILED after a message.
 int cost_words_read(struct cost_profile *, const char *path);
-// Columns from comma-separated names; NULL: all, and the first decides.
+// Sets columns and order from comma-separated event names. Without names: all columns, by the
+// first.
 int cost_words_events(const struct cost_profile *, const char *show, const char *sort,
                       struct annotate_options *);
 

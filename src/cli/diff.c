@@ -53,7 +53,7 @@ static int judge(const struct request *request, uint64_t before, uint64_t after)
     if (request->fail_above < 0 ||
         (double)after <= (double)before * (1 + request->fail_above / 100))
         return WORDS_DONE;
-    fprintf(stderr, "quern: grown by more than %g %%\n", request->fail_above);
+    fprintf(stderr, "quern: the total has grown by more than %g %%\n", request->fail_above);
     return STATUS_GROWN;
 }
 

@@ -4,7 +4,7 @@
 
 enum { LONGEST = 62, FAR_AWAY = 99 };
 
-// Edit distance, cut off: words are short and only small distances matter.
+// Edit distance; FAR_AWAY for long words.
 static size_t distance(const char *a, size_t a_size, const char *b) {
     size_t row[LONGEST + 1];
     size_t b_size = strlen(b);

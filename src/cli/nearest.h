@@ -1,5 +1,5 @@
-// What somebody may have meant who mistyped a word: the nearest of all that are offered, if it is
-// near enough. Pure computation.
+// Finds what a mistyped word may mean: the nearest of all candidates, if it is near enough. Pure
+// computation.
 #ifndef QUERN_CLI_NEAREST_H
 #define QUERN_CLI_NEAREST_H
 

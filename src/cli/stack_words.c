@@ -69,7 +69,7 @@ int stack_words_export(const char *path, const char *format, const char *to) {
     while (i < 4 && strcmp(formats[i], format) != 0)
         i++;
     if (i == 4)
-        return words_fail("'%s' holds stacks, which can be exported as collapsed, flamegraph, "
+        return words_fail("'%s' holds stacks; they can be exported as collapsed, flamegraph, "
                           "speedscope or pprof",
                           path);
     struct stack_info info;

@@ -1,4 +1,5 @@
-// Exit statuses of quern: one table, from which the manual page is made; docs/ci.md holds the same.
+// The exit statuses of quern. The manual page derives from this table; docs/ci.md has a copy, and a
+// test compares them.
 #ifndef QUERN_CLI_STATUSES_H
 #define QUERN_CLI_STATUSES_H
 

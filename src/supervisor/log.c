@@ -189,8 +189,8 @@ static void put(struct sink *sink, const struct text *lines) {
         return;
     sink->broken = true;
     if (error != EBADF && settings.kind != LOG_TO_FD)
-        log_complain("cannot write to '%s': %s; the log is incomplete, the run goes on", sink->name,
-                     strerror(error));
+        log_complain("cannot write to '%s': %s; the log is incomplete; the run continues",
+                     sink->name, strerror(error));
 }
 
 void log_print(int pid, enum log_mark mark, const char *text) {

@@ -184,8 +184,8 @@ bool scenario_may_begin(const struct supervisor_request *of) {
     struct text text = {0};
     if (count)
         listener_name(&text, pids[0]);
-    log_complain("--ready-port=%d: %s accepts connections there already; end it, or let the "
-                 "program serve on another port",
+    log_complain("--ready-port=%d: %s already accepts connections there; end it, or let the "
+                 "program use another port",
                  port, count ? text.bytes : "another process");
     text_free(&text);
     return false;
@@ -229,7 +229,7 @@ static void fail_unready(void) {
     if (stranger) {
         text_format(&text, "--ready-port=%d: ", request->scenario.port);
         listener_name(&text, stranger);
-        text_string(&text, " accepts connections there, which is none of the program's");
+        text_string(&text, " accepts connections there; it does not belong to the program");
     } else {
         text_format(&text, "the program %s after %ld s; --ready-timeout=SECONDS waits longer",
                     request->scenario.port ? "does not accept connections on --ready-port"

@@ -89,7 +89,7 @@ static struct document *document_of(int pid) {
 static void put(int fd, const struct text *text) {
     int error = text->size ? fd_write_all(fd, text->bytes, text->size) : 0;
     if (error && !broken)
-        log_complain("cannot write XML: %s; it is incomplete, the run goes on", strerror(error));
+        log_complain("cannot write XML: %s; it is incomplete; the run continues", strerror(error));
     broken |= error != 0;
 }
 

@@ -12,7 +12,7 @@
 
 #include "base/text.h"
 
-// Nobody writes longer ones; a file that is not meant to be one may be of any size.
+// The limit guards against a file of another kind.
 #define FILE_MAX (1 << 20)
 
 static bool is_space(char c) {
@@ -42,12 +42,12 @@ void sources_split(struct source_words *words, const char *text, size_t size,
     }
 }
 
-// Opens an rc file if it is safe to believe; -1 when there is none or it is not.
+// Opens an rc file if nobody else can have written it; -1 if it is missing or not safe.
 static int open_safe(const char *path, const char *origin) {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
         if (errno != ENOENT && errno != ENOTDIR)
-            fprintf(stderr, "quern: %s is passed over: %s\n", origin, strerror(errno));
+            fprintf(stderr, "quern: %s is ignored: %s\n", origin, strerror(errno));
         return -1;
     }
     struct stat info;
@@ -55,14 +55,14 @@ static int open_safe(const char *path, const char *origin) {
     if (fstat(fd, &info) < 0 || !S_ISREG(info.st_mode))
         why = "it is not a regular file";
     else if (info.st_uid != geteuid())
-        why = "it belongs to somebody else";
+        why = "it belongs to another user";
     else if (info.st_mode & S_IWOTH)
-        why = "everybody may write to it; chmod o-w mends that";
+        why = "everybody may write to it; chmod o-w fixes that";
     else if (info.st_size > FILE_MAX)
         why = "it is too large";
     if (!why)
         return fd;
-    fprintf(stderr, "quern: %s is passed over: %s\n", origin, why);
+    fprintf(stderr, "quern: %s is ignored: %s\n", origin, why);
     close(fd);
     return -1;
 }
@@ -89,7 +89,7 @@ static void read_environment(struct source_words *words, const char *name,
         sources_split(words, text, strlen(text), source, origin);
 }
 
-// Whether the files of the working directory are to be read.
+// Whether to read the files of the working directory.
 static bool local_files_count(const char *home) {
     struct stat here;
     struct stat there;

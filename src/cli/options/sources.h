@@ -2,11 +2,11 @@
 //
 // In this order, later ones win:
 //   ~/.valgrindrc  $VALGRIND_OPTS  ./.valgrindrc  ~/.quernrc  $QUERN_OPTS  ./.quernrc
-// Quern's come after Valgrind's, so that a set-up made for Valgrind goes on working and can be
-// corrected for Quern alone. Files are words separated by white space; ' and " quote, there is no
-// escape. A file is passed over, with a message, unless it is a regular file of the user and not
-// writable by everybody; ./ files are not read when the working directory is the home directory,
-// $HOME is not set or the working directory is gone.
+// Quern's sources follow Valgrind's: a configuration for Valgrind keeps working and can be
+// corrected for Quern alone. Files are words separated by white space; ' and " quote; there is no
+// escape. A file is ignored with a message unless it is a regular file of the user and not writable
+// by everybody. ./ files are not read if the working directory is the home directory or is gone, or
+// if $HOME is not set.
 #ifndef QUERN_CLI_SOURCES_H
 #define QUERN_CLI_SOURCES_H
 
@@ -25,7 +25,7 @@ struct source_words {
     size_t count;
 };
 
-// All words of all sources, in order. Files that are passed over are reported on stderr.
+// All words of all sources, in order. Ignored files are reported on stderr.
 void sources_read(struct source_words *words);
 void sources_free(struct source_words *words);
 // Splits text into words as in an rc file and adds them.

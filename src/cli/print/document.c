@@ -193,7 +193,7 @@ static void put_frame(const struct print *print, const struct findings_frame *fr
     fputc('\n', print->out);
 }
 
-// The first section says again what the finding is.
+// The first section repeats the finding's own text, which is left out.
 static void put_section(const struct print *print, const struct findings_section *section,
                         const char *what) {
     if (section->text && *section->text && strcmp(section->text, what) != 0) {
@@ -276,7 +276,7 @@ static int refuse_metric(const struct document *document, const char *name) {
     return status;
 }
 
-// Of memcheck's XML errors are shown where there are no leaks.
+// For memcheck's XML without leaks, the default is errors.
 static int choose_metric(struct print *print) {
     struct document *document = print->document;
     int metric = document_metric(document, print->request->by);

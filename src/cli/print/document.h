@@ -1,6 +1,6 @@
-// quern print of any file that quern view reads, in the terms that all formats share: facts, sums
-// by function and library, trees of calls, and the list of errors of memcheck's XML. The numbers
-// are those of the page and of --json (view/documents/document.h).
+// quern print of any file that quern view reads, with the views that all formats share: facts, sums
+// by function and library, trees of calls, and the errors of memcheck's XML. The page and --json
+// show the same numbers (view/documents/document.h).
 #ifndef QUERN_CLI_PRINT_DOCUMENT_H
 #define QUERN_CLI_PRINT_DOCUMENT_H
 

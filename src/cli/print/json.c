@@ -53,7 +53,7 @@ static int print_answer(const struct print_request *request, enum print_view vie
     return status;
 }
 
-// Whether something else is asked for than times and, of a view that is of one, a function.
+// Whether the filter has more than times and, in a view about one function, that function.
 static bool filters(const struct print_request *request, enum print_view view) {
     struct heap_filter filter = *request->filter;
     struct print_request rest = *request;

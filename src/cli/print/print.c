@@ -121,12 +121,12 @@ static void print_line(void *context, const char *text) {
     puts(text);
 }
 
-// Which part it is that follows. Filters may let everything pass.
+// Says which part the report covers.
 static void print_part(const struct request *request, uint64_t end) {
     uint64_t from = request->filter.from < end ? request->filter.from : end;
     if (!request->is_filtered)
         return;
-    printf("filtered:   what follows is about a part of it");
+    printf("filtered:   the report covers a part of it");
     if (from || request->filter.to != UINT64_MAX)
         printf(", %.3f s from %.3f to %.3f s", (double)(end - from) / 1e9, (double)from / 1e9,
                (double)end / 1e9);
@@ -153,13 +153,13 @@ static void print_heads(const struct request *request, const struct heap_file *f
                heap_text_number(digits, info->end.missed));
 }
 
-// Reads the recording to a sink, or to none. A message to be freed, or NULL.
+// Reads the recording into the sink, which may be NULL. NULL, or a message to be freed.
 static char *read_part(const struct request *request, int fd, struct heap_file *file,
                        const struct heap_sink *sink) {
     return heap_filter_read(fd, file, request->is_filtered ? &request->filter : NULL, sink, !!sink);
 }
 
-// Growth needs to know the end before it can choose its moments.
+// Growth must know the end of the run before it can choose its points in time.
 static char *print_growth(const struct request *request, int fd, const struct heap_file *file) {
     struct heap_growth *growth = heap_growth_new(file);
     struct heap_sink sink;
