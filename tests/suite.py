@@ -17,7 +17,7 @@ import time
 import traceback
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-BUILD = os.environ.get('BUILD', os.path.join(ROOT, 'build'))
+BUILD = os.path.abspath(os.environ.get('BUILD', os.path.join(ROOT, 'build')))
 QUERN = os.environ.get('QUERN', os.path.join(BUILD, 'quern'))
 MARK = 'QUERN_TEST_MARK'
 TESTS = []
