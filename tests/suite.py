@@ -1,11 +1,16 @@
 """What the suites written in Python share: finding tests, reporting, running quern.
 
-A suite's `run` defines functions with @test and ends with main(). A test fails by raising; it has
-failed(...) and equal(...) for that. One that cannot be tried here says so by skip(...) or
-need(...). Every process of a test gets a mark in its environment; main()
-fails a test that leaves a marked process behind.
+A suite's `run` defines functions with @test and ends with main(). A long suite divides its tests
+among files test_*.py beside `run`; load_tests(__file__) imports them. A test fails by raising:
+failed(...), equal(...), contains(...) and golden(...) do that. A test that cannot run here calls
+skip(...) or need(...). Every process of a test gets a mark in its environment. main() fails a test
+that leaves a marked process behind.
 """
+import difflib
 import fnmatch
+import glob
+import importlib
+import inspect
 import os
 import re
 import shutil
@@ -21,9 +26,11 @@ BUILD = os.path.abspath(os.environ.get('BUILD', os.path.join(ROOT, 'build')))
 QUERN = os.environ.get('QUERN', os.path.join(BUILD, 'quern'))
 MARK = 'QUERN_TEST_MARK'
 TESTS = []
+# Set by tests/run --rebase: golden files are written, not compared.
+REBASE = bool(os.environ.get('QUERN_REBASE'))
 # Limits only end what hangs: a slow and busy machine may take twenty times as long as usual.
 TEST_SECONDS = 1800
-# What a test has ended may take so long to be gone.
+# A process that a test has ended may take this long to disappear.
 LEFT_SECONDS = 120
 TWICE_MAX = 3
 judged_twice = []
@@ -42,7 +49,7 @@ def skip(reason):
 
 
 def need(*programs):
-    """The test is skipped where one of them is not installed."""
+    """Skips the test if one of the programs is not installed."""
     for program in programs:
         if not shutil.which(program):
             skip(f'{program} is not installed')
@@ -62,15 +69,57 @@ def contains(text, part):
         raise Failed(f'{part!r} is not in {text[-600:]!r}')
 
 
+def masked(text):
+    """The text without pids, folders, times, versions and addresses of code.
+
+    The address of a frame is masked only if the frame has a name. Scripted tests choose the
+    addresses of frames without names.
+    """
+    text = re.sub(r'(==|--|\*\*)\d+(==|--|\*\*)', r'\1PID\2', text)
+    text = re.sub(r'\b([Qq]uern-)\d+\.\d+\.\d+', r'\1VERSION', text)
+    text = re.sub(r'^(\s+(?:at|by) )0x[0-9A-Fa-f]+: (?!\?\?\?)', r'\1ADDRESS: ', text, flags=re.M)
+    text = re.sub(r'<ip>0x[0-9A-Fa-f]+</ip>', '<ip>ADDRESS</ip>', text)
+    text = re.sub(r'<(p?pid)>\d+</', r'<\1>PID</', text)
+    text = re.sub(r'<time>[^<]*</time>', '<time>TIME</time>', text)
+    return text.replace(FOLDER, 'FOLDER') if FOLDER else text
+
+
+def golden(text, part='', exact=False):
+    """Compares the text with golden/TEST.txt (golden/TEST.PART.txt) beside the test's file.
+
+    The text is masked first, unless exact. With tests/run --rebase it is written to that file.
+    """
+    name, function = running
+    folder = os.path.join(os.path.dirname(inspect.getfile(function)), 'golden')
+    path = os.path.join(folder, f'{name}{part and "." + part}.txt')
+    text = text if exact else masked(text)
+    if REBASE:
+        os.makedirs(folder, exist_ok=True)
+        with open(path, 'w') as file:
+            file.write(text)
+        return
+    if not os.path.exists(path):
+        raise Failed(f'{os.path.relpath(path, ROOT)} is missing; tests/run --rebase writes it')
+    with open(path) as file:
+        wanted = file.read()
+    if text != wanted:
+        changed = [line for line in difflib.unified_diff(wanted.splitlines(), text.splitlines(),
+                                                         lineterm='', n=0)
+                   if line[:1] in '+-' and line[:3] not in ('+++', '---')]
+        raise Failed(f'{os.path.relpath(path, ROOT)} differs: '
+                     + (' | '.join(changed[:8]) or 'line ends'))
+
+
 def give_up(*_):
     raise Failed(f'it took more than {TEST_SECONDS} s')
 
 
 def twice(judge, *arguments, **options):
-    """Judges, and if it fails once more, with new runs of both tools; a suite may need that only
+    """Judges. If that fails, judges once more, with new runs of both tools. A suite may need that
     TWICE_MAX times.
 
-    For searches of leaks beside the peer's: any word in memory may look like a pointer by chance.
+    This is for leak searches that are compared with Valgrind's: any word in memory may look like a
+    pointer by chance.
     """
     try:
         return judge(*arguments, **options)
@@ -83,12 +132,21 @@ def twice(judge, *arguments, **options):
 
 
 def test(function):
-    TESTS.append((function.__name__, function))
+    """Makes the function a test. A prefix test_ is no part of the test's name."""
+    TESTS.append((function.__name__.removeprefix('test_'), function))
     return function
 
 
+def load_tests(driver):
+    """Imports the files test_*.py beside this driver."""
+    folder = os.path.dirname(os.path.abspath(driver))
+    sys.path.insert(0, folder)
+    for path in sorted(glob.glob(os.path.join(folder, 'test_*.py'))):
+        importlib.import_module(os.path.basename(path)[:-len('.py')])
+
+
 def until(condition, seconds=300.0, what='the condition'):
-    """Waits until condition() is true and returns what it gave."""
+    """Waits until condition() is true and returns its result."""
     end = time.monotonic() + seconds
     while True:
         value = condition()
@@ -135,7 +193,7 @@ def marked(mark):
 
 
 def others(mark):
-    """Those of them that are not this process."""
+    """The marked processes without this one."""
     return [pid for pid in marked(mark) if pid != os.getpid()]
 
 
@@ -158,18 +216,24 @@ def stage(folder, engine):
     return os.path.join(folder, 'quern')
 
 
+# Of the test that runs: its temporary folder; its name and function.
 FOLDER = ''
+running = None
 
 
 def main():
-    global FOLDER
+    global FOLDER, running
     bad = 0
+    if sys.argv[1:] == ['--list']:
+        print('\n'.join(name for name, _ in TESTS))
+        return
     patterns = sys.argv[1:]
-    # A shell starts its background jobs with this signal ignored, and programs under test inherit that.
+    # A shell starts background jobs with this signal ignored. Programs under test inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for name, function in TESTS:
         if patterns and not any(fnmatch.fnmatch(name, pattern) for pattern in patterns):
             continue
+        running = name, function
         FOLDER = tempfile.mkdtemp(prefix='quern-test-')
         os.chdir(FOLDER)
         mark = f'{os.getpid()}-{name}'
@@ -221,8 +285,8 @@ def run(words, stdin=subprocess.DEVNULL, timeout=300, env=None, **more):
 
 
 def xtree(path, source):
-    """An xtree file: its events, and its stacks with their values. A stack is what it has of the
-    files that begin with `source`: (function, line, file), outermost first."""
+    """An xtree file: its events, and its stacks with their values. A stack consists of its frames in
+    files whose names begin with `source`: (function, line, file), outermost first."""
     events, found, names, chain = [], {}, {}, []
     for line in open(path):
         named = re.match(r'(c?f[nil])=\((\d+)\)(?: (.*))?', line)

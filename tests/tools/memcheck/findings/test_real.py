@@ -1,0 +1,212 @@
+"""Real programs under the real engine, compared with Valgrind."""
+import os
+import re
+import signal
+import subprocess
+import xml.etree.ElementTree as ElementTree
+
+import suite
+from script import HERE, LOSSES, plain, play, write
+from suite import contains, equal, failed, run, test
+
+SOURCES = os.path.join(HERE, 'targets')
+COMPILERS = {'c': ['gcc', '-g', '-O0', '-pthread'], 'cc': ['g++', '-g', '-O0'], 'rs': ['rustc', '-g']}
+
+
+def build(kind):
+    path = os.path.join(suite.FOLDER, f'mistakes-{kind}')
+    if not os.path.exists(path):
+        subprocess.run([*COMPILERS[kind], '-o', path, os.path.join(SOURCES, f'mistakes.{kind}')],
+                       check=True)
+    return path
+
+
+def memcheck(*words, **more):
+    return run([suite.QUERN, *words], timeout=300, **more)
+
+
+def own_part(log):
+    """Errors as (headline, own frames), addresses left out."""
+    errors = []
+    for block in re.split(r'\n\n+', log):
+        lines = block.splitlines()
+        while lines and re.match(r'Thread \d', lines[0]):
+            lines = lines[1:]
+        frames_here = [re.sub(r'.*: (.*) \((.*)\)$', r'\1 \2', line) for line in lines
+                       if 'mistakes' in line and re.match('   (at|by) ', line)]
+        if lines and frames_here and re.match('[A-Z0-9]', lines[0]):
+            head = re.sub(r' in loss record.*', '', re.sub('0x[0-9a-f]+', 'A', lines[0]))
+            place = [re.sub('0x[0-9a-f]+', 'A', line) for line in lines if 'Address' in line]
+            errors.append((head, *place, *frames_here))
+    return sorted(errors)
+
+
+@test
+def same_findings_as_valgrind():
+    for kind in ('c', 'cc', 'rs'):
+        path = build(kind)
+        ours = plain(memcheck('--leak-check=full', '--show-leak-kinds=all', path)[2])
+        theirs = plain(run(['valgrind', '--leak-check=full', '--show-leak-kinds=all', path], timeout=300)[2])
+        equal(own_part(ours), own_part(theirs), f'what was found in mistakes.{kind}')
+
+
+@test
+def generated_suppressions_silence_real_programs():
+    for kind in ('c', 'cc', 'rs'):
+        path = build(kind)
+        options = ['--leak-check=full', '--show-leak-kinds=all', '--errors-for-leak-kinds=all']
+        log = memcheck(*options, '--gen-suppressions=all', path)[2]
+        count = int(re.search(r'ERROR SUMMARY: \d+ errors from (\d+)', log)[1])
+        if count < 4:
+            failed(f'mistakes.{kind} has only {count} errors')
+        write('real.supp', '\n'.join(re.findall(r'^\{\n.*?^\}$', log, re.M | re.S)) + '\n')
+        log = memcheck(*options, '--suppressions=real.supp', path)[2]
+        contains(log, 'ERROR SUMMARY: 0 errors from 0 contexts')
+
+
+@test
+def xml_of_a_real_program():
+    path = build('c')
+    memcheck('--xml=yes', '--xml-file=ours.xml', path)
+    run(['valgrind', '--xml=yes', '--xml-file=theirs.xml', path])
+
+    def told(name):
+        root = ElementTree.parse(name).getroot()
+        errors = []
+        for error in root.findall('error'):
+            functions = [frame.findtext('fn') for frame in error.find('stack').findall('frame')
+                         if 'mistakes' in (frame.findtext('file') or '')]
+            if functions:
+                parts = [part.tag for part in error
+                         if not (part.text or '').startswith(('Held by', 'A cycle'))]
+                errors.append((error.findtext('kind'), error.findtext('tid'), *parts, *functions))
+        return sorted(errors), [part.tag for part in root if part.tag != 'error']
+    equal(told('ours.xml'), told('theirs.xml'))
+
+
+def trees(name):
+    return suite.xtree(name, 'mistakes.')
+
+
+@test
+def leaks_as_a_tree():
+    for kind in ('c', 'cc'):
+        path = build(kind)
+        log = plain(memcheck('--xtree-leak=yes', '--xtree-leak-file=ours.kcg', path)[2])
+        run(['valgrind', '--xtree-leak=yes', '--xtree-leak-file=theirs.kcg', path], timeout=300)
+        contains(log, f'xtree leak report: {os.getcwd()}/ours.kcg')
+        contains(log, 'definitely lost:')
+        if 'in loss record' in log:
+            failed('losses are shown, too')
+        events, ours = trees('ours.kcg')
+        equal(len(events), 27)
+        if len(ours) < 3:
+            failed(f'only {len(ours)} stacks')
+        equal((events, ours), trees('theirs.kcg'), f'trees of mistakes.{kind}')
+    memcheck('--xtree-leak=yes', '--xtree-leak-file=plain.kcg', '--xtree-compress-strings=no', path)
+    with open('plain.kcg') as file:
+        contains(file.read(), '\nfn=main\n')
+    write('all.supp', '{\n all\n Memcheck:Leak\n fun:*\n}\n')
+    memcheck('--xtree-leak=yes', '--xtree-leak-file=none.kcg', '--suppressions=all.supp', path)
+    equal(trees('none.kcg')[1], {'totals': [0] * 27})
+
+
+@test
+def origins_are_recommended_for_errors_that_are_shown():
+    hint = 'Use --track-origins=yes to see where uninitialised values come from'
+    contains(memcheck(build('c'))[2], hint)
+    write('values.supp', ''.join(f'{{\n values\n Memcheck:{kind}\n fun:*\n}}\n'
+                                 for kind in ('Cond', 'Value4', 'Value8', 'Param\n write(buf)')))
+    log = memcheck('--suppressions=values.supp', build('c'))[2]
+    if hint in log:
+        failed('nothing about values is shown but the hint')
+
+
+@test
+def killed_real_program():
+    process = subprocess.Popen([suite.QUERN, build('c'), 'wait'], stderr=subprocess.PIPE,
+                               text=True, env=suite.clean_environment())
+    seen = ''
+    while 'values[2]' not in seen and "block of size 16 free'd" not in seen:
+        seen += process.stderr.readline()
+    os.kill(int(re.search(r'==(\d+)==', seen)[1]), signal.SIGKILL)
+    log = plain(seen + process.communicate(timeout=300)[1])
+    contains(log, 'The process was killed')
+    totals = re.search(r'total heap usage: (\d+) allocs, (\d+) frees', log)
+    if not totals or int(totals[1]) < 7:
+        failed(f'totals: {log[-600:]}')
+    if not re.search(r'ERROR SUMMARY: 8 errors from 6 contexts', log):
+        failed(log[-300:])
+
+
+@test
+def interrupted_and_timed_out():
+    program = build('c')
+    status, _, err = memcheck('--duration=2', '--leak-check=full', '--error-exitcode=6', program,
+                              'wait')
+    equal(status, 6)
+    contains(err, 'LEAK SUMMARY:')
+    contains(err, 'signal 2 (SIGINT)')
+    equal(memcheck('-q', '--error-exitcode=6', program, 'segv')[0], 6)
+    equal(memcheck('-q', program, 'segv')[0], -signal.SIGSEGV)
+
+
+@test
+def a_long_search_is_waited_for():
+    """Ending takes longer than --duration leaves a program that does not end."""
+    for ending, pause, leaks in ((['ending'], '14000', True), ([], '60000', False)):
+        _, log = play(None, 'deaf', *ending, *LOSSES, 'sleep', pause, 'leaks', '1', '1', '0',
+                      options=['--leak-check=full', '--duration=1'])
+        equal('definitely lost:' in log, leaks, 'leaks told')
+
+
+@test
+def forked_real_program():
+    status, _, err = memcheck(build('c'), 'fork')
+    sums = re.findall(r'==(\d+)== ERROR SUMMARY: (\d+) errors from (\d+)', err)
+    equal(sorted((int(errors), int(contexts)) for _, errors, contexts in sums), [(8, 6), (9, 7)])
+
+
+@test
+def followed_programs_have_their_own_summary():
+    program = build('c')
+    _, _, err = memcheck('--trace-children=yes', 'sh', '-c', f'{program}; {program}; true')
+    sums = re.findall(r'==(\d+)== ERROR SUMMARY: (\d+) errors from (\d+)', err)
+    equal(sorted(int(errors) for _, errors, _ in sums), [0, 8, 8])
+    equal(len({pid for pid, _, _ in sums}), 3, 'processes')
+    equal(sums[-1][1], '0', "the last one, the shell's,")
+    equal(len(re.findall('Command: ', err)), 3, 'banners')
+
+
+@test
+def thread_of_a_death_in_xml():
+    write('die.c', '#include <pthread.h>\n#include <stdlib.h>\nvolatile char sink;\n'
+                   'static void *die(void *block) {\n    sink = ((char *)block)[4];\n'
+                   '    return *(void *volatile *)8;\n}\n'
+                   'int main(void) {\n    pthread_t thread;\n    char *block = malloc(4);\n'
+                   '    sink = block[5];\n    pthread_create(&thread, NULL, die, block);\n'
+                   '    return pthread_join(thread, NULL);\n}\n')
+    subprocess.run(['gcc', '-g', '-pthread', '-o', 'die', 'die.c'], check=True)
+    memcheck('--xml=yes', '--xml-file=ours.xml', './die')
+    run(['valgrind', '--xml=yes', '--xml-file=theirs.xml', './die'])
+    ours, theirs = ([(part.tag, part.findtext('tid')) for part in ElementTree.parse(name).getroot()
+                     if part.tag in ('error', 'fatal_signal')] for name in ('ours.xml', 'theirs.xml'))
+    equal(ours, theirs, 'threads')
+    equal([tid for tag, tid in ours if tag == 'fatal_signal'], ['2'], 'thread that died')
+
+
+@test
+def client_requests_in_xml():
+    write('say.c', '#include <valgrind/valgrind.h>\nint main(void) {\n'
+                   '    VALGRIND_PRINTF("one <%d>\\n", 1);\n'
+                   '    VALGRIND_PRINTF_BACKTRACE("two\\n");\n    return 0;\n}\n')
+    subprocess.run(['gcc', '-g', '-o', 'say-it', 'say.c'], check=True)
+    memcheck('--xml=yes', '--xml-file=ours.xml', './say-it')
+    run(['valgrind', '--xml=yes', '--xml-file=theirs.xml', './say-it'])
+
+    def told(name):
+        with open(name) as file:
+            text = re.sub(r'<ip>.*</ip>', '', file.read())
+        return re.findall(r'<clientmsg>.*?</clientmsg>\n', text, re.S)
+    equal(told('ours.xml'), told('theirs.xml'))
+    equal(len(told('ours.xml')), 2)
