@@ -1,0 +1,233 @@
+"""Recordings, and quern print on them."""
+import os
+import re
+import signal
+import struct
+import subprocess
+import time
+
+import suite
+from suite import QUERN, clean_environment, contains, equal, failed, run, test
+from support import DATA, build, figure, record, record_and_listen, valgrind_massif
+
+
+def shown(path, *options, status=0):
+    got = run([QUERN, 'print', *options, path])
+    equal(got[0], status, f'status of print (with {got[2]!r})')
+    return got[1] if status == 0 else got[2]
+
+
+@test
+def heap_counts_as_the_program_does():
+    path, log, said = record_and_listen(build('threads'), arguments=['4', '25000'])
+    allocated, resized = map(int, said.split())
+    kept = figure(log, r'at the end: ([\d,]+) bytes')
+    # libc keeps a few hundred bytes for each thread.
+    if not 40000 <= kept <= 40000 + 4 * 400:
+        failed(f'{kept} bytes left')
+    blocks = figure(log, r'bytes in ([\d,]+) blocks and')
+    if not allocated <= blocks <= allocated + 2 * 4 + 10:
+        failed(f'{blocks} blocks, the program says {allocated}')
+    # realloc of an empty slot is an allocation.
+    equal(figure(log, r'and ([\d,]+) resizes'), resized, 'resizes')
+
+
+@test
+def heap_log_and_print_agree():
+    path, log = record(build('containers'), '--top=3')
+    lines = [line.split('== ', 1)[1] for line in log.splitlines() if '== ' in line]
+    start = next(i for i, line in enumerate(lines) if line.startswith('peak:'))
+    end = next(i for i, line in enumerate(lines) if line.startswith('Recorded in'))
+    printed = shown(path, '--top=3').splitlines()
+    # Times are recorded in steps of a millisecond.
+    plain = [[re.sub(r'after \d+\.\d+', 'after', line) for line in some]
+             for some in (printed[2:], lines[start:end - 1])]
+    equal(*plain, 'what is printed')
+    contains(printed[0], 'command:    ')
+    contains('\n'.join(printed), 'main (containers.cc:')
+
+
+@test
+def heap_peak_is_valgrinds():
+    program = build('deep')
+    path, log = record(program)
+    equal(figure(log, r'peak: +([\d,]+) bytes'), 160000, 'peak')
+    equal(figure(log, r'peak: .* in ([\d,]+) blocks'), 100, 'blocks at the peak')
+    equal(figure(log, r'allocated: +([\d,]+) bytes'), 160000, 'allocated')
+    contains(shown(path, '--peak-only'), '160,000')
+
+
+@test
+def heap_temporary_and_leaked():
+    path, log = record(build('closes'), '--top=1', cwd=suite.FOLDER)
+    temporary = figure(log, r'temporary: +([\d,]+) blocks')
+    if not 100000 <= temporary <= 100010:
+        failed(f'{temporary} temporary blocks')
+    path, log = record(build('only_grows'), '--top=1')
+    equal(figure(log, r'Most bytes not freed in the end:\n==\d+== ([\d,]+) bytes'), 320000,
+          'bytes not freed')
+    contains(log, 'main (only_grows.c:8)')
+
+
+@test
+def recording_of_a_killed_program():
+    path, log = record(build('killed'), arguments=['30000'], status=-signal.SIGKILL)
+    text = shown(path)
+    equal(figure(text, r'at the end: ([\d,]+) bytes'), 30000000, 'bytes')
+    if 'cut off' in text or 'damaged' in text:
+        failed(text[:300])
+
+
+@test
+def recording_agrees_with_the_count_of_the_killed():
+    """At whatever moment the program is killed: what is recorded is what it had done, give or take
+    the one call it was in."""
+    program = build('churn')
+    for round in range(50):
+        path = os.path.join(suite.FOLDER, f'{round}.quern')
+        count = os.path.join(suite.FOLDER, f'{round}.count')
+        process = subprocess.Popen([QUERN, '-q', 'heap', f'--heap-out-file={path}', program, count],
+                                   env=clean_environment())
+        read = lambda: struct.unpack('qq', open(count, 'rb').read(16))
+        suite.until(lambda: os.path.exists(count) and os.path.getsize(count) and read()[0],
+                    what='the first count')
+        time.sleep(0.0015 * round)
+        os.kill(read()[0], signal.SIGKILL)
+        equal(process.wait(timeout=300), -signal.SIGKILL, 'status')
+        text = shown(path)
+        recorded = figure(text, r'at the end: ([\d,]+) bytes')
+        if abs(recorded - read()[1]) > 2000:
+            failed(f'{recorded} bytes recorded, {read()[1]} counted (round {round})')
+        if 'cut off' in text or 'damaged' in text:
+            failed(text[:300])
+
+
+@test
+def recording_survives_the_supervisor():
+    program = build('killed')
+    path = os.path.join(suite.FOLDER, 'cut.quern')
+    process = subprocess.Popen([QUERN, '-q', 'heap', f'--heap-out-file={path}', program, '30000',
+                                'wait'], stdout=subprocess.PIPE, env=clean_environment())
+    equal(process.stdout.readline(), b'ready\n', 'first line')
+    # A chunk is written a second after its first event at the latest.
+    suite.until(lambda: 'at the end: 30,000,000 bytes' in shown(path), what='the whole recording')
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    text = shown(path)
+    contains(text, 'cut off:')
+    equal(figure(text, r'at the end: ([\d,]+) bytes'), 30000000, 'bytes')
+
+
+def asked(path, sql):
+    """The rows of a query, without the names of the columns."""
+    status, out, err = run([QUERN, 'query', path, sql])
+    equal((status, err), (0, ''), 'status and notices')
+    return [tuple(line.split('\t')) for line in out.splitlines()[1:]]
+
+
+@test
+def regions_are_those_of_the_program():
+    path, log = record(build('regions'))
+    page = 4096
+    contains(log, f'mapped:     {(100 + 200 + 2 + 3) * page:,} bytes in 4 regions by the program '
+                  f'itself, {215 * page:,} at most')
+    equal(asked(path, "SELECT kind, sum(iif(mapped, bytes, 0)) / 4096, "
+                      "sum(iif(mapped, bytes, -bytes)) / 4096 FROM regions GROUP BY kind"),
+          [('anonymous', '300', '210'), ('break', '3', '2'), ('file', '2', '0')], 'regions')
+    contains(shown(path), 'Most bytes mapped by the program itself:')
+    equal(asked(path, "SELECT function, sum(mapped_bytes) / 4096 FROM stacks JOIN frames USING "
+                      "(stack) WHERE depth = 0 AND mapped_bytes > 0 GROUP BY function ORDER BY 2"),
+          [('map', '102'), ('main', '203')], 'who mapped')
+
+
+@test
+def regions_of_another_allocator_are_its_own():
+    seen = 0
+    for library in ('libjemalloc.so.2', 'libtcmalloc_minimal.so.4', 'libmimalloc.so.2.0'):
+        path = os.path.join('/usr/lib/x86_64-linux-gnu', library)
+        if not os.path.exists(path):
+            continue
+        seen += 1
+        path, log = record(build('regions'), env={'LD_PRELOAD': path})
+        contains(log, 'in 4 regions by the program itself')
+    if not seen:
+        suite.skip('no other allocator is installed')
+
+
+@test
+def threads_have_names():
+    path, _ = record(build('regions'))
+    equal(asked(path, 'SELECT name FROM threads ORDER BY name'),
+          [('itself',), ('others',), ('regions',)], 'names')
+
+
+@test
+def samples_show_the_memory():
+    # The program waits until there are a few samples of what it holds.
+    program, path = build('regions'), os.path.join(suite.FOLDER, 'recording.quern')
+    process = subprocess.Popen([QUERN, 'heap', f'--heap-out-file={path}', program, 'wait'],
+                               stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env=clean_environment())
+
+    def count():
+        out = run([QUERN, 'query', path, 'SELECT count(*) FROM samples WHERE resident > 10 << 20'])[1]
+        return re.fullmatch(r'.*\n(\d+)\n', out)
+    suite.until(lambda: count() and int(count()[1]) >= 3, what='three samples of all its memory')
+    log = process.communicate(timeout=300)[1]
+    equal(process.returncode, 0, 'status')
+    resident = figure(log, r'in memory: +([\d,]+) bytes at most')
+    if not 10 << 20 < resident < 40 << 20:
+        failed(f'{resident} bytes resident')
+    rows = asked(path, 'SELECT time, resident, minor_faults FROM samples ORDER BY rowid')
+    if len(rows) < 3:
+        failed(f'only {len(rows)} samples')
+    faults = [int(row[2]) for row in rows]
+    equal(faults, sorted(faults), 'faults in order')
+    if faults[-1] < 2560:
+        failed(f'{faults[-1]} page faults for 10 MiB')
+    equal(int(asked(path, 'SELECT max(resident) FROM samples')[0][0]), resident, 'resident')
+
+
+@test
+def print_shows_what_ms_print_shows():
+    for name in ('grow_shrink', 'deep', 'inlined', 'reuse', 'only_grows'):
+        valgrind_massif(build(name), '--threshold=0.1')
+        path = os.path.join(suite.FOLDER, 'valgrind.out')
+        for options in ([], ['--threshold=10', '--x=20', '--y=5'], ['--threshold=0', '--x=1000']):
+            theirs = run(['ms_print', *options, path])
+            equal(shown(path, *options), theirs[1], f'{name} with {options}')
+
+
+@test
+def recordings_of_older_versions_are_read():
+    """What a version before this one wrote about a program says what is recorded of it today."""
+    text = shown(os.path.join(DATA, 'version3.quern'))
+    path, _ = record(build('deep'))
+    for pattern in (r'peak: +([\d,]+) bytes', r'peak: .* in ([\d,]+) blocks',
+                    r'allocated: +([\d,]+) bytes', r'bytes in [\d,]+ blocks and ([\d,]+) resizes',
+                    r'at the end: ([\d,]+) bytes'):
+        equal(figure(text, pattern), figure(shown(path), pattern), pattern)
+    equal(text.count('   at 0x'), shown(path).count('   at 0x'), 'stacks shown')
+    contains(text, 'by 0x')
+
+
+@test
+def print_refuses_other_files():
+    contains(shown('/bin/true', status=1), 'it is none of these')
+    contains(shown('/no/such/file', status=1), 'No such file')
+    path = os.path.join(suite.FOLDER, 'broken')
+    with open(path, 'w') as file:
+        file.write('desc: x\ncmd: y\ntime_unit: B\nsnapshot=zero\n')
+    contains(shown(path, status=1), "line 4: expected snapshot=, got 'snapshot=zero'")
+
+
+@test
+def print_says_how_it_is_used():
+    status, out, _ = run([QUERN, 'print', '--help'])
+    equal(status, 0, 'status')
+    contains(out, 'usage: quern print [options] FILE')
+    status, out, err = run([QUERN, 'print', '--bogus', 'x'])
+    equal((status, out), (1, ''), 'status and output')
+    contains(err, "unknown option '--bogus'")
+    contains(run([QUERN, 'print'])[2], 'usage: quern print')
