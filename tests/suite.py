@@ -284,6 +284,47 @@ def run(words, stdin=subprocess.DEVNULL, timeout=300, env=None, **more):
     return done.returncode, done.stdout, done.stderr
 
 
+def succeed(words, status=0, **more):
+    """Runs a command that must end with this status; (stdout, stderr)."""
+    got, out, err = run(words, **more)
+    equal(got, status, f'status of {words[:3]} (with {err[-300:]!r})')
+    return out, err
+
+
+def source_of(name, *folders):
+    """The path of the source NAME.c, .cc, .s or .rs in one of these folders."""
+    for folder in folders:
+        for end in ('.c', '.cc', '.s', '.rs'):
+            path = os.path.join(folder, name + end)
+            if os.path.exists(path):
+                return path
+    raise Failed(f'there is no source {name} in {folders}')
+
+
+def build(source, *flags, name='', compiler=''):
+    """Compiles a source into the test's folder, with debug information; the path of the program.
+
+    Libraries among the flags come after the source. The name is that of the source without its end.
+    """
+    stem, end = os.path.splitext(os.path.basename(source))
+    program = os.path.join(FOLDER, name or stem)
+    libraries = [flag for flag in flags if flag.startswith('-l')]
+    flags = [flag for flag in flags if flag not in libraries]
+    compiler = compiler or {'.cc': 'g++', '.rs': 'rustc'}.get(end, 'gcc')
+    subprocess.run([compiler, '-g', *flags, source, '-o', program, *libraries], check=True)
+    return program
+
+
+def write(name, text, mode=0o644):
+    """Writes a file, and its folders, below the test's folder; the path."""
+    path = os.path.join(FOLDER, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, 'wb') as file:
+        file.write(text if isinstance(text, bytes) else text.encode())
+    os.chmod(path, mode)
+    return path
+
+
 def xtree(path, source):
     """An xtree file: its events, and its stacks with their values. A stack consists of its frames in
     files whose names begin with `source`: (function, line, file), outermost first."""

@@ -2,10 +2,11 @@
 import atexit
 import os
 import re
-import subprocess
 
 import suite
-from suite import QUERN, equal, failed, run
+from lib.massif_file import snapshots, the_peak, without_library
+from lib.recordings import build_fixed
+from suite import QUERN, equal, failed, run, succeed
 
 TARGETS = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'targets')
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'data')
@@ -13,14 +14,7 @@ DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'data')
 
 def build(name, *flags):
     """Compiles a target; its path."""
-    source = next(os.path.join(TARGETS, name + end) for end in ('.c', '.cc')
-                  if os.path.exists(os.path.join(TARGETS, name + end)))
-    program = os.path.join(suite.FOLDER, name)
-    compiler = 'g++' if source.endswith('.cc') else 'gcc'
-    # -fno-builtin: or the compiler removes allocations that are not used.
-    subprocess.run([compiler, '-g', '-O1', '-no-pie', '-fno-pie', '-fno-builtin', '-w', *flags,
-                    source, '-o', program, '-lpthread', '-ldl'], check=True)
-    return program
+    return build_fixed(name, *flags, folders=[TARGETS])
 
 
 def massif(program, *options, arguments=(), status=0, **more):
@@ -28,11 +22,10 @@ def massif(program, *options, arguments=(), status=0, **more):
     path = os.path.join(suite.FOLDER, 'quern.out')
     if os.path.exists(path):
         os.remove(path)
-    got = run([QUERN, '--tool=massif', '--time-unit=B', f'--massif-out-file={path}', *options,
-               program, *arguments], **more)
-    equal(got[0], status, f'status (with {got[2][-300:]!r})')
+    out, err = succeed([QUERN, '--tool=massif', '--time-unit=B', f'--massif-out-file={path}', *options,
+                        program, *arguments], status, **more)
     with open(path, errors='replace') as file:
-        return file.read(), got[1], got[2]
+        return file.read(), out, err
 
 
 def valgrind_massif(program, *options, arguments=()):
@@ -43,26 +36,8 @@ def valgrind_massif(program, *options, arguments=()):
         return file.read()
 
 
-def snapshots(text):
-    """The snapshots of a massif.out as dictionaries; the tree under 'tree'."""
-    result = []
-    for line in text.splitlines()[3:]:
-        if line.startswith('snapshot='):
-            result.append({'tree': []})
-        elif line.startswith('#'):
-            pass
-        elif re.match(r' *n\d+: ', line):
-            result[-1]['tree'].append(line)
-        else:
-            name, value = line.split('=')
-            result[-1][name] = int(value) if value.isdigit() else value
-    return result
-
-
 def peak(text):
-    peaks = [one for one in snapshots(text) if one['heap_tree'] == 'peak']
-    equal(len(peaks), 1, 'number of peaks')
-    return peaks[0]
+    return the_peak(snapshots(text))
 
 
 def comparable(text):
@@ -71,9 +46,8 @@ def comparable(text):
 
 
 def without_places(line):
-    line = re.sub(r'0x(?=[0-9A-F]{7,}:)[0-9A-F]+', '0xLIBRARY', line)
     # We name the dynamic linker's first function, Valgrind does not.
-    return line.replace(': _dl_start_user (in', ': ??? (in')
+    return without_library(line).replace(': _dl_start_user (in', ': ??? (in')
 
 
 compared = set()
@@ -95,9 +69,9 @@ def same_as_valgrind(name, *options, flags=()):
 def record_and_listen(program, *options, arguments=(), status=0, **more):
     """Runs quern --tool=heap; (path of the recording, log, what the program says)."""
     path = os.path.join(suite.FOLDER, 'recording.quern')
-    got = run([QUERN, 'heap', f'--heap-out-file={path}', *options, program, *arguments], **more)
-    equal(got[0], status, f'status (with {got[2][-300:]!r})')
-    return path, got[2], got[1]
+    out, err = succeed([QUERN, 'heap', f'--heap-out-file={path}', *options, program, *arguments],
+                       status, **more)
+    return path, err, out
 
 
 def record(*words, **more):

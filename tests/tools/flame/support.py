@@ -1,11 +1,10 @@
 """What the tests of this suite share."""
 import os
 import re
-import subprocess
 import xml.etree.ElementTree as tree_of
 
 import suite
-from suite import QUERN, equal, failed, run
+from suite import QUERN, equal, failed, source_of, succeed
 
 TARGETS = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'targets')
 SVG = '{http://www.w3.org/2000/svg}'
@@ -13,16 +12,10 @@ SVG = '{http://www.w3.org/2000/svg}'
 
 def build(name, *flags):
     """Compiles a target; its path. -O2 has no frame pointers."""
-    source = next(os.path.join(TARGETS, name + end) for end in ('.c', '.cc', '.s', '.rs')
-                  if os.path.exists(os.path.join(TARGETS, name + end)))
-    program = os.path.join(suite.FOLDER, name)
+    source = source_of(name, TARGETS)
     if source.endswith('.rs'):
-        command = ['rustc', '-O', '-g', source, '-o', program]
-    else:
-        command = ['g++' if source.endswith('.cc') else 'gcc', '-g', '-O2', '-w', *flags, source,
-                   '-o', program, '-lpthread']
-    subprocess.run(command, check=True)
-    return program
+        return suite.build(source, '-O')
+    return suite.build(source, '-O2', '-w', *flags, '-lpthread')
 
 
 class Profile:
@@ -82,10 +75,10 @@ class Profile:
 
 
 def flame(program, *options, arguments=(), status=0, **more):
-    got = run([QUERN, '--tool=flame', '--flame-out-file=out.svg',
-               '--flame-collapsed-file=out.folded', '--flame-stacks-file=/dev/null', *options, program, *arguments], **more)
-    equal(got[0], status, f'status (with {got[2][-300:]!r})')
-    return Profile(got[2], got[1])
+    out, err = succeed([QUERN, '--tool=flame', '--flame-out-file=out.svg',
+                        '--flame-collapsed-file=out.folded', '--flame-stacks-file=/dev/null', *options,
+                        program, *arguments], status, **more)
+    return Profile(err, out)
 
 
 def near(value, wanted, tolerance, what):

@@ -5,8 +5,8 @@ import signal
 import subprocess
 
 import suite
-from script import play, say_path, stage, write
-from suite import contains, equal, failed, golden, run, test
+from script import play, say_path, stage
+from suite import contains, equal, failed, golden, run, test, write
 
 
 @test

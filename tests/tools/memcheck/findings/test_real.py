@@ -6,8 +6,8 @@ import subprocess
 import xml.etree.ElementTree as ElementTree
 
 import suite
-from script import HERE, LOSSES, plain, play, write
-from suite import contains, equal, failed, run, test
+from script import HERE, LOSSES, plain, play
+from suite import contains, equal, failed, run, test, write
 
 SOURCES = os.path.join(HERE, 'targets')
 COMPILERS = {'c': ['gcc', '-g', '-O0', '-pthread'], 'cc': ['g++', '-g', '-O0'], 'rs': ['rustc', '-g']}

@@ -3,8 +3,8 @@ import os
 import re
 import subprocess
 
-from script import BIAS, Target, errors_of, play, stage, write
-from suite import contains, equal, failed, golden, run, test
+from script import BIAS, Target, errors_of, play, stage
+from suite import contains, equal, failed, golden, run, test, write
 
 
 @test

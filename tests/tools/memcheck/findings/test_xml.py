@@ -6,8 +6,8 @@ import subprocess
 import threading
 import xml.etree.ElementTree as ElementTree
 
-from script import HERE, Target, play, say_path, stage, write
-from suite import contains, equal, golden, run, test
+from script import HERE, Target, play, say_path, stage
+from suite import contains, equal, golden, run, test, write
 
 
 def xml(target, *script, options=(), name='out.xml'):

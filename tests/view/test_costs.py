@@ -1,0 +1,176 @@
+"""Diagnoses, costs, sources, assembly, markers and sites."""
+import json
+import os
+import subprocess
+
+import files as targets
+import given
+from given import Server, printed
+from suite import QUERN, contains, equal, failed, test
+
+
+@test
+def a_diagnosis_is_that_of_diagnose():
+    rows = printed('--view=diagnosis', given.FILES['heap.quern'])['rows']
+    text = subprocess.run([QUERN, 'diagnose', given.FILES['heap.quern']], stdout=subprocess.PIPE, text=True).stdout
+    titles = [line.split('. ', 1)[1] for line in text.splitlines()
+              if line[:1].isdigit() and '. ' in line and line.endswith(')')]
+    equal([f'{row["title"]} ({row["certainty"]})' for row in rows], titles, 'titles')
+    if not rows:
+        failed('nothing stands out')
+
+
+@test
+def costs_are_those_of_annotate():
+    for name in ('callgrind.ours', 'callgrind.peer'):
+        done = subprocess.run([QUERN, 'annotate', '--threshold=100', '--show=Ir', '--inclusive=yes',
+                               '--show-percs=no', given.FILES[name]],
+                              stdout=subprocess.PIPE, text=True, check=True)
+        costs = printed('--view=costs', '--top=1000', given.FILES[name])['rows']
+        for row in costs[:10]:
+            contains(done.stdout, f'{row["inclusive"]:,}')
+        number = given.NAMES.index(name)
+        grow = next(row for row in costs if row['name'].startswith('grow'))
+        around = given.SERVER.ask(f'calls?file={number}&function={grow["function"]}')
+        callees = {one['name'].split("'")[0]: one['count'] for one in around['callees']}
+        equal(callees.get('deeper'), 1200, f'calls of deeper in {name} ({callees})')
+        if not any(one['name'] in ('main', 'worker') for one in around['callers']):
+            failed(f'callers are {around["callers"]}')
+        source = given.SERVER.ask(f'source?file={number}&function={grow["function"]}')
+        if not source['found']:
+            failed(f'{source["file"]} was not found')
+        text = ' '.join(line[3] for line in source['lines'] if line[2])
+        contains(text, 'deeper(')
+
+
+@test
+def only_sources_are_shown():
+    """A profile that names another file as its source does not get it shown."""
+    path = os.path.join(given.FOLDER, 'callgrind.hostile')
+    secret = os.path.join(given.FOLDER, 'id_rsa')
+    with open(secret, 'w') as file:
+        file.write('SECRET\n' * 20)
+    os.mkfifo(os.path.join(given.FOLDER, 'pipe.c'))
+    for name in (secret, '/etc/passwd', os.path.join(given.FOLDER, 'pipe.c'), given.FOLDER):
+        with open(path, 'w') as file:
+            file.write(f'# callgrind format\nversion: 1\npositions: line\nevents: Ir\n\nfl={name}\n'
+                       'fn=main\n1 10\n2 20\n')
+        server = Server(path)
+        try:
+            _, _, body = server.get(f'/{server.token}/ask/source?function=0')
+            if 'SECRET' in body or 'root:' in body or '"found":true' in body:
+                failed(f'{name} is shown: {body[:200]}')
+        finally:
+            server.stop()
+
+
+def costs_by_address(path, wanted):
+    """{address: cost of its own} of a function, read from the file by other means."""
+    costs, names, function, address, call = {}, {}, None, 0, False
+    with open(path) as file:
+        for line in file:
+            key, _, rest = line.strip().partition('=')
+            if key in ('fn', 'cfn'):
+                number, _, name = rest.partition(' ')
+                name = names.setdefault(number, name)
+                function = name if key == 'fn' else function
+            elif key == 'calls':
+                call = True
+            elif line[:1] in '+-*' or line[:2] == '0x':
+                first, *_, cost = line.split()
+                address = (int(first, 16) if first[:2] == '0x' else address if first == '*' else
+                           address + int(first, 10))
+                if function == wanted and not call:
+                    costs[address] = costs.get(address, 0) + int(cost)
+                call = False
+    return costs
+
+
+@test
+def assembly_is_that_of_the_file():
+    for name in ('instructions.ours', 'instructions.peer'):
+        contains(printed(given.FILES[name])['views'], 'assembly')
+        rows = printed('--view=costs', '--top=5000', given.FILES[name])['rows']
+        churn = next(row for row in rows if row['name'] == 'churn')
+        code = given.SERVER.ask(f'assembly?file={given.NAMES.index(name)}&function={churn["function"]}')
+        equal(code['found'], True, f'the program of {name} is here')
+        told = {int(line[0], 16): line[1] for line in code['lines'] if line[1]}
+        equal(told, costs_by_address(given.FILES[name], 'churn'), f'costs by address of {name}')
+        equal(sum(told.values()), churn['own'], f'all of churn in {name}')
+        # What another disassembler makes of the same addresses: as many bytes for each.
+        dump = subprocess.run(['objdump', '-d', '--no-show-raw-insn', os.path.join(given.FOLDER, targets.NAME)],
+                              stdout=subprocess.PIPE, text=True, check=True).stdout
+        known = {line.split(':')[0].strip(): line.split(':', 1)[1].split()[0]
+                 for line in dump.splitlines() if line.startswith(' ') and ':' in line}
+        for line in code['lines']:
+            if line[0] not in known:
+                failed(f'{name}: no instruction begins at {line[0]} ({line[3]})')
+            if known[line[0]] in ('call', 'push', 'pop', 'ret', 'sub', 'add', 'mov', 'lea'):
+                equal(line[3].split()[0], known[line[0]], f'{name}, {line[0]}')
+        calls = {line[7] for line in code['lines'] if line[7]}
+        if not any('malloc' in one for one in calls):
+            failed(f'{name}: churn calls {calls}')
+    status, _, body = given.SERVER.get(f'/{given.SERVER.token}/ask/assembly?file={given.NAMES.index("callgrind.ours")}')
+    equal(status, 422, 'status without addresses')
+    contains(body, '--dump-instr=yes')
+
+
+@test
+def only_code_is_shown():
+    """A profile that names another file as its program does not get it shown."""
+    path = os.path.join(given.FOLDER, 'callgrind.objects')
+    secret = os.path.join(given.FOLDER, 'secret.so')
+    with open(secret, 'w') as file:
+        file.write('SECRET\n' * 2000)
+    # An ELF file whose segments lie far outside of it.
+    with open('/proc/self/exe', 'rb') as file:
+        head = file.read(4096)
+    broken = os.path.join(given.FOLDER, 'broken.so')
+    with open(broken, 'wb') as file:
+        file.write(head[:64] + b'\xff' * 800)
+    os.mkfifo(os.path.join(given.FOLDER, 'pipe.so'))
+    for name in (secret, '/etc/passwd', os.path.join(given.FOLDER, 'pipe.so'), given.FOLDER, broken, '', '/dev/zero'):
+        with open(path, 'w') as file:
+            file.write(f'# callgrind format\nversion: 1\npositions: instr line\nevents: Ir\n\nob={name}\n'
+                       'fl=x.c\nfn=main\n0x0 1 10\n0x40 1 10\n0xfffffffffffffff0 1 10\n')
+        server = Server(path)
+        try:
+            code = server.ask('assembly?function=0')
+            equal([line[3] for line in code['lines']], [None] * 3, f'instructions of {name!r}')
+        finally:
+            server.stop()
+
+
+@test
+def markers_are_those_of_the_program():
+    timeline = printed('--view=timeline', given.FILES['heap.quern'])
+    equal([mark['name'] for mark in timeline['marks']], ['<i>growing</i>', 'grown'], 'markers')
+    equal([(scope['name'], scope['entered'], scope['blocks']) for scope in timeline['scopes']],
+          [('growth', 1, 600)], 'scopes')
+    query = subprocess.run([QUERN, 'query', given.FILES['heap.quern'], '--json',
+                            'SELECT time, live_bytes FROM marks ORDER BY time'],
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    equal(query.returncode, 0, f'status of quern query ({query.stderr})')
+    equal([mark['heap'] for mark in timeline['marks']],
+          [row['live_bytes'] for row in json.loads(query.stdout)], 'heap at the markers')
+
+
+@test
+def sites_of_a_massif_out_are_its_nodes():
+    for name in ('massif.ours', 'massif.peer'):
+        # The first level of each tree, by what stands behind the address.
+        wanted = []
+        with open(given.FILES[name]) as file:
+            for line in file:
+                if line.startswith('n'):
+                    wanted.append({})
+                elif line.startswith(' n') and ' 0x' in line:
+                    bytes_, site = line.split(':', 1)[1].split(None, 1)
+                    site = site.split(': ', 1)[1].strip()
+                    wanted[-1][site] = wanted[-1].get(site, 0) + int(bytes_)
+        sites = given.SERVER.ask(f'sites?file={given.NAMES.index(name)}')
+        labels = [site['frames'][0] for site in sites['sites']]
+        if not wanted or len(sites['times']) != len(wanted) or not labels:
+            failed(f'{name} has {len(sites["times"])} detailed snapshots, {len(labels)} sites')
+        for step, tree in zip(sites['steps'], wanted):
+            equal(step[:len(labels)], [tree.get(label, 0) for label in labels], f'sites of {name}')
