@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "../../include/quern/heap.h"
+#include "../../../include/quern/heap.h"
 #include "unit.h"
 #include "wire/heap_requests.h"
 #include "wire/wire_heap.h"
