@@ -23,6 +23,20 @@ def by_context(counter, source):
     return found
 
 
+def compare_contexts(ours, theirs, plain, source, what, least=0):
+    """Costs and calls by context are Valgrind's. `plain` is a profile without contexts."""
+    for kind in ('own', 'calls', 'inclusive'):
+        got, wanted = (by_context(getattr(side, kind), source) for side in (ours, theirs))
+        if kind == 'inclusive':
+            # What the C library spends depends on the processor that it finds.
+            got, wanted = ({key: count for key, count in side.items()
+                            if not leaves_program(plain, source, key[1].split("'")[0])}
+                           for side in (got, wanted))
+        if len(wanted) < least:
+            failed(f'only {len(wanted)} to compare in {source}')
+        equal(differences(got, wanted), {}, f'{what}: {kind}')
+
+
 for _name in ('recursion', 'branches', 'tails', 'jumps', 'threads', 'signals', 'objects'):
     for _options in (('--separate-callers=1',), ('--separate-callers=3',),
                      ('--separate-callers1=*a*', '--separate-recs=3')):
@@ -31,14 +45,7 @@ for _name in ('recursion', 'branches', 'tails', 'jumps', 'threads', 'signals', '
             ours, theirs = (profile(command, *options, runner=runner)[0]
                             for runner in (QUERN, 'valgrind'))
             plain, _ = profile(command)
-            for kind in ('own', 'calls', 'inclusive'):
-                got, wanted = (by_context(getattr(side, kind), source) for side in (ours, theirs))
-                if kind == 'inclusive':
-                    # What the C library spends depends on the processor that it finds.
-                    got, wanted = ({key: count for key, count in side.items()
-                                    if not leaves_program(plain, source, key[1].split("'")[0])}
-                                   for side in (got, wanted))
-                equal(differences(got, wanted), {}, f'{name} {options}: {kind}')
+            compare_contexts(ours, theirs, plain, source, f'{name} {options}')
             if not any("'" in function for function, in by_context(theirs.own, source)):
                 failed('nothing is told apart')
             equal(sum(mine(ours.own, source).values()), sum(mine(plain.own, source).values()), 'total')
@@ -70,15 +77,7 @@ def direct_recursion_is_left_out():
         for more in ((), ('--separate-recs=3',), ('--separate-callers=2',)):
             ours, theirs = (profile(command, '--skip-direct-rec=yes', *more, runner=runner)[0]
                             for runner in (QUERN, 'valgrind'))
-            for kind in ('own', 'calls', 'inclusive'):
-                got, wanted = (by_context(getattr(side, kind), source) for side in (ours, theirs))
-                if kind == 'inclusive':
-                    got, wanted = ({key: count for key, count in side.items()
-                                    if not leaves_program(plain, source, key[1].split("'")[0])}
-                                   for side in (got, wanted))
-                if len(wanted) < 2:
-                    failed(f'only {len(wanted)} to compare in {source}')
-                equal(differences(got, wanted), {}, f'{name} {level} {more}: {kind}')
+            compare_contexts(ours, theirs, plain, source, f'{name} {level} {more}', least=2)
             if name == 'recursion' and not more:
                 equal([function for function, in mine(ours.own, source)
                        if function.startswith('fibonacci')], ['fibonacci'], 'levels of fibonacci')
