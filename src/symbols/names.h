@@ -14,7 +14,7 @@ struct names;
 struct names *names_new(void);
 void names_free(struct names *names);
 
-/* The kept copy of text[0, length). NULL if memory is out. */
+/* The kept copy of text[0, length). */
 const char *names_keep_part(struct names *names, const char *text, size_t length);
 /* The same for a whole string, cut at NAMES_LONGEST bytes; NULL gives NULL. */
 const char *names_keep(struct names *names, const char *text);

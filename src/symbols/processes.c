@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vector.h"
+
 enum { BUCKETS = 1024, MOST_UNMAPPED = 4096, MOST_CANDIDATES = 16 };
 #define PAGE 4096u
 
@@ -88,22 +90,11 @@ static size_t count_up_to(const struct process *process, uint64_t address) {
 }
 
 /* Takes over a reference. */
-static void insert(struct processes *processes, struct process *process, struct mapping mapping) {
-    if (process->count == process->capacity) {
-        size_t wider = process->capacity ? process->capacity * 2 : 32;
-        struct mapping *mappings = realloc(process->mappings, wider * sizeof *mappings);
-        if (!mappings) {
-            files_release(processes->files, mapping.file);
-            return;
-        }
-        process->mappings = mappings;
-        process->capacity = wider;
-    }
-    size_t at = count_up_to(process, mapping.start);
-    memmove(&process->mappings[at + 1], &process->mappings[at],
-            (process->count - at) * sizeof *process->mappings);
+static void insert(struct process *process, struct mapping mapping) {
+    size_t at = count_up_to(process, mapping.start), behind = process->count - at;
+    vector_push(process->mappings, process->count);
+    memmove(&process->mappings[at + 1], &process->mappings[at], behind * sizeof *process->mappings);
     process->mappings[at] = mapping;
-    process->count++;
 }
 
 /* Programs load and unload the same plug-in again and again: it is kept once. */
@@ -160,9 +151,9 @@ static void remove_range(struct processes *processes, struct process *process, u
                 (process->count - last) * sizeof *process->mappings);
     process->count -= last - first;
     if (left.file)
-        insert(processes, process, left);
+        insert(process, left);
     if (right.file)
-        insert(processes, process, right);
+        insert(process, right);
     process->changes++;
 }
 
@@ -176,7 +167,7 @@ void processes_map(struct processes *processes, pid_t pid, uint64_t start, uint6
     remove_range(processes, process, start, end, false);
     struct file *file = files_get(processes->files, path, identity);
     if (file)
-        insert(processes, process,
+        insert(process,
                (struct mapping){.start = start, .end = end, .offset = offset, .file = file});
 }
 
@@ -194,13 +185,9 @@ void processes_fork(struct processes *processes, pid_t parent, pid_t child) {
     struct process *to = from ? find_or_make(processes, child) : NULL;
     if (!to)
         return;
-    to->mappings = calloc(from->count ? from->count : 1, sizeof *to->mappings);
-    if (to->mappings) {
-        to->count = to->capacity = from->count;
-        for (size_t i = 0; i < from->count; i++) {
-            to->mappings[i] = from->mappings[i];
-            files_hold(to->mappings[i].file);
-        }
+    for (size_t i = 0; i < from->count; i++) {
+        *vector_push(to->mappings, to->count) = from->mappings[i];
+        files_hold(from->mappings[i].file);
     }
     for (size_t i = 0; i < from->unmapped_count; i++)
         keep(processes, to, from->unmapped[i]);

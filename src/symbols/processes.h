@@ -20,7 +20,7 @@ struct process {
     struct process *next; /* in the same bucket */
     pid_t pid;
     struct mapping *mappings;
-    size_t count, capacity;
+    size_t count;
     struct mapping *unmapped; /* kept if so wished, oldest first */
     size_t unmapped_count;
     uint64_t changes; /* counts every change of the mappings, from 1 */

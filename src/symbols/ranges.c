@@ -3,21 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-int range_list_add(struct range_list *list, uint64_t low, uint64_t high, uint32_t owner,
-                   uint32_t depth) {
+#include "base/vector.h"
+
+void range_list_add(struct range_list *list, uint64_t low, uint64_t high, uint32_t owner,
+                    uint32_t depth) {
     if (low >= high)
-        return 0;
-    if (list->count == list->capacity) {
-        size_t wider = list->capacity ? list->capacity * 2 : 64;
-        struct range *items = realloc(list->items, wider * sizeof *items);
-        if (!items)
-            return -1;
-        list->items = items;
-        list->capacity = wider;
-    }
-    list->items[list->count++] =
+        return;
+    *vector_push(list->items, list->count) =
         (struct range){.low = low, .high = high, .owner = owner, .depth = depth};
-    return 0;
 }
 
 void range_list_free(struct range_list *list) {

@@ -23,7 +23,7 @@ struct range {
 /* A growing list of ranges to build from. Zero-initialised is empty. */
 struct range_list {
     struct range *items;
-    size_t count, capacity;
+    size_t count;
 };
 
 /* Disjoint steps: step i reaches from start[i] to start[i + 1]. */
@@ -33,9 +33,9 @@ struct ranges {
     size_t count;
 };
 
-/* Empty ranges are left out. 0, or -1 if memory is out. */
-int range_list_add(struct range_list *list, uint64_t low, uint64_t high, uint32_t owner,
-                   uint32_t depth);
+/* Empty ranges are left out. */
+void range_list_add(struct range_list *list, uint64_t low, uint64_t high, uint32_t owner,
+                    uint32_t depth);
 void range_list_free(struct range_list *list);
 
 /* Sorts the list. 0, or -1 if memory is out. */

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vector.h"
+
 bool symtab_prefer(const char *a, const char *b) {
     size_t bare_a = strcspn(a, "@"), bare_b = strcspn(b, "@");
     if (bare_a != bare_b)
@@ -31,18 +33,6 @@ static int compare(const void *left, const void *right) {
     if (!strcmp(a->name, b->name))
         return 0;
     return symtab_prefer(a->name, b->name) ? -1 : 1;
-}
-
-static void add(struct image_symbols *symbols, size_t *capacity, struct image_symbol symbol) {
-    if (symbols->count == *capacity) {
-        size_t wider = *capacity ? *capacity * 2 : 256;
-        struct image_symbol *items = realloc(symbols->items, wider * sizeof *items);
-        if (!items)
-            return;
-        symbols->items = items;
-        *capacity = wider;
-    }
-    symbols->items[symbols->count++] = symbol;
 }
 
 /*
@@ -90,8 +80,7 @@ static void build(struct image_symbols *symbols, const struct image *image, bool
                               : (uint32_t)i;
             continue;
         }
-        if (range_list_add(&list, symbol->low, symbol->low + symbol->size, (uint32_t)i, 0) < 0)
-            break;
+        range_list_add(&list, symbol->low, symbol->low + symbol->size, (uint32_t)i, 0);
     }
     ranges_build(&symbols->ranges, &list);
     range_list_free(&list);
@@ -102,7 +91,6 @@ static bool is_function_name(const char *name) {
 }
 
 void symtab_read(struct image *image) {
-    size_t function_capacity = 0, variable_capacity = 0;
     int count = dwfl_module_getsymtab(image->module);
     for (int i = 1; i < count; i++) {
         GElf_Sym symbol;
@@ -122,16 +110,17 @@ void symtab_read(struct image *image) {
                                     .is_indirect = type == STT_GNU_IFUNC};
         if (type == STT_OBJECT || type == STT_COMMON) {
             if (item.size)
-                add(&image->variables, &variable_capacity, item);
+                *vector_push(image->variables.items, image->variables.count) = item;
         } else if (type == STT_FUNC || type == STT_GNU_IFUNC ||
                    (type == STT_NOTYPE && segment->executable)) {
             if (is_function_name(name))
-                add(&image->functions, &function_capacity, item);
+                *vector_push(image->functions.items, image->functions.count) = item;
         }
     }
     build(&image->functions, image, true);
     build(&image->variables, image, false);
-    image->bytes += (function_capacity + variable_capacity) * sizeof(struct image_symbol) +
+    image->bytes += (vector_room(image->functions.count) + vector_room(image->variables.count)) *
+                        sizeof(struct image_symbol) +
                     ranges_bytes(&image->functions.ranges) + ranges_bytes(&image->variables.ranges);
 }
 

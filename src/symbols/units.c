@@ -1,5 +1,6 @@
 #include "symbols/units.h"
 
+#include "base/vector.h"
 #include "symbols/guard.h"
 #include "symbols/ranges.h"
 
@@ -23,7 +24,7 @@ struct unit {
     Dwarf_Die skeleton; /* has the lines */
     Dwarf_Die die;      /* has the tree: the same, or the split unit */
     struct scope *scopes;
-    uint32_t scope_count, scope_capacity;
+    uint32_t scope_count;
     struct ranges ranges; /* address → scope */
     const char *folder;   /* where the compiler ran */
     const char *own_file; /* its main file, if the table has it in one piece; or NULL */
@@ -35,7 +36,7 @@ struct units {
     uint64_t bias;
     size_t *bytes;
     struct unit *items;
-    uint32_t count, capacity;
+    uint32_t count;
     struct ranges ranges; /* address → unit */
 };
 
@@ -45,14 +46,6 @@ static bool is_real(uint64_t low, uint64_t high) {
 }
 
 static void index_unit(struct units *units, struct range_list *list, const Dwarf_Die *die) {
-    if (units->count == units->capacity) {
-        uint32_t wider = units->capacity ? units->capacity * 2 : 64;
-        struct unit *items = realloc(units->items, wider * sizeof *items);
-        if (!items)
-            return;
-        units->items = items;
-        units->capacity = wider;
-    }
     Dwarf_Die copy = *die;
     Dwarf_Addr base, low, high;
     ptrdiff_t next = 0;
@@ -62,7 +55,7 @@ static void index_unit(struct units *units, struct range_list *list, const Dwarf
         if (is_real(low, high))
             range_list_add(list, low, high, units->count, 0);
     if (list->count > before)
-        units->items[units->count++] = (struct unit){.skeleton = *die};
+        *vector_push(units->items, units->count) = (struct unit){.skeleton = *die};
 }
 
 struct units *units_new(Dwarf *dwarf, uint64_t bias, size_t *bytes) {
@@ -84,7 +77,7 @@ struct units *units_new(Dwarf *dwarf, uint64_t bias, size_t *bytes) {
     ranges_build(&units->ranges, &list);
     range_list_free(&list);
     /* libdw keeps about as much for each unit as we do. */
-    *bytes += 2 * units->capacity * sizeof *units->items + ranges_bytes(&units->ranges);
+    *bytes += 2 * vector_room(units->count) * sizeof *units->items + ranges_bytes(&units->ranges);
     return units;
 }
 
@@ -132,16 +125,8 @@ static bool may_hold_code(int tag) {
 static uint32_t add_scope(struct walk *walk, const Dwarf_Die *die, bool inlined, uint32_t around,
                           uint32_t depth) {
     struct unit *unit = walk->unit;
-    if (unit->scope_count == unit->scope_capacity) {
-        if (unit->scope_capacity >= MOST_SCOPES)
-            return around;
-        uint32_t wider = unit->scope_capacity ? unit->scope_capacity * 2 : 64;
-        struct scope *scopes = realloc(unit->scopes, wider * sizeof *scopes);
-        if (!scopes)
-            return around;
-        unit->scopes = scopes;
-        unit->scope_capacity = wider;
-    }
+    if (unit->scope_count >= MOST_SCOPES)
+        return around;
     Dwarf_Die copy = *die;
     Dwarf_Addr base, low, high;
     ptrdiff_t next = 0;
@@ -152,9 +137,9 @@ static uint32_t add_scope(struct walk *walk, const Dwarf_Die *die, bool inlined,
             range_list_add(&walk->list, low, high, unit->scope_count, depth);
     if (walk->list.count == before)
         return around;
-    unit->scopes[unit->scope_count] =
+    *vector_push(unit->scopes, unit->scope_count) =
         (struct scope){.die = *die, .parent = inlined ? around : RANGES_NONE, .inlined = inlined};
-    return unit->scope_count++;
+    return unit->scope_count - 1;
 }
 
 /*
@@ -232,7 +217,8 @@ static void read_unit(struct units *units, struct unit *unit) {
     walk_children(&walk, &unit->die, RANGES_NONE, 0);
     ranges_build(&unit->ranges, &walk.list);
     range_list_free(&walk.list);
-    *units->bytes += unit->scope_capacity * sizeof *unit->scopes + ranges_bytes(&unit->ranges);
+    *units->bytes +=
+        vector_room(unit->scope_count) * sizeof *unit->scopes + ranges_bytes(&unit->ranges);
 }
 
 /* libdw keeps them once they are read. */

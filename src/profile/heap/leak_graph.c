@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/vector.h"
 
 #define NO_BLOCK UINT32_MAX
 // Blocks further apart are in areas of their own, each with a table by granule.
@@ -39,7 +40,7 @@ struct leak_graph {
     // Pointers in blocks, in the order of these: those of block i are [edge_start[i],
     // edge_start[i + 1]).
     uint32_t *edges;
-    uint64_t edge_count, edge_room;
+    uint64_t edge_count;
     uint64_t *edge_start;
     uint32_t scanned; // blocks whose first edge is known
     uint32_t *queue;  // blocks to go on from, used as a stack
@@ -81,9 +82,7 @@ static void make_areas(struct leak_graph *graph) {
         uint64_t high = end_of(&graph->blocks[i]);
         for (end = i + 1; end < graph->count && graph->blocks[end].start - high < AREA_GAP; end++)
             high = end_of(&graph->blocks[end]);
-        graph->areas =
-            base_reallocate(graph->areas, (graph->area_count + 1) * sizeof *graph->areas);
-        struct area *area = &graph->areas[graph->area_count++];
+        struct area *area = vector_push(graph->areas, graph->area_count);
         *area = (struct area){.start = graph->blocks[i].start, .end = high};
         fill_area(graph, area, i, end);
     }
@@ -305,11 +304,7 @@ static void add_edge(struct leak_graph *graph, uint32_t from, uint32_t to, bool 
     // Arrays often hold one pointer many times.
     if (graph->edge_count > graph->edge_start[from] && graph->edges[graph->edge_count - 1] == edge)
         return;
-    if (graph->edge_count == graph->edge_room) {
-        graph->edge_room = graph->edge_room ? graph->edge_room * 2 : 4096;
-        graph->edges = base_reallocate(graph->edges, graph->edge_room * sizeof *graph->edges);
-    }
-    graph->edges[graph->edge_count++] = edge;
+    *vector_push(graph->edges, graph->edge_count) = edge;
 }
 
 void leak_graph_heap(struct leak_graph *graph, uint64_t address, const uint64_t *words,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/vector.h"
 
 #define NO_SCOPE SIZE_MAX
 
@@ -23,12 +24,9 @@ static void add_point(struct marks *marks, const struct marks_point *point, cons
         marks->left_out++;
         return;
     }
-    if (marks->count == marks->room) {
-        marks->room = marks->room ? marks->room * 2 : 64;
-        marks->points = base_reallocate(marks->points, marks->room * sizeof *marks->points);
-    }
-    marks->points[marks->count] = *point;
-    marks->points[marks->count++].name = copy_name(name);
+    struct marks_point *added = vector_push(marks->points, marks->count);
+    *added = *point;
+    added->name = copy_name(name);
 }
 
 // ---- scopes ----
@@ -43,12 +41,8 @@ static size_t scope_named(struct marks *marks, const char *name) {
         free(copy);
         return at == MARKS_SCOPES ? NO_SCOPE : at;
     }
-    if (marks->scope_count == marks->scope_room) {
-        marks->scope_room = marks->scope_room ? marks->scope_room * 2 : 16;
-        marks->scopes = base_reallocate(marks->scopes, marks->scope_room * sizeof *marks->scopes);
-    }
-    marks->scopes[marks->scope_count] = (struct marks_scope){.name = copy};
-    return marks->scope_count++;
+    *vector_push(marks->scopes, marks->scope_count) = (struct marks_scope){.name = copy};
+    return marks->scope_count - 1;
 }
 
 static struct marks_thread *thread_of(struct marks *marks, uint32_t number) {

@@ -42,9 +42,9 @@ struct marks_scope {
 
 struct marks {
     struct marks_point *points;
-    size_t count, room;
+    size_t count;
     struct marks_scope *scopes; // in the order in which they were first entered
-    size_t scope_count, scope_room;
+    size_t scope_count;
     uint64_t left_out; // points and scopes there was no room for
     struct marks_thread {
         struct marks_count count; // since the first scope of the run began

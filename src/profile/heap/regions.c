@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/vector.h"
 
 // The first piece that ends behind an address.
 static size_t first_behind(const struct regions *regions, uint64_t address) {
@@ -19,14 +20,10 @@ static size_t first_behind(const struct regions *regions, uint64_t address) {
 }
 
 static void insert(struct regions *regions, size_t at, const struct regions_piece *piece) {
-    if (regions->count == regions->room) {
-        regions->room = regions->room ? regions->room * 2 : 64;
-        regions->pieces = base_reallocate(regions->pieces, regions->room * sizeof *regions->pieces);
-    }
-    memmove(&regions->pieces[at + 1], &regions->pieces[at],
-            (regions->count - at) * sizeof *regions->pieces);
+    size_t behind = regions->count - at;
+    vector_push(regions->pieces, regions->count);
+    memmove(&regions->pieces[at + 1], &regions->pieces[at], behind * sizeof *regions->pieces);
     regions->pieces[at] = *piece;
-    regions->count++;
 }
 
 static void take_out(struct regions *regions, size_t at) {

@@ -15,7 +15,7 @@ struct regions {
         enum heap_region_kind kind;
         uint32_t stack;
     } * pieces;
-    size_t count, room;
+    size_t count;
     uint64_t mapped; // regions so far
 };
 

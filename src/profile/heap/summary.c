@@ -125,10 +125,8 @@ static void on_stack(void *context, uint32_t id, const uint64_t *pcs, size_t cou
 
 static void on_thread(void *context, uint32_t thread, int tid) {
     struct summary *summary = context;
-    // Threads come in order, so that room for twice as many is made at powers of two.
-    if ((thread & (thread - 1)) == 0)
-        summary->thread_list =
-            base_reallocate(summary->thread_list, 2 * thread * sizeof *summary->thread_list);
+    summary->thread_list = base_reach(summary->thread_list, &summary->thread_room, thread,
+                                      sizeof *summary->thread_list);
     summary->thread_list[thread] = (struct summary_thread){.tid = tid};
     summary->threads = thread;
 }

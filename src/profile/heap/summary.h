@@ -54,6 +54,7 @@ struct summary {
     struct marks marks;
     uint64_t threads;
     struct summary_thread *thread_list; // [0] is not used
+    size_t thread_room;
     uint64_t *latest; // by thread: its last event, if an allocation, that block's number
     size_t latest_count;
     uint64_t peak_number;

@@ -45,11 +45,9 @@ static uint32_t new_held(struct reader *reader) {
         reader->unused = reader->held[at].next;
         return at;
     }
-    if (reader->held_count + 1 >= reader->held_room) {
-        reader->held_room = reader->held_room ? reader->held_room * 2 : 1024;
-        reader->held = base_reallocate(reader->held, reader->held_room * sizeof *reader->held);
-    }
-    return ++reader->held_count;
+    uint32_t added = ++reader->held_count;
+    reader->held = base_reach(reader->held, &reader->held_room, added, sizeof *reader->held);
+    return added;
 }
 
 static void join_group(struct reader *reader, uint32_t at, uint32_t number) {
@@ -303,9 +301,8 @@ void reader_mapped(struct reader *reader) {
     if (reader->problem)
         return;
     region.number = ++reader->regions;
-    if ((region.number & (region.number - 1)) == 0)
-        reader->held_regions =
-            base_reallocate(reader->held_regions, 2 * region.number * sizeof *reader->held_regions);
+    reader->held_regions = base_reach(reader->held_regions, &reader->held_region_room,
+                                      region.number, sizeof *reader->held_regions);
     reader->held_regions[region.number] = region;
     tell_region(reader, &region);
 }

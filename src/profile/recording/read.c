@@ -5,6 +5,7 @@
 #include <zstd.h>
 
 #include "base/text.h"
+#include "base/vector.h"
 #include "profile/recording/reader.h"
 
 // A time or count that no run reaches: keeps sums from overflowing.
@@ -128,13 +129,9 @@ static uint64_t get_pc(struct reader *reader) {
         reader_bounded(reader, COLUMN_STACKS, reader->pc_count, "a place in a stack is unknown");
     if (number || reader->problem)
         return number ? reader->pcs[number - 1] : 0;
-    if (reader->pc_count == reader->pc_room) {
-        reader->pc_room = reader->pc_room ? reader->pc_room * 2 : 1024;
-        reader->pcs = base_reallocate(reader->pcs, reader->pc_room * sizeof *reader->pcs);
-    }
     uint64_t step = reader_number(reader, COLUMN_PCS);
     uint64_t last = reader->pc_count ? reader->pcs[reader->pc_count - 1] : 0;
-    return reader->pcs[reader->pc_count++] = last + (step >> 1 ^ -(step & 1));
+    return *vector_push(reader->pcs, reader->pc_count) = last + (step >> 1 ^ -(step & 1));
 }
 
 static void read_stack(struct reader *reader) {

@@ -42,7 +42,8 @@ struct reader {
     uint64_t skimmed[256];               // by kind, with an index: what it counts as
     struct classes classes;
     struct reader_held *held; // [0] is not used
-    uint32_t held_count, held_room, unused;
+    size_t held_room;
+    uint32_t held_count, unused;
     struct reader_recent *recent; // by thread
     size_t recent_count;
     struct reader_column {
@@ -56,8 +57,9 @@ struct reader {
     uint64_t turn;                     // records that the thread still has
     int lane;                          // its first column
     uint64_t *pcs;                     // known ones; numbers are from 1 on
-    uint64_t pc_count, pc_room;
+    uint64_t pc_count;
     struct heap_region *held_regions; // [0] is not used; `bytes` are those left
+    size_t held_region_room;
     uint64_t regions;
     uint64_t last_pcs[HEAP_FRAMES_MAX];
     size_t last_count;

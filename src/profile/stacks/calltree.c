@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/vector.h"
 
 #define FIRST_SLOTS 1024
 // Nodes with more children than this have them in a hash table, too.
@@ -76,12 +77,7 @@ uint32_t calltree_function(struct calltree *tree, const char *name, const char *
         grow_slots(tree);
         slot = find_slot(tree, name, group);
     }
-    if (tree->function_count == tree->function_room) {
-        tree->function_room = tree->function_room ? tree->function_room * 2 : 256;
-        tree->functions =
-            base_reallocate(tree->functions, tree->function_room * sizeof *tree->functions);
-    }
-    tree->functions[tree->function_count++] =
+    *vector_push(tree->functions, tree->function_count) =
         (struct calltree_function){.name = base_copy(name), .group = base_copy(group)};
     *slot = (uint32_t)tree->function_count;
     return *slot - 1;
@@ -135,14 +131,10 @@ static struct calltree_node *child_of(struct calltree *tree, struct calltree_nod
         return known;
     if (tree->node_count >= tree->node_max)
         return NULL;
-    if (node->count == node->room) {
-        node->room = node->room ? node->room * 2 : 2;
-        node->children = base_reallocate(node->children, node->room * sizeof *node->children);
-    }
     struct calltree_node *child = base_allocate(sizeof *child);
     *child = (struct calltree_node){.function = function};
     tree->node_count++;
-    node->children[node->count++] = child;
+    *vector_push(node->children, node->count) = child;
     if (node->count == FEW_CHILDREN + 1)
         for (uint32_t i = 0; i < node->count; i++)
             add_wide(tree, node, node->children[i]);

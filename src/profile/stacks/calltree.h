@@ -30,7 +30,7 @@ struct calltree_node {
     uint32_t function; // CALLTREE_ROOT for the root
     uint64_t self, total;
     struct calltree_node **children;
-    uint32_t count, room;
+    uint32_t count;
 };
 
 #define CALLTREE_ROOT UINT32_MAX
@@ -38,7 +38,7 @@ struct calltree_node {
 struct calltree {
     struct calltree_node root;
     struct calltree_function *functions;
-    size_t function_count, function_room;
+    size_t function_count;
     uint32_t *slots; // a hash table of function numbers plus 1
     size_t slot_count;
     size_t node_count, node_max;

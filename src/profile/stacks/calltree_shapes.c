@@ -10,18 +10,15 @@ struct walk {
     uint32_t *numbers; // by function of the old tree
     unsigned shape;
     uint32_t *path; // from the root
-    size_t room;
     uint32_t *kept; // the path as it is added
+    size_t path_room, kept_room;
     size_t
         *depths; // by function of the new tree: its depth on the path, from 1; 0: it is not there
 };
 
 static void push(struct walk *walk, size_t depth, uint32_t function) {
-    if (depth >= walk->room) {
-        walk->room = walk->room ? walk->room * 2 : 256;
-        walk->path = base_reallocate(walk->path, walk->room * sizeof *walk->path);
-        walk->kept = base_reallocate(walk->kept, walk->room * sizeof *walk->kept);
-    }
+    walk->path = base_reach(walk->path, &walk->path_room, depth, sizeof *walk->path);
+    walk->kept = base_reach(walk->kept, &walk->kept_room, depth, sizeof *walk->kept);
     walk->path[depth] = function;
 }
 

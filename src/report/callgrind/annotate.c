@@ -1,3 +1,4 @@
+#include "base/vector.h"
 #include "report/callgrind/annotate_parts.h"
 
 #include <inttypes.h>
@@ -149,10 +150,8 @@ static void print_pairs(const struct annotate_view *view, uint32_t function, boo
         size_t at = 0;
         while (at < count && pairs[at].other != other)
             at++;
-        if (at == count) {
-            pairs = base_reallocate(pairs, (count + 1) * sizeof *pairs);
-            pairs[count++] = (struct pair){.other = other};
-        }
+        if (at == count)
+            *vector_push(pairs, count) = (struct pair){.other = other};
         pairs[at].count += call->count;
         for (unsigned e = 0; e < profile->event_count; e++)
             pairs[at].values[e] += cost_values(profile, call->inclusive)[e];

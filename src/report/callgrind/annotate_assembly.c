@@ -1,4 +1,5 @@
 // Instructions with their costs, the source lines they come from, calls and jumps.
+#include "base/vector.h"
 #include "report/callgrind/annotate_parts.h"
 
 #include <inttypes.h>
@@ -52,8 +53,7 @@ static void read_source(const struct annotate_view *view, struct source *source)
     while (file && source->count < LINE_MOST && (size = getline(&line, &room, file)) >= 0) {
         if (size && line[size - 1] == '\n')
             line[size - 1] = 0;
-        source->lines = base_reallocate(source->lines, (source->count + 1) * sizeof *source->lines);
-        source->lines[source->count++] = base_copy(line);
+        *vector_push(source->lines, source->count) = base_copy(line);
     }
     free(line);
     if (file)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/vector.h"
 #include "report/callgrind/annotate.h"
 #include "report/callgrind/event_text.h"
 
@@ -14,7 +15,7 @@ struct change {
 
 struct changes {
     struct change *items;
-    size_t count, room;
+    size_t count;
 };
 
 static const char *base_of(const char *path) {
@@ -45,12 +46,7 @@ static void add_all(struct changes *changes, const struct cost_profile *profile,
                     const struct cost_profile *events, bool after) {
     for (size_t i = 0; i < profile->function_count; i++) {
         const struct cost_function *function = &profile->functions[i];
-        if (changes->count == changes->room) {
-            changes->room = changes->room ? 2 * changes->room : 256;
-            changes->items =
-                base_reallocate(changes->items, changes->room * sizeof *changes->items);
-        }
-        struct change *change = &changes->items[changes->count++];
+        struct change *change = vector_push(changes->items, changes->count);
         *change = (struct change){.file = base_of(function->file), .name = function->name};
         for (unsigned e = 0; e < events->event_count; e++) {
             int column = costs_event(profile, events->events[e]);

@@ -42,7 +42,7 @@ struct dhat_file {
     int64_t pid;
     uint64_t te, tg; // time at the end, at the global peak
     struct dhat_point *points;
-    size_t point_count, point_room;
+    size_t point_count;
     struct numbered frames;
     char **paths; // of the source files of frames, where known; not part of a file
     size_t path_count;

@@ -1,3 +1,4 @@
+#include "base/vector.h"
 #include "report/dhat/file.h"
 
 #include <inttypes.h>
@@ -23,11 +24,7 @@ uint32_t dhat_file_frame(struct dhat_file *file, const char *text) {
 }
 
 void dhat_file_add(struct dhat_file *file, const struct dhat_point *point) {
-    if (file->point_count == file->point_room) {
-        file->point_room = file->point_room ? 2 * file->point_room : 256;
-        file->points = base_reallocate(file->points, file->point_room * sizeof *file->points);
-    }
-    file->points[file->point_count++] = *point;
+    *vector_push(file->points, file->point_count) = *point;
 }
 
 void dhat_file_path(struct dhat_file *file, uint32_t frame, const char *path) {

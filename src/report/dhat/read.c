@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/vector.h"
 #include "report/dhat/file.h"
 
 enum { READ_SIZE = 1 << 16, ACCESSES_MOST = 1 << 20 };
@@ -82,10 +83,8 @@ static bool read_accesses(const json_object *list, struct dhat_point *point) {
         }
         if (value < 0 || value > UINT32_MAX || point->acc_count + (size_t)times > ACCESSES_MOST)
             return false;
-        point->acc =
-            base_reallocate(point->acc, (point->acc_count + (size_t)times) * sizeof *point->acc);
         while (times--)
-            point->acc[point->acc_count++] = (uint32_t)value;
+            *vector_push(point->acc, point->acc_count) = (uint32_t)value;
     }
     return true;
 }

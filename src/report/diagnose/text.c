@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vector.h"
 #include "report/diagnose/diagnose.h"
 #include "report/heap/file.h"
 #include "report/shared/stack_text.h"
@@ -10,9 +11,7 @@
 
 struct diagnosis *diagnoses_add(struct diagnoses *diagnoses, enum diagnosis_kind kind,
                                 enum certainty certainty, uint64_t bytes, char *evidence) {
-    diagnoses->items =
-        base_reallocate(diagnoses->items, (diagnoses->count + 1) * sizeof *diagnoses->items);
-    struct diagnosis *diagnosis = &diagnoses->items[diagnoses->count++];
+    struct diagnosis *diagnosis = vector_push(diagnoses->items, diagnoses->count);
     *diagnosis = (struct diagnosis){.kind = kind,
                                     .certainty = certainty,
                                     .bytes = bytes,
@@ -30,9 +29,7 @@ static struct result_frame copy_of(const struct result_frame *frame) {
 }
 
 void diagnosis_add_frame(struct diagnosis *diagnosis, const struct result_frame *frame) {
-    diagnosis->frames = base_reallocate(diagnosis->frames,
-                                        (diagnosis->frame_count + 1) * sizeof *diagnosis->frames);
-    diagnosis->frames[diagnosis->frame_count++] = copy_of(frame);
+    *vector_push(diagnosis->frames, diagnosis->frame_count) = copy_of(frame);
 }
 
 static int by_weight(const void *left, const void *right) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/vector.h"
 #include "report/shared/stack_text.h"
 
 #define INLINED_MAX     32
@@ -33,7 +34,7 @@ struct flame_names {
     struct place *places;
     size_t room, count;
     uint32_t *functions;
-    size_t function_count, function_room;
+    size_t function_count;
     uint32_t path[PATH_LENGTH]; // filled from its end
 };
 
@@ -79,13 +80,8 @@ static uint32_t function_of(struct flame_names *names, const struct symbol_frame
 }
 
 static void add_function(struct flame_names *names, const struct symbol_frame *frame) {
-    if (names->function_count == names->function_room) {
-        names->function_room = names->function_room ? names->function_room * 2 : 1024;
-        names->functions =
-            base_reallocate(names->functions, names->function_room * sizeof *names->functions);
-    }
     uint32_t function = function_of(names, frame);
-    names->functions[names->function_count++] = function;
+    *vector_push(names->functions, names->function_count) = function;
 }
 
 static void resolve(struct flame_names *names, struct place *place) {

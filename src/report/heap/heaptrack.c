@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "base/vector.h"
 #include "report/heap/rows.h"
 #include "report/shared/numbered.h"
 
@@ -117,7 +118,7 @@ struct writer {
     FILE *out;
     struct numbered strings, places;
     uint32_t *chain; // places of the stack in hand, innermost first
-    size_t count, room;
+    size_t count;
     uint64_t traces;
 };
 
@@ -158,11 +159,7 @@ static void add_place(void *context, const struct heap_place *place,
             fprintf(writer->out, " %x %x", file, frame->line);
         fputc('\n', writer->out);
     }
-    if (writer->count == writer->room) {
-        writer->room = writer->room ? writer->room * 2 : 64;
-        writer->chain = base_reallocate(writer->chain, writer->room * sizeof *writer->chain);
-    }
-    writer->chain[writer->count++] = number;
+    *vector_push(writer->chain, writer->count) = number;
     text_free(&key);
     free(label);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/vector.h"
 
 void rows_text(FILE *out, const char *text, enum rows_style style) {
     const unsigned char *at = (const unsigned char *)text;
@@ -54,17 +55,13 @@ void rows_frames(const struct heap_file *file, uint32_t stack,
 
 struct labels {
     char **labels;
-    size_t count, room;
+    size_t count;
 };
 
 static void add_label(void *context, const struct heap_place *place,
                       const struct symbol_frame *frame) {
     struct labels *labels = context;
-    if (labels->count == labels->room) {
-        labels->room = labels->room ? labels->room * 2 : 64;
-        labels->labels = base_reallocate(labels->labels, labels->room * sizeof *labels->labels);
-    }
-    labels->labels[labels->count++] = heap_file_label(frame);
+    *vector_push(labels->labels, labels->count) = heap_file_label(frame);
 }
 
 char *rows_folded(const struct heap_file *file, uint32_t stack) {

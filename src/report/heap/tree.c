@@ -1,24 +1,21 @@
 #include <stdlib.h>
 
 #include "base/text.h"
+#include "base/vector.h"
 #include "profile/stacks/calltree.h"
 #include "report/heap/rows.h"
 
 struct path {
     struct calltree *tree;
     uint32_t *functions; // innermost first
-    size_t count, room;
+    size_t count;
 };
 
 static void add_frame(void *context, const struct heap_place *place,
                       const struct symbol_frame *frame) {
     struct path *path = context;
-    if (path->count == path->room) {
-        path->room = path->room ? path->room * 2 : 64;
-        path->functions = base_reallocate(path->functions, path->room * sizeof *path->functions);
-    }
     char *label = heap_file_label(frame);
-    path->functions[path->count++] =
+    *vector_push(path->functions, path->count) =
         calltree_function(path->tree, label, frame->object ? heap_file_base(frame->object) : "");
     free(label);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/vector.h"
 #include "profile/stacks/calltree.h"
 #include "report/heap/rows.h"
 #include "report/heap/text.h"
@@ -131,10 +132,8 @@ void heap_view_libraries(FILE *out, const struct heap_file *file,
         size_t at = 0;
         while (at < count && strcmp(rows[at].name, library) != 0)
             at++;
-        if (at == count) {
-            rows = base_reallocate(rows, (count + 1) * sizeof *rows);
-            rows[count++] = (struct row){.name = base_copy(library)};
-        }
+        if (at == count)
+            *vector_push(rows, count) = (struct row){.name = base_copy(library)};
         add_sums(&rows[at].sums, site);
     }
     write_rows(out, "library", rows, count, options);

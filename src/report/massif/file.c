@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/vector.h"
 
 // Sums of three of these stay below 2^64.
 #define NUMBER_MAX (1ull << 62)
@@ -113,10 +114,7 @@ static bool take_node(struct parser *parser, int depth) {
         return fail(parser, "a number of bytes");
     node.children = (size_t)children;
     node.text = base_copy(text);
-    if ((file->node_count & (file->node_count + 1)) == 0)
-        file->nodes =
-            base_reallocate(file->nodes, (2 * file->node_count + 2) * sizeof *file->nodes);
-    file->nodes[file->node_count++] = node;
+    *vector_push(file->nodes, file->node_count) = node;
     next_line(parser);
     for (uint64_t i = 0; i < children; i++)
         if (!take_node(parser, depth + 1))
@@ -144,9 +142,7 @@ static bool take_snapshot(struct parser *parser) {
     if (file->snapshot_count && snapshot.time < file->snapshots[file->snapshot_count - 1].time)
         return fail(parser, "a snapshot that is later than the one before");
     next_line(parser);
-    file->snapshots =
-        base_reallocate(file->snapshots, (file->snapshot_count + 1) * sizeof *file->snapshots);
-    file->snapshots[file->snapshot_count++] = snapshot;
+    *vector_push(file->snapshots, file->snapshot_count) = snapshot;
     return snapshot.kind == MASSIF_FILE_EMPTY || take_node(parser, 0);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/vector.h"
 #include "report/heap/rows.h"
 
 struct writer {
@@ -15,7 +16,7 @@ struct writer {
     struct calltree *tree; // NULL: lines are wanted
     uint32_t path[MASSIF_FILE_DEPTH + 2];
     struct rows_line *lines;
-    size_t count, room;
+    size_t count;
 };
 
 // Where " (FILE:LINE)" or " (in MODULE)" begins; NULL: nowhere. The path of a module may hold " ("
@@ -83,11 +84,7 @@ static void add_line(struct writer *writer, uint64_t bytes) {
     if (!writer->depth)
         fputs("[unknown]", out);
     fclose(out);
-    if (writer->count == writer->room) {
-        writer->room = writer->room ? writer->room * 2 : 64;
-        writer->lines = base_reallocate(writer->lines, writer->room * sizeof *writer->lines);
-    }
-    writer->lines[writer->count++] = (struct rows_line){folded, bytes};
+    *vector_push(writer->lines, writer->count) = (struct rows_line){folded, bytes};
 }
 
 // The tree goes from who wanted the memory to the callers, so that each path is a stack, and what

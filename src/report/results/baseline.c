@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vector.h"
 #include "report/results/results.h"
 
 static const char first_line[] = "# quern baseline 1";
@@ -20,7 +21,7 @@ struct known {
 
 struct baseline {
     struct known *items;
-    size_t count, room;
+    size_t count;
 };
 
 static int by_fingerprint(const void *left, const void *right) {
@@ -29,12 +30,7 @@ static int by_fingerprint(const void *left, const void *right) {
 }
 
 static struct known *append(struct baseline *baseline, uint64_t fingerprint) {
-    if (baseline->count == baseline->room) {
-        baseline->room = baseline->room ? baseline->room * 2 : 64;
-        baseline->items =
-            base_reallocate(baseline->items, baseline->room * sizeof *baseline->items);
-    }
-    struct known *known = &baseline->items[baseline->count++];
+    struct known *known = vector_push(baseline->items, baseline->count);
     *known = (struct known){.fingerprint = fingerprint, .left = 1};
     return known;
 }

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/hash.h"
+#include "base/vector.h"
 #include "report/diagnose/diagnose.h"
 #include "report/findings/text.h"
 
@@ -59,9 +61,7 @@ const char *result_rule_help(const char *name) {
 enum { FINGERPRINT_FRAMES = 8 };
 
 static void mix(uint64_t *hash, const char *bytes, size_t size) {
-    for (size_t i = 0; i < size; i++)
-        *hash = (*hash ^ (uint8_t)bytes[i]) * 0x100000001b3;
-    *hash = (*hash ^ 0xff) * 0x100000001b3;
+    *hash = hash_bytes(hash_bytes(*hash, bytes, size), "\xff", 1);
 }
 
 static const char *base_of(const char *path) {
@@ -84,7 +84,7 @@ static size_t plain_length(const char *function) {
 
 // A function that calls itself counts once, however deep it is.
 static uint64_t fingerprint(const struct result *result) {
-    uint64_t hash = 0xcbf29ce484222325;
+    uint64_t hash = HASH_TEXT_START;
     mix(&hash, result->rule, strlen(result->rule));
     if (!result->stack_count)
         return hash;
@@ -115,8 +115,7 @@ struct result *results_add(struct results *results, const char *rule, enum resul
     *result = (struct result){
         .rule = rule, .level = level, .message = base_copy(message), .count = 1, .pid = pid};
     result->fails = level == RESULT_ERROR;
-    results->items = base_reallocate(results->items, (results->count + 1) * sizeof *results->items);
-    results->items[results->count++] = result;
+    *vector_push(results->items, results->count) = result;
     result->fingerprint = fingerprint(result);
     return result;
 }
@@ -141,10 +140,9 @@ char *result_path(const struct symbol_frame *symbol) {
 }
 
 static struct result_stack *new_stack(struct result *result, struct result_stack stack) {
-    result->stacks =
-        base_reallocate(result->stacks, (result->stack_count + 1) * sizeof *result->stacks);
-    result->stacks[result->stack_count] = stack;
-    return &result->stacks[result->stack_count++];
+    struct result_stack *added = vector_push(result->stacks, result->stack_count);
+    *added = stack;
+    return added;
 }
 
 void results_add_stack(struct results *results, struct result *result, const char *title,
@@ -177,9 +175,7 @@ static void tell_headline(void *context, const char *text) {
 
 void results_add_remark(struct result *result, const char *text) {
     text += strspn(text, " ");
-    result->remarks =
-        base_reallocate(result->remarks, (result->remark_count + 1) * sizeof *result->remarks);
-    result->remarks[result->remark_count++] = base_copy(text);
+    *vector_push(result->remarks, result->remark_count) = base_copy(text);
 }
 
 static void tell_remark(void *context, const char *text) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/vector.h"
 
 enum { MOST_FRAMES = 64, BUCKETS = 4096 };
 
@@ -64,16 +65,11 @@ struct named_stack named_stack_make(struct symbols *symbols, struct named_cache 
     struct named_stack named = {0};
     size_t callers = options->callers ? options->callers : STACK_TEXT_DEFAULT_CALLERS;
     bool below_main = false;
-    size_t room = 0;
     for (size_t i = 0; i < stack->count && i < callers; i++) {
         uint64_t address = stack->addresses[i] - (i || stack->first_is_return_address);
         const struct entry *entry = look_up(symbols, cache, stack->pid, address);
-        if (named.count + entry->count > room) {
-            room = (room + entry->count) * 2;
-            named.frames = base_reallocate(named.frames, room * sizeof *named.frames);
-        }
         for (size_t j = 0; j < entry->count; j++)
-            named.frames[named.count++] =
+            *vector_push(named.frames, named.count) =
                 (struct named_frame){.address = address, .symbol = entry->frames[j]};
         if (!below_main)
             named.shown = named.count;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/vector.h"
 #include "report/shared/numbered.h"
 
 // Numbers of fields, as in profile.proto.
@@ -15,17 +16,12 @@ enum { PROFILE_PERIOD = 12, PROFILE_DEFAULT = 14 };
 
 struct bytes {
     uint8_t *at;
-    size_t size, room;
+    size_t size;
 };
 
 static void put(struct bytes *bytes, const void *from, size_t size) {
-    if (bytes->size + size > bytes->room) {
-        bytes->room = (bytes->size + size) * 2 + 64;
-        bytes->at = base_reallocate(bytes->at, bytes->room);
-    }
     if (size)
-        memcpy(bytes->at + bytes->size, from, size);
-    bytes->size += size;
+        memcpy(vector_extend(bytes->at, bytes->size, size), from, size);
 }
 
 static void put_varint(struct bytes *bytes, uint64_t number) {

@@ -22,10 +22,7 @@ struct visitor {
 
 static void visit_nodes(struct visitor *visitor, const struct calltree_node *node, size_t depth) {
     if (node->function != CALLTREE_ROOT) {
-        if (depth == visitor->room) {
-            visitor->room = visitor->room ? 2 * visitor->room : 256;
-            visitor->path = base_reallocate(visitor->path, visitor->room * sizeof *visitor->path);
-        }
+        visitor->path = base_reach(visitor->path, &visitor->room, depth, sizeof *visitor->path);
         visitor->path[depth++] = node->function;
     }
     if (node->self)

@@ -4,15 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vector.h"
 #include "report/shared/numbered.h"
 
 void xtree_add(struct xtree *tree, const struct named_stack *stack, const uint64_t *values) {
-    if (tree->stack_count == tree->room) {
-        tree->room = tree->room ? 2 * tree->room : 64;
-        tree->stacks = base_reallocate(tree->stacks, tree->room * sizeof *tree->stacks);
-    }
     size_t size = tree->event_count * sizeof *values;
-    struct xtree_stack *added = &tree->stacks[tree->stack_count++];
+    struct xtree_stack *added = vector_push(tree->stacks, tree->stack_count);
     *added = (struct xtree_stack){.stack = stack, .values = base_allocate(size)};
     memcpy(added->values, values, size);
 }

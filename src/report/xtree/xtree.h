@@ -29,7 +29,7 @@ struct xtree {
     const char *command;
     int pid;
     struct xtree_stack *stacks;
-    size_t stack_count, room;
+    size_t stack_count;
 };
 
 // Only what is shown of the stack counts.

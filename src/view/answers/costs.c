@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vector.h"
+
 #include "view/answers/costs.h"
 
 #define ROWS        200
@@ -152,7 +154,6 @@ static int by_cost(const void *left, const void *right) {
 static struct other *others_of(const struct costs *costs, uint32_t function, bool callers,
                                size_t *count) {
     struct other *list = NULL;
-    size_t room = 0;
     *count = 0;
     for (size_t i = 0; i < costs->profile->call_count; i++) {
         const struct cost_call *call = &costs->profile->calls[i];
@@ -162,13 +163,8 @@ static struct other *others_of(const struct costs *costs, uint32_t function, boo
         size_t at = 0;
         while (at < *count && list[at].function != other)
             at++;
-        if (at == *count) {
-            if (*count == room) {
-                room = room ? room * 2 : 16;
-                list = base_reallocate(list, room * sizeof *list);
-            }
-            list[(*count)++] = (struct other){.function = other};
-        }
+        if (at == *count)
+            *vector_push(list, *count) = (struct other){.function = other};
         list[at].count += call->count;
         list[at].cost += costs_of_call(costs, call);
     }

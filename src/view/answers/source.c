@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/vector.h"
 #include "report/callgrind/disassemble.h"
 #include "view/answers/costs.h"
 
@@ -149,16 +150,12 @@ static struct lines read_lines(const char *path) {
     struct lines source = {.count = 1};
     FILE *file = open_source(path);
     char *text = NULL;
-    size_t room = 0, lines_room = 0;
+    size_t room = 0;
     ssize_t size;
     while (file && (size = getline(&text, &room, file)) >= 0) {
-        if (source.count >= lines_room) {
-            lines_room = lines_room ? 2 * lines_room : 256;
-            source.lines = base_reallocate(source.lines, lines_room * sizeof *source.lines);
-        }
         while (size > 0 && (text[size - 1] == '\n' || text[size - 1] == '\r'))
             text[--size] = 0;
-        source.lines[source.count++] = base_copy(text);
+        *vector_push(source.lines, source.count) = base_copy(text);
     }
     if (file)
         fclose(file);

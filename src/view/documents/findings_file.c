@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "base/vector.h"
 
 #define CHUNK    65536
 #define TEXT_MAX (1u << 20) // of one element
@@ -52,20 +53,14 @@ static void begin_finding(struct parser *parser, const char *kind) {
         parser->problem = "it holds too many errors";
         return;
     }
-    if (file->count == file->room) {
-        file->room = file->room ? file->room * 2 : 64;
-        file->list = base_reallocate(file->list, file->room * sizeof *file->list);
-    }
-    parser->finding = &file->list[file->count++];
+    parser->finding = vector_push(file->list, file->count);
     *parser->finding = (struct findings_finding){.count = 1, .kind = base_copy(kind)};
 }
 
 static struct findings_section *add_section(struct findings_finding *finding, const char *text) {
     if (finding->section_count == FINDINGS_SECTIONS)
         return NULL;
-    finding->sections = base_reallocate(finding->sections,
-                                        (finding->section_count + 1) * sizeof *finding->sections);
-    struct findings_section *section = &finding->sections[finding->section_count++];
+    struct findings_section *section = vector_push(finding->sections, finding->section_count);
     *section = (struct findings_section){.text = text ? base_copy(text) : NULL};
     return section;
 }
@@ -87,9 +82,7 @@ static void begin_frame(struct parser *parser) {
     struct findings_section *section = &finding->sections[finding->section_count - 1];
     if (section->frame_count == FINDINGS_DEPTH)
         return;
-    section->frames =
-        base_reallocate(section->frames, (section->frame_count + 1) * sizeof *section->frames);
-    parser->frame = &section->frames[section->frame_count++];
+    parser->frame = vector_push(section->frames, section->frame_count);
     *parser->frame = (struct findings_frame){0};
 }
 

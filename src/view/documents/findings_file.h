@@ -44,7 +44,7 @@ struct findings_finding {
 struct findings_file {
     char *tool, *command, *pid, *state; // NULL: not told
     struct findings_finding *list;
-    size_t count, room;
+    size_t count;
     bool is_whole;
 };
 
