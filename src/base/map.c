@@ -111,11 +111,11 @@ static uint32_t find_text(const struct map_texts *map, uint64_t hash, const char
 }
 
 uint32_t map_texts_find(const struct map_texts *map, const char *bytes, size_t size) {
-    return find_text(map, hash_bytes(HASH_TEXT_START, bytes, size), bytes, size);
+    return find_text(map, hash_words(bytes, size), bytes, size);
 }
 
 uint32_t map_texts_add(struct map_texts *map, const char *bytes, size_t size, bool *is_new) {
-    uint64_t hash = hash_bytes(HASH_TEXT_START, bytes, size);
+    uint64_t hash = hash_words(bytes, size);
     uint32_t entry = find_text(map, hash, bytes, size);
     *is_new = entry == MAP_NONE;
     if (!*is_new)

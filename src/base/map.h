@@ -51,7 +51,7 @@ struct map_walk {
 };
 
 // Begins a search for the entries of a hash. The lower 32 bits count: use hash_integer, hash_add or
-// hash_bytes (hash.h).
+// hash_words (hash.h).
 static inline struct map_walk map_walk(uint64_t hash) {
     return (struct map_walk){(uint32_t)hash, (uint32_t)hash};
 }

@@ -1,51 +1,21 @@
 #include "profile/heap/classes.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/text.h"
 
-#define FIRST_ROOM  256
-#define FIRST_SLOTS 1024
-
 // ---- classes ----
 
-static uint32_t hash_of(uint32_t stack, uint64_t size) {
-    uint64_t hash = (size + stack * 0x9e3779b97f4a7c15) * 0xd6e8feb86659fd93;
-    return (uint32_t)((hash ^ hash >> 32) * 0xd6e8feb86659fd93 >> 32);
-}
-
-static inline struct classes_slot *slot_of(const struct classes *classes, uint32_t stack,
-                                           uint64_t size, uint32_t hash) {
-    for (uint32_t at = hash;; at++) {
-        struct classes_slot *slot = &classes->slots[at & (classes->slot_count - 1)];
-        if (!slot->class)
-            return slot;
-        const struct classes_class *class = &classes->list[slot->class];
-        if (slot->hash == hash && class->stack == stack && class->size == size)
-            return slot;
-    }
-}
-
-static void fill_slot(struct classes *classes, uint32_t number) {
-    const struct classes_class *class = &classes->list[number];
-    uint32_t hash = hash_of(class->stack, class->size);
-    *slot_of(classes, class->stack, class->size, hash) = (struct classes_slot){hash, number};
-}
-
-static void rebuild_slots(struct classes *classes, uint32_t slot_count) {
-    free(classes->slots);
-    classes->slot_count = slot_count;
-    classes->slots = base_allocate(slot_count * sizeof *classes->slots);
-    memset(classes->slots, 0, slot_count * sizeof *classes->slots);
-    for (uint32_t i = 1; i <= classes->count; i++)
-        fill_slot(classes, i);
+// Classes count from 1, so that what is not found (MAP_NONE) becomes 0.
+static uint32_t find_class(const struct classes *classes, uint32_t stack, uint64_t size) {
+    struct kind kind = {.size = size, .stack = stack};
+    return kinds_find(&classes->map, classes->list + 1, sizeof *classes->list, &kind) + 1;
 }
 
 uint32_t classes_find(const struct classes *classes, uint32_t stack, uint64_t size) {
     if (stack >= classes->stack_count)
         return 0;
-    uint32_t class = slot_of(classes, stack, size, hash_of(stack, size))->class;
+    uint32_t class = find_class(classes, stack, size);
     return class ? class : classes->stacks[stack].loose;
 }
 
@@ -56,12 +26,6 @@ static struct classes_stack *stack_of(struct classes *classes, uint32_t stack) {
 }
 
 uint32_t classes_add(struct classes *classes, uint32_t stack, uint64_t size) {
-    if (classes->count + 1 >= classes->room) {
-        classes->room = classes->room ? classes->room * 2 : FIRST_ROOM;
-        classes->list = base_reallocate(classes->list, classes->room * sizeof *classes->list);
-    }
-    if (classes->count + 1 > classes->slot_count / 2)
-        rebuild_slots(classes, classes->slot_count ? classes->slot_count * 2 : FIRST_SLOTS);
     struct classes_stack *of = stack_of(classes, stack);
     uint32_t number = ++classes->count;
     if (of->count == CLASSES_OF_STACK) {
@@ -70,22 +34,20 @@ uint32_t classes_add(struct classes *classes, uint32_t stack, uint64_t size) {
     } else {
         of->count++;
     }
-    classes->list[number] = (struct classes_class){.stack = stack, .size = size};
-    fill_slot(classes, number);
+    classes->list = base_reach(classes->list, &classes->room, number, sizeof *classes->list);
+    classes->list[number] = (struct classes_class){.kind = {.size = size, .stack = stack}};
+    kinds_add(&classes->map, &classes->list[number].kind);
     return number;
 }
 
 // ---- groups ----
 
 uint32_t classes_new_group(struct classes *classes) {
-    if (classes->group_count + 1 >= classes->group_room) {
-        classes->group_room = classes->group_room ? classes->group_room * 2 : FIRST_ROOM;
-        classes->groups =
-            base_reallocate(classes->groups, classes->group_room * sizeof *classes->groups);
-        classes->links =
-            base_reallocate(classes->links, classes->group_room * sizeof *classes->links);
-    }
-    return ++classes->group_count;
+    uint32_t group = ++classes->group_count;
+    classes->groups =
+        base_reach(classes->groups, &classes->group_room, group, sizeof *classes->groups);
+    classes->links = base_reach(classes->links, &classes->link_room, group, sizeof *classes->links);
+    return group;
 }
 
 uint32_t classes_step(const struct classes *classes, uint32_t group) {
@@ -110,7 +72,7 @@ bool classes_has(const struct classes *classes, uint64_t group) {
 
 void classes_free(struct classes *classes) {
     free(classes->list);
-    free(classes->slots);
+    map_free(&classes->map);
     free(classes->stacks);
     free(classes->groups);
     free(classes->links);
@@ -119,15 +81,15 @@ void classes_free(struct classes *classes) {
 
 void classes_check(const struct classes *classes) {
     uint32_t in_use = 0, unused = 0, seen = 0;
+    if (classes->count)
+        kinds_check(&classes->map, classes->list + 1, sizeof *classes->list, classes->count);
     for (uint32_t i = 1; i <= classes->group_count; i++)
         in_use += classes->groups[i].count != 0;
     for (uint32_t i = classes->unused; i; i = classes->links[i].newer)
         unused++;
     for (uint32_t i = 1; i <= classes->count; i++) {
         const struct classes_class *class = &classes->list[i];
-        if (slot_of(classes, class->stack, class->size, hash_of(class->stack, class->size))->class
-                != i ||
-            !class->newest != !class->cursor)
+        if (!class->newest != !class->cursor)
             abort();
         bool has_cursor = !class->newest;
         for (uint32_t group = class->newest, first = 1; class->newest; first = 0) {

@@ -27,13 +27,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "profile/heap/kinds.h"
+
 #define CLASSES_STEP_MAX 126
 #define CLASSES_OF_STACK 64 // those that are not loose
 #define CLASSES_LOOSE    UINT64_MAX
 
 struct classes_class {
-    uint64_t size; // CLASSES_LOOSE: any
-    uint32_t stack;
+    struct kind kind;        // of any thread; the size is CLASSES_LOOSE if it may be any
     uint32_t newest, cursor; // groups; 0: there are none
 };
 
@@ -59,11 +60,9 @@ struct classes_link {
 
 struct classes {
     struct classes_class *list; // [0] is not used
-    uint32_t count, room;
-    struct classes_slot {
-        uint32_t hash, class;
-    } * slots; // a hash table
-    uint32_t slot_count;
+    uint32_t count;
+    size_t room;
+    struct map map; // of the list from [1] on
     struct classes_stack {
         uint32_t count; // of its classes that are not loose
         uint32_t loose; // 0: none yet
@@ -71,7 +70,8 @@ struct classes {
     size_t stack_count;
     struct classes_group *groups; // [0] is not used
     struct classes_link *links;   // by group
-    uint32_t group_count, group_room;
+    uint32_t group_count;
+    size_t group_room, link_room;
     uint32_t unused; // the first group that is not in use
 };
 
@@ -80,7 +80,7 @@ uint32_t classes_find(const struct classes *classes, uint32_t stack, uint64_t si
 // Makes the class that find has not found; a loose one if the stack has enough others.
 uint32_t classes_add(struct classes *classes, uint32_t stack, uint64_t size);
 static inline bool classes_is_loose(const struct classes *classes, uint32_t class) {
-    return classes->list[class].size == CLASSES_LOOSE;
+    return classes->list[class].kind.size == CLASSES_LOOSE;
 }
 
 // One more group than ever before.

@@ -18,7 +18,7 @@ static uint32_t get_class(struct reader *reader, enum recording_sort sort, uint6
     uint32_t class = (uint32_t)reader_bounded(reader, reader->lane + (int)sort,
                                               reader->classes.count, "a class is unknown");
     if (class) {
-        *size = reader->classes.list[class].size;
+        *size = reader->classes.list[class].kind.size;
         if (*size == CLASSES_LOOSE)
             *size = reader_bounded(reader, reader->lane + SORT_SIZES, HEAP_SIZE_MAX,
                                    "a block is too large");
@@ -90,7 +90,7 @@ void reader_allocated(struct reader *reader) {
         .size = size,
         .capacity = heap_rounded(size),
         .time = reader->time,
-        .stack = reader->classes.list[class].stack,
+        .stack = reader->classes.list[class].kind.stack,
         .thread = reader->thread,
     };
     join_group(reader, at, enter_class(reader, class, block, false));
@@ -180,7 +180,7 @@ void reader_resized(struct reader *reader, enum reader_way way, unsigned age) {
                                .block = block,
                                .is_merged = reader->is_merging};
     block->size = size;
-    block->stack = reader->classes.list[class].stack;
+    block->stack = reader->classes.list[class].kind.stack;
     block->capacity = heap_resized(block->capacity, block->size);
     join_group(reader, at, enter_class(reader, class, block, true));
     reader->info->resized++;
@@ -250,7 +250,7 @@ void reader_merged(struct reader *reader) {
         reader_wrong(reader, "something is merged outside of a step");
     if (reader->problem)
         return;
-    merged.block.stack = reader->classes.list[class].stack;
+    merged.block.stack = reader->classes.list[class].kind.stack;
     merged.block.thread = reader->thread;
     merged.block.time = reader->time;
     merged.bytes = merged.block.size * merged.count + rest;

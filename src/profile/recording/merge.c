@@ -8,7 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text.h"
+#include "base/vector.h"
+#include "profile/heap/kinds.h"
 #include "profile/recording/reader.h"
 #include "profile/recording/writer.h"
 
@@ -20,24 +21,24 @@
 #define NEVER       UINT64_MAX
 #define MERGED_MOST 65536 // different blocks that are counted at once
 
-// Blocks that came and went in this step, by thread, stack and size; or what is to be corrected, by
-// thread and stack.
+// Blocks that came and went in this step, by kind; or what is to be corrected, by thread and stack.
 struct entry {
-    uint64_t size;
-    uint32_t stack, thread; // thread + 1; 0: not in use
+    struct kind kind;
     uint64_t count, temporary, bytes;
     struct heap_correction correction;
 };
 
 struct table {
-    struct entry *slots;
-    size_t room, count;
+    struct map map;
+    struct entry *list;
+    uint32_t count;
 };
 
-// A block that was resized in this step, as it was before.
+// The blocks that were resized in this step, as they were before.
 struct changed {
-    uint64_t number; // 0: not in use
-    struct heap_block before;
+    struct map_integers numbers;
+    struct heap_block *before; // by entry of the numbers
+    uint32_t count;
 };
 
 struct merger {
@@ -50,8 +51,7 @@ struct merger {
     uint32_t steps;        // so far
     uint64_t first, last;  // times of its events
     struct table merged, corrections;
-    struct changed *changed;
-    size_t changed_room, changed_count;
+    struct changed changed;
     uint64_t *latest; // by thread: as in a summary
     size_t latest_count;
     struct heap_sample largest, last_sample; // of the step
@@ -60,42 +60,25 @@ struct merger {
 
 // ---- tables ------------------------------------------------------------------------------------
 
-static struct entry *find_entry(struct table *table, uint32_t thread, uint32_t stack,
-                                uint64_t size) {
-    uint64_t hash = (size ^ (uint64_t)stack << 20 ^ (uint64_t)thread << 44) * 0x9e3779b97f4a7c15;
-    for (size_t at = hash >> 20;; at++) {
-        struct entry *entry = &table->slots[at & (table->room - 1)];
-        if (!entry->thread ||
-            (entry->thread == thread + 1 && entry->stack == stack && entry->size == size))
-            return entry;
-    }
-}
-
 static struct entry *entry_of(struct table *table, uint32_t thread, uint32_t stack, uint64_t size) {
-    if (table->count + 1 > table->room / 2) {
-        struct table old = *table;
-        table->room = old.room ? old.room * 2 : 256;
-        table->slots = base_allocate(table->room * sizeof *table->slots);
-        memset(table->slots, 0, table->room * sizeof *table->slots);
-        for (size_t i = 0; i < old.room; i++)
-            if (old.slots[i].thread)
-                *find_entry(table, old.slots[i].thread - 1, old.slots[i].stack, old.slots[i].size) =
-                    old.slots[i];
-        free(old.slots);
+    struct kind kind = {.size = size, .stack = stack, .thread = thread};
+    uint32_t number = kinds_find(&table->map, table->list, sizeof *table->list, &kind);
+    if (number == MAP_NONE) {
+        number = kinds_add(&table->map, &kind);
+        *vector_push(table->list, table->count) =
+            (struct entry){.kind = kind, .correction = {.thread = thread, .stack = stack}};
     }
-    struct entry *entry = find_entry(table, thread, stack, size);
-    if (!entry->thread) {
-        *entry = (struct entry){.thread = thread + 1, .stack = stack, .size = size};
-        entry->correction = (struct heap_correction){.thread = thread, .stack = stack};
-        table->count++;
-    }
-    return entry;
+    return &table->list[number];
 }
 
 static void empty_table(struct table *table) {
-    if (table->room)
-        memset(table->slots, 0, table->room * sizeof *table->slots);
+    map_clear(&table->map);
     table->count = 0;
+}
+
+static void free_table(struct table *table) {
+    map_free(&table->map);
+    free(table->list);
 }
 
 static struct heap_correction *correction_of(struct merger *merger,
@@ -103,34 +86,19 @@ static struct heap_correction *correction_of(struct merger *merger,
     return &entry_of(&merger->corrections, block->thread, block->stack, 0)->correction;
 }
 
-static struct changed *find_changed(struct merger *merger, uint64_t number) {
-    for (size_t at = number * 0x9e3779b97f4a7c15 >> 20;; at++) {
-        struct changed *changed = &merger->changed[at & (merger->changed_room - 1)];
-        if (!changed->number || changed->number == number)
-            return changed;
-    }
-}
-
-static void remember(struct merger *merger, const struct heap_block *before) {
-    if (merger->changed_count + 1 > merger->changed_room / 2) {
-        struct changed *old = merger->changed;
-        size_t old_room = merger->changed_room;
-        merger->changed_room = old_room ? old_room * 2 : 256;
-        merger->changed = base_allocate(merger->changed_room * sizeof *merger->changed);
-        memset(merger->changed, 0, merger->changed_room * sizeof *merger->changed);
-        for (size_t i = 0; i < old_room; i++)
-            if (old[i].number)
-                *find_changed(merger, old[i].number) = old[i];
-        free(old);
-    }
-    *find_changed(merger, before->number) =
-        (struct changed){.number = before->number, .before = *before};
-    merger->changed_count++;
+static void remember(struct changed *changed, const struct heap_block *before) {
+    bool is_new;
+    uint32_t number = map_integers_add(&changed->numbers, before->number, &is_new);
+    if (is_new)
+        vector_push(changed->before, changed->count);
+    changed->before[number] = *before;
 }
 
 // As the block was when the step began, or when it was allocated.
 static struct heap_block original(struct merger *merger, const struct heap_block *block) {
-    return block->marks & RESIZED ? find_changed(merger, block->number)->before : *block;
+    if (!(block->marks & RESIZED))
+        return *block;
+    return merger->changed.before[map_integers_find(&merger->changed.numbers, block->number)];
 }
 
 static uint64_t *latest_of(struct merger *merger, uint32_t thread) {
@@ -174,7 +142,8 @@ static void tell_alive(struct merger *merger, struct heap_block *block) {
 }
 
 static int by_thread(const void *a, const void *b) {
-    const struct entry *one = a, *other = b;
+    const struct kind *one = &((const struct entry *)a)->kind;
+    const struct kind *other = &((const struct entry *)b)->kind;
     if (one->thread != other->thread)
         return one->thread < other->thread ? -1 : 1;
     if (one->stack != other->stack)
@@ -182,32 +151,27 @@ static int by_thread(const void *a, const void *b) {
     return (one->size > other->size) - (one->size < other->size);
 }
 
-// The entries of a table in order, at its beginning.
-static size_t in_order(struct table *table) {
-    size_t count = 0;
-    for (size_t i = 0; i < table->room; i++)
-        if (table->slots[i].thread)
-            table->slots[count++] = table->slots[i];
-    if (count)
-        qsort(table->slots, count, sizeof *table->slots, by_thread);
-    return count;
+// Puts the entries of a table in order. Nothing is found in it any more until it is emptied.
+static void sort_table(struct table *table) {
+    if (table->count)
+        qsort(table->list, table->count, sizeof *table->list, by_thread);
 }
 
 static void tell_merged(struct merger *merger) {
-    size_t count = in_order(&merger->merged);
-    for (size_t i = 0; i < count; i++) {
-        const struct entry *sum = &merger->merged.slots[i];
+    sort_table(&merger->merged);
+    for (uint32_t i = 0; i < merger->merged.count; i++) {
+        const struct entry *sum = &merger->merged.list[i];
         struct heap_block block = {
-            .stack = sum->stack, .thread = sum->thread - 1, .size = sum->bytes / sum->count};
+            .stack = sum->kind.stack, .thread = sum->kind.thread, .size = sum->bytes / sum->count};
         writer_merged(merger->to, merger->last, &block, sum->count, sum->temporary, sum->bytes);
     }
     empty_table(&merger->merged);
 }
 
 static void tell_corrections(struct merger *merger) {
-    size_t count = in_order(&merger->corrections);
-    for (size_t i = 0; i < count; i++) {
-        const struct heap_correction *one = &merger->corrections.slots[i].correction;
+    sort_table(&merger->corrections);
+    for (uint32_t i = 0; i < merger->corrections.count; i++) {
+        const struct heap_correction *one = &merger->corrections.list[i].correction;
         if (one->temporary || one->resized || one->bytes)
             writer_corrected(merger->to, merger->last, one);
     }
@@ -242,9 +206,8 @@ static void end_step(struct merger *merger) {
     tell_merged(merger);
     tell_corrections(merger);
     tell_samples(merger);
-    if (merger->changed_count)
-        memset(merger->changed, 0, merger->changed_room * sizeof *merger->changed);
-    merger->changed_count = 0;
+    map_integers_clear(&merger->changed.numbers);
+    merger->changed.count = 0;
     writer_step_ends(merger->to, merger->last);
     merger->step = 0;
 }
@@ -302,7 +265,7 @@ static void on_resized(struct merger *merger, const struct heap_event *event) {
     if (event->block->size > event->before.size)
         correction->bytes += (int64_t)(event->block->size - event->before.size);
     if (!(event->block->marks & RESIZED))
-        remember(merger, &event->before);
+        remember(&merger->changed, &event->before);
     event->block->marks |= RESIZED;
 }
 
@@ -380,9 +343,10 @@ static void free_merger(struct merger *merger) {
     if (merger->to)
         writer_free(merger->to);
     reader_close(&merger->reader);
-    free(merger->merged.slots);
-    free(merger->corrections.slots);
-    free(merger->changed);
+    free_table(&merger->merged);
+    free_table(&merger->corrections);
+    map_integers_free(&merger->changed.numbers);
+    free(merger->changed.before);
     free(merger->latest);
 }
 

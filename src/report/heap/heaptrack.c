@@ -11,56 +11,30 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text.h"
+#include "base/map.h"
 #include "base/vector.h"
+#include "profile/heap/kinds.h"
 #include "report/heap/rows.h"
-#include "report/shared/numbered.h"
 
 #define TIME_STEP 10 // milliseconds between two times
 
 struct heap_events {
-    FILE *file; // NULL: could not be made
-    struct kind {
-        uint64_t size;
-        uint32_t stack;
-    } * kinds;
-    uint32_t kind_count, kind_room;
-    uint32_t *slots; // kind plus 1
-    size_t slot_count;
+    FILE *file;         // NULL: could not be made
+    struct kind *kinds; // of any thread
+    uint32_t kind_count;
+    struct map kind_map;
     uint64_t time; // as last written, milliseconds
 };
 
 // ---- while the recording streams by ----
 
-static uint32_t *slot_of(const struct heap_events *events, uint32_t stack, uint64_t size) {
-    uint64_t hash = (size + stack * 0x9e3779b97f4a7c15) * 0xd6e8feb86659fd93;
-    for (hash ^= hash >> 32;; hash++) {
-        uint32_t *slot = &events->slots[hash & (events->slot_count - 1)];
-        const struct kind *kind = *slot ? &events->kinds[*slot - 1] : NULL;
-        if (!kind || (kind->stack == stack && kind->size == size))
-            return slot;
-    }
-}
-
 static uint32_t kind_of(struct heap_events *events, const struct heap_block *block) {
-    if (events->kind_count + 1 > events->slot_count / 2) {
-        events->slot_count = events->slot_count ? events->slot_count * 2 : 4096;
-        free(events->slots);
-        events->slots = base_allocate(events->slot_count * sizeof *events->slots);
-        memset(events->slots, 0, events->slot_count * sizeof *events->slots);
-        for (uint32_t i = 0; i < events->kind_count; i++)
-            *slot_of(events, events->kinds[i].stack, events->kinds[i].size) = i + 1;
-    }
-    uint32_t *slot = slot_of(events, block->stack, block->size);
-    if (*slot)
-        return *slot - 1;
-    if (events->kind_count == events->kind_room) {
-        events->kind_room = events->kind_room ? events->kind_room * 2 : 1024;
-        events->kinds = base_reallocate(events->kinds, events->kind_room * sizeof *events->kinds);
-    }
-    events->kinds[events->kind_count++] = (struct kind){block->size, block->stack};
-    *slot = events->kind_count;
-    return *slot - 1;
+    struct kind kind = {.size = block->size, .stack = block->stack};
+    uint32_t number = kinds_find(&events->kind_map, events->kinds, sizeof kind, &kind);
+    if (number != MAP_NONE)
+        return number;
+    *vector_push(events->kinds, events->kind_count) = kind;
+    return kinds_add(&events->kind_map, &kind);
 }
 
 static void write_time(struct heap_events *events, uint64_t time) {
@@ -103,7 +77,7 @@ void heap_events_free(struct heap_events *events) {
     if (events->file)
         fclose(events->file);
     free(events->kinds);
-    free(events->slots);
+    map_free(&events->kind_map);
     free(events);
 }
 
@@ -116,7 +90,7 @@ void heap_events_sink(struct heap_events *events, struct heap_sink *sink) {
 
 struct writer {
     FILE *out;
-    struct numbered strings, places;
+    struct map_texts strings, places;
     uint32_t *chain; // places of the stack in hand, innermost first
     size_t count;
     uint64_t traces;
@@ -133,7 +107,7 @@ static uint32_t string_of(struct writer *writer, const char *text) {
         return 0;
     rows_text(out, text, ROWS_PLAIN);
     fclose(out);
-    uint32_t number = numbered_text(&writer->strings, line, &is_new) + 1;
+    uint32_t number = map_texts_add(&writer->strings, line, size, &is_new) + 1;
     if (is_new)
         fprintf(writer->out, "s %zx %s\n", size, line);
     free(line);
@@ -148,7 +122,7 @@ static void add_place(void *context, const struct heap_place *place,
     bool is_new;
     text_format(&key, "%llx %s %s %u", (unsigned long long)(place ? place->address : 0), label,
                 frame->file ? frame->file : "", frame->line);
-    uint32_t number = numbered_text(&writer->places, key.bytes, &is_new) + 1;
+    uint32_t number = map_texts_add(&writer->places, key.bytes, key.size, &is_new) + 1;
     if (is_new) {
         uint32_t module = string_of(writer, frame->object ? frame->object : "");
         uint32_t function = string_of(writer, label);
@@ -206,6 +180,6 @@ void rows_heaptrack(FILE *out, const struct heap_export *export) {
     copy_events(out, events->file);
     free(traces);
     free(writer.chain);
-    numbered_free(&writer.strings);
-    numbered_free(&writer.places);
+    map_texts_free(&writer.strings);
+    map_texts_free(&writer.places);
 }

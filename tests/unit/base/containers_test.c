@@ -90,6 +90,20 @@ TEST(hash_depends_on_the_order_of_parts) {
     CHECK(hash_add(hash_add(0, 1), 2) != hash_add(hash_add(0, 2), 1));
 }
 
+TEST(hash_of_words_depends_on_every_byte_and_on_the_size) {
+    char text[40] = {0};
+    uint64_t zeros = hash_words(text, 33);
+    CHECK(zeros != hash_words(text, 32));
+    for (size_t i = 0; i < 33; i++) {
+        text[i] = 1;
+        CHECK(hash_words(text, 33) != zeros);
+        CHECK_EQ(hash_words(text, 33), hash_words(memcpy((char[40]){0}, text, 40), 33));
+        text[i] = 0;
+    }
+    text[33] = 1;
+    CHECK_EQ(hash_words(text, 33), zeros);
+}
+
 // ---- map ----
 
 TEST(map_numbers_integers_in_the_order_in_which_they_come) {

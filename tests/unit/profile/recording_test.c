@@ -6,8 +6,10 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "base/vector.h"
 #include "profile/heap/blocks.h"
 #include "profile/heap/classes.h"
+#include "profile/heap/kinds.h"
 #include "profile/recording/recording.h"
 #include "profile/heap/summary.h"
 #include "any.h"
@@ -119,6 +121,35 @@ static bool same_totals(const struct summary *a, const struct summary *b) {
 }
 
 // ---- tests ----
+
+TEST(kinds_differ_in_size_stack_and_thread) {
+    struct entry {
+        struct kind kind;
+        int count;
+    } *entries = NULL;
+    struct map map = {0};
+    size_t count = 0;
+    for (uint32_t i = 0; i < 1000; i++) {
+        struct kind kind = {.size = i % 10, .stack = i / 10 % 10, .thread = i / 100};
+        CHECK_EQ(kinds_find(&map, entries, sizeof *entries, &kind), MAP_NONE);
+        CHECK_EQ(kinds_add(&map, &kind), i);
+        *vector_push(entries, count) = (struct entry){.kind = kind};
+    }
+    kinds_check(&map, entries, sizeof *entries, count);
+    free(entries);
+    map_free(&map);
+}
+
+TEST(kinds_of_one_hash_are_told_apart) {
+    struct kind wanted = {1, 2, 3}, others[] = {{0, 2, 3}, {1, 0, 3}, {1, 2, 0}};
+    struct map map = {0};
+    for (unsigned i = 0; i < 3; i++)
+        map_add(&map, kinds_hash(&wanted));
+    CHECK_EQ(kinds_find(&map, others, sizeof *others, &wanted), MAP_NONE);
+    others[1].stack = 2;
+    CHECK_EQ(kinds_find(&map, others, sizeof *others, &wanted), 1);
+    map_free(&map);
+}
 
 TEST(blocks_keep_what_they_are_given) {
     struct blocks blocks = {0};
@@ -272,7 +303,7 @@ TEST(classes_keep_their_order) {
             uint32_t class = classes_find(&classes, stack, size);
             if (!class)
                 class = classes_add(&classes, stack, size);
-            CHECK(classes.list[class].size == size || classes_is_loose(&classes, class));
+            CHECK(classes.list[class].kind.size == size || classes_is_loose(&classes, class));
             groups[count++] =
                 classes_enter(&classes, class,
                               &(struct classes_blocks){.size = size, .time = i / 50}, any(4) == 0);
