@@ -2,9 +2,14 @@
 //
 // Open addressing, at most three quarters full, 64 bytes a slot; it grows with the number of live
 // blocks and never shrinks. Pointers to blocks are good until the next insertion or removal.
+//
+// Not a map of base/map.h: every event of a recording looks a block up, and most of them add or
+// remove one. Here key and block share a line of the processor's cache, and that line can be
+// fetched before it is needed.
 #ifndef QUERN_PROFILE_BLOCKS_H
 #define QUERN_PROFILE_BLOCKS_H
 
+#include "base/hash.h"
 #include "profile/heap/heap.h"
 
 struct blocks_slot {
@@ -19,8 +24,7 @@ struct blocks {
 };
 
 static inline size_t blocks_home(const struct blocks *blocks, uint64_t key) {
-    uint64_t hash = key * 0x9e3779b97f4a7c15;
-    return (size_t)(hash ^ hash >> 32) & (blocks->room - 1);
+    return (size_t)hash_integer(key) & (blocks->room - 1);
 }
 
 // Large tables are not in the processor's cache: a key that is about to be asked for is fetched.

@@ -243,36 +243,17 @@ void writer_corrected(struct recording_writer *writer, uint64_t time,
 
 // ---- stacks ----
 
-static uint32_t *pc_slot(const struct recording_writer *writer, uint64_t pc) {
-    for (uint64_t at = pc * 0x9e3779b97f4a7c15 >> 32;; at++) {
-        uint32_t *slot = &writer->pc_slots[at & (writer->pc_slot_count - 1)];
-        if (!*slot || writer->pcs[*slot - 1] == pc)
-            return slot;
-    }
-}
-
-static void grow_pcs(struct recording_writer *writer) {
-    writer->pc_slot_count = writer->pc_slot_count ? writer->pc_slot_count * 2 : 1024;
-    writer->pcs = base_reallocate(writer->pcs, writer->pc_slot_count / 2 * sizeof *writer->pcs);
-    free(writer->pc_slots);
-    writer->pc_slots = base_allocate(writer->pc_slot_count * sizeof *writer->pc_slots);
-    memset(writer->pc_slots, 0, writer->pc_slot_count * sizeof *writer->pc_slots);
-    for (uint32_t i = 0; i < writer->pc_count; i++)
-        *pc_slot(writer, writer->pcs[i]) = i + 1;
-}
-
 // The number of a pc; 0 for a new one, which is given as the way from the new one before.
 static void put_pc(struct recording_writer *writer, uint64_t pc) {
-    if (writer->pc_count == writer->pc_slot_count / 2)
-        grow_pcs(writer);
-    uint32_t *slot = pc_slot(writer, pc);
-    put_number(writer, COLUMN_STACKS, *slot);
-    if (*slot)
+    struct map_integers *pcs = &writer->pcs;
+    uint64_t last = pcs->count ? pcs->keys[pcs->count - 1] : 0;
+    bool is_new;
+    uint32_t number = map_integers_add(pcs, pc, &is_new);
+    put_number(writer, COLUMN_STACKS, is_new ? 0 : number + 1);
+    if (!is_new)
         return;
-    int64_t step = (int64_t)(pc - (writer->pc_count ? writer->pcs[writer->pc_count - 1] : 0));
+    int64_t step = (int64_t)(pc - last);
     put_number(writer, COLUMN_PCS, (uint64_t)step << 1 ^ (uint64_t)(step >> 63));
-    writer->pcs[writer->pc_count++] = pc;
-    *slot = writer->pc_count;
 }
 
 // Most stacks share their outer frames with the one before.
@@ -457,8 +438,7 @@ void writer_free(struct recording_writer *writer) {
         free(writer->columns[i].bytes);
     classes_free(&writer->classes);
     free(writer->recent);
-    free(writer->pcs);
-    free(writer->pc_slots);
+    map_integers_free(&writer->pcs);
     free(writer->plain);
     free(writer->packed);
     free(writer->carried);

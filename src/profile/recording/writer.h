@@ -5,6 +5,7 @@
 
 #include <zstd.h>
 
+#include "base/map.h"
 #include "profile/heap/classes.h"
 #include "profile/recording/recording.h"
 #include "profile/heap/timeline.h"
@@ -36,10 +37,7 @@ struct recording_writer {
         uint64_t numbers[RECORDING_RECENT]; // of the blocks, by count
     } * recent;                             // by thread
     size_t recent_count;
-    uint64_t *pcs; // known ones; numbers are from 1 on
-    uint32_t pc_count;
-    uint32_t *pc_slots; // a hash table of their numbers
-    uint32_t pc_slot_count;
+    struct map_integers pcs;            // known ones; they are written as numbers from 1 on
     uint64_t last_pcs[HEAP_FRAMES_MAX]; // of the stack told before
     size_t last_count;
     struct heap_sample last_sample;

@@ -4,19 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/hash.h"
 #include "base/vector.h"
 
-#define FIRST_SLOTS 1024
-// Nodes with more children than this have them in a hash table, too.
+// Nodes with more children than this have them in a map, too.
 #define FEW_CHILDREN 24
 
 struct calltree *calltree_new(size_t node_max) {
     struct calltree *tree = base_allocate(sizeof *tree);
     *tree = (struct calltree){.root.function = CALLTREE_ROOT, .node_max = node_max};
-    tree->slot_count = FIRST_SLOTS;
-    tree->slots = base_allocate(tree->slot_count * sizeof *tree->slots);
-    memset(tree->slots, 0, tree->slot_count * sizeof *tree->slots);
     return tree;
 }
 
@@ -35,89 +31,51 @@ void calltree_free(struct calltree *tree) {
         free(tree->functions[i].group);
     }
     free(tree->functions);
-    free(tree->slots);
+    map_free(&tree->function_map);
     free(tree->wide);
+    map_free(&tree->wide_map);
     free(tree);
 }
 
 // ---- functions ----
 
-static uint64_t hash_text(uint64_t hash, const char *text) {
-    for (; *text; text++)
-        hash = (hash ^ (uint8_t)*text) * 0x100000001b3;
-    return hash ^ hash >> 29;
-}
-
-static uint32_t *find_slot(const struct calltree *tree, const char *name, const char *group) {
-    size_t at = hash_text(hash_text(0xcbf29ce484222325, name), group);
-    for (;; at++) {
-        uint32_t *slot = &tree->slots[at & (tree->slot_count - 1)];
-        if (!*slot)
-            return slot;
-        const struct calltree_function *function = &tree->functions[*slot - 1];
-        if (strcmp(function->name, name) == 0 && strcmp(function->group, group) == 0)
-            return slot;
-    }
-}
-
-static void grow_slots(struct calltree *tree) {
-    free(tree->slots);
-    tree->slot_count *= 2;
-    tree->slots = base_allocate(tree->slot_count * sizeof *tree->slots);
-    memset(tree->slots, 0, tree->slot_count * sizeof *tree->slots);
-    for (size_t i = 0; i < tree->function_count; i++)
-        *find_slot(tree, tree->functions[i].name, tree->functions[i].group) = (uint32_t)i + 1;
-}
-
 uint32_t calltree_function(struct calltree *tree, const char *name, const char *group) {
-    uint32_t *slot = find_slot(tree, name, group);
-    if (*slot)
-        return *slot - 1;
-    if (tree->function_count + 1 > tree->slot_count / 4 * 3) {
-        grow_slots(tree);
-        slot = find_slot(tree, name, group);
-    }
+    uint64_t hash = hash_add(hash_words(name, strlen(name)), hash_words(group, strlen(group)));
+    struct map_walk walk = map_walk(hash);
+    for (uint32_t number; (number = map_next(&tree->function_map, &walk)) != MAP_NONE;)
+        if (strcmp(tree->functions[number].name, name) == 0 &&
+            strcmp(tree->functions[number].group, group) == 0)
+            return number;
     *vector_push(tree->functions, tree->function_count) =
         (struct calltree_function){.name = base_copy(name), .group = base_copy(group)};
-    *slot = (uint32_t)tree->function_count;
-    return *slot - 1;
+    return map_add(&tree->function_map, hash);
 }
 
 // ---- nodes ----
 
-// The slot of a child of a wide node, or the empty one where it belongs.
-static struct calltree_wide *find_wide(const struct calltree *tree,
+static uint64_t hash_child(const struct calltree_node *node, uint32_t function) {
+    return hash_add(hash_add(0, (uintptr_t)node), function);
+}
+
+static struct calltree_node *find_wide(const struct calltree *tree,
                                        const struct calltree_node *node, uint32_t function) {
-    size_t at =
-        ((uintptr_t)node >> 4 ^ (uint64_t)function * 0x9e3779b97f4a7c15) * 0xff51afd7ed558ccd >> 20;
-    for (;; at++) {
-        struct calltree_wide *slot = &tree->wide[at & (tree->wide_room - 1)];
-        if (!slot->child || (slot->node == node && slot->child->function == function))
-            return slot;
-    }
+    struct map_walk walk = map_walk(hash_child(node, function));
+    for (uint32_t number; (number = map_next(&tree->wide_map, &walk)) != MAP_NONE;)
+        if (tree->wide[number].node == node && tree->wide[number].child->function == function)
+            return tree->wide[number].child;
+    return NULL;
 }
 
 static void add_wide(struct calltree *tree, struct calltree_node *node,
                      struct calltree_node *child) {
-    if ((tree->wide_count + 1) * 4 > tree->wide_room * 3) {
-        struct calltree_wide *old = tree->wide;
-        size_t old_room = tree->wide_room;
-        tree->wide_room = old_room ? old_room * 2 : FIRST_SLOTS;
-        tree->wide = base_allocate(tree->wide_room * sizeof *tree->wide);
-        memset(tree->wide, 0, tree->wide_room * sizeof *tree->wide);
-        for (size_t i = 0; i < old_room; i++)
-            if (old[i].child)
-                *find_wide(tree, old[i].node, old[i].child->function) = old[i];
-        free(old);
-    }
-    *find_wide(tree, node, child->function) = (struct calltree_wide){node, child};
-    tree->wide_count++;
+    *vector_push(tree->wide, tree->wide_count) = (struct calltree_wide){node, child};
+    map_add(&tree->wide_map, hash_child(node, child->function));
 }
 
 static struct calltree_node *find_child(const struct calltree *tree,
                                         const struct calltree_node *node, uint32_t function) {
     if (node->count > FEW_CHILDREN)
-        return find_wide(tree, node, function)->child;
+        return find_wide(tree, node, function);
     for (uint32_t i = 0; i < node->count; i++)
         if (node->children[i]->function == function)
             return node->children[i];
@@ -211,6 +169,8 @@ static size_t check_node(const struct calltree *tree, const struct calltree_node
 }
 
 void calltree_check(const struct calltree *tree) {
+    map_check(&tree->function_map);
+    map_check(&tree->wide_map);
     if (check_node(tree, &tree->root) != tree->node_count || tree->node_count > tree->node_max)
         abort();
 }

@@ -18,6 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/map.h"
+
 struct calltree_function {
     char *name;
     char *group;     // what it belongs to; "" where nothing is known
@@ -39,15 +41,15 @@ struct calltree {
     struct calltree_node root;
     struct calltree_function *functions;
     size_t function_count;
-    uint32_t *slots; // a hash table of function numbers plus 1
-    size_t slot_count;
+    struct map function_map; // by name and group
     size_t node_count, node_max;
     struct calltree_wide {
         const struct calltree_node *node;
-        struct calltree_node *child; // NULL: empty
-    } * wide;                        // a hash table of the children of nodes that have many
-    size_t wide_count, wide_room;
-    uint64_t shortened; // value that was added at a node further out than it should be
+        struct calltree_node *child;
+    } * wide; // the children of nodes that have many
+    size_t wide_count;
+    struct map wide_map; // by node and function of the child
+    uint64_t shortened;  // value that was added at a node further out than it should be
 };
 
 struct calltree *calltree_new(size_t node_max);

@@ -10,8 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/map.h"
+
 struct stack_count {
-    uint64_t hash;
     uint64_t value;
     size_t first; // in addresses
     uint32_t size;
@@ -21,11 +22,10 @@ struct stack_count {
 
 struct stack_counts {
     struct stack_count *entries;
-    size_t count, room;
+    size_t count;
     uint64_t *addresses;
-    size_t address_count, address_room;
-    uint32_t *slots; // entry numbers plus 1
-    size_t slot_count;
+    size_t address_count;
+    struct map map; // of the entries
 };
 
 void stack_counts_add(struct stack_counts *counts, uint32_t key, const uint64_t *addresses,

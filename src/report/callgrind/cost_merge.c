@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/vector.h"
 #include "profile/costs/visit.h"
 #include "report/callgrind/callgrind.h"
 
@@ -46,18 +49,10 @@ struct fact_value {
 enum kind { KIND_UNKNOWN, KIND_CALLGRIND, KIND_CACHEGRIND };
 static const char *const kind_names[] = {"", "a callgrind.out", "a cachegrind.out"};
 
-// Numbers of costs, calls or jumps plus 1 by hash; 0: free.
-struct table {
-    uint32_t *slots;
-    uint32_t *hashes; // by number
-    size_t room, hash_room, count;
-};
-
 struct cost_merge {
-    struct cost_profile *profile; // strings, events and functions
-    struct call_graph graph;      // of the profile's functions; without their names until the end
-    struct table costs, calls, jumps;
-    size_t cost_room, call_room, jump_room, value_room;
+    struct cost_profile *profile;   // strings, events and functions
+    struct call_graph graph;        // of the profile's functions; without their names until the end
+    struct map costs, calls, jumps; // by the graph's numbers of them
     struct graph_function *functions; // where they are entered, as far as calls say
     size_t function_room;
     uint32_t *order; // of functions, plus 1, as they come first in the files; 0: not yet
@@ -90,11 +85,9 @@ struct cost_merge *cost_merge_new(void) {
 }
 
 void cost_merge_free(struct cost_merge *merge) {
-    const struct table *tables[] = {&merge->costs, &merge->calls, &merge->jumps};
-    for (unsigned i = 0; i < 3; i++) {
-        free(tables[i]->slots);
-        free(tables[i]->hashes);
-    }
+    map_free(&merge->costs);
+    map_free(&merge->calls);
+    map_free(&merge->jumps);
     costs_free(merge->profile);
     free(merge->graph.costs);
     free(merge->graph.calls);
@@ -108,54 +101,21 @@ void cost_merge_free(struct cost_merge *merge) {
 
 // ---- tables ------------------------------------------------------------------------------------
 
-static void *grow(void *array, size_t count, size_t *room, size_t size) {
-    if (count <= *room)
-        return array;
-    *room = count > 2 * *room ? count + 256 : 2 * *room;
-    return base_reallocate(array, *room * size);
-}
-
-static void grow_table(struct table *table) {
-    table->hashes = grow(table->hashes, table->count + 1, &table->hash_room, sizeof *table->hashes);
-    if (2 * (table->count + 1) < table->room)
-        return;
-    table->room = table->room ? 2 * table->room : 1024;
-    free(table->slots);
-    table->slots = base_allocate(table->room * sizeof *table->slots);
-    memset(table->slots, 0, table->room * sizeof *table->slots);
-    for (size_t i = 0; i < table->count; i++) {
-        size_t at = table->hashes[i] & (table->room - 1);
-        while (table->slots[at])
-            at = (at + 1) & (table->room - 1);
-        table->slots[at] = (uint32_t)i + 1;
-    }
-}
-
 typedef bool same_function(const struct call_graph *graph, size_t number, const void *wanted);
 
 // The number of what is the same as wanted; it is a new one if that was the count before.
-static size_t number_of(struct table *table, const struct call_graph *graph, uint32_t hash,
+static size_t number_of(struct map *map, const struct call_graph *graph, uint64_t hash,
                         same_function *same, const void *wanted) {
-    grow_table(table);
-    size_t mask = table->room - 1, at = hash & mask;
-    for (; table->slots[at]; at = (at + 1) & mask) {
-        size_t number = table->slots[at] - 1;
-        if (table->hashes[number] == hash && same(graph, number, wanted))
+    struct map_walk walk = map_walk(hash);
+    for (uint32_t number; (number = map_next(map, &walk)) != MAP_NONE;)
+        if (same(graph, number, wanted))
             return number;
-    }
-    table->hashes[table->count] = hash;
-    table->slots[at] = (uint32_t)++table->count;
-    return table->count - 1;
-}
-
-static uint64_t mix(uint64_t hash, uint64_t value) {
-    hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
-    return hash ^ (hash >> 32);
+    return map_add(map, hash);
 }
 
 static uint64_t hash_of_place(const struct graph_place *place) {
-    uint64_t hash = mix(mix(1, place->function), place->line);
-    return mix(mix(hash, (uint64_t)place->file), place->address);
+    uint64_t hash = hash_add(hash_add(1, place->function), place->line);
+    return hash_add(hash_add(hash, (uint64_t)place->file), place->address);
 }
 
 // Strings are the profile's: the same text is at the same address.
@@ -205,9 +165,7 @@ static void rank_place(struct cost_merge *merge, struct graph_place *place) {
 static size_t new_values(struct cost_merge *merge) {
     struct call_graph *graph = &merge->graph;
     size_t at = graph->value_count, size = merge->profile->event_count;
-    graph->values = grow(graph->values, at + size, &merge->value_room, sizeof *graph->values);
-    memset(graph->values + at, 0, size * sizeof *graph->values);
-    graph->value_count += size;
+    memset(vector_extend(graph->values, graph->value_count, size), 0, size * sizeof *graph->values);
     return at;
 }
 
@@ -222,11 +180,9 @@ static void add_cost(void *context, const struct cost_place *at, const uint64_t 
     struct graph_place place = place_of(merge, at);
     merge->has_costs = true;
     merge->is_callgrind |= *merge->profile->functions[at->function].object != 0;
-    size_t number =
-        number_of(&merge->costs, graph, (uint32_t)hash_of_place(&place), is_same_cost, &place);
+    size_t number = number_of(&merge->costs, graph, hash_of_place(&place), is_same_cost, &place);
     if (number == graph->cost_count) {
-        graph->costs =
-            grow(graph->costs, ++graph->cost_count, &merge->cost_room, sizeof *graph->costs);
+        vector_push(graph->costs, graph->cost_count);
         graph->costs[number] = (struct graph_cost){place, new_values(merge)};
         rank_place(merge, &graph->costs[number].at);
     }
@@ -241,11 +197,10 @@ static void add_call(void *context, const struct cost_visited_call *call, const 
     struct graph_call wanted = {.at = place_of(merge, &call->at), .callee = call->target.function};
     merge->has_costs = merge->is_callgrind = true;
     size_t number =
-        number_of(&merge->calls, graph, (uint32_t)mix(hash_of_place(&wanted.at), wanted.callee),
+        number_of(&merge->calls, graph, hash_add(hash_of_place(&wanted.at), wanted.callee),
                   is_same_call, &wanted);
     if (number == graph->call_count) {
-        graph->calls =
-            grow(graph->calls, ++graph->call_count, &merge->call_room, sizeof *graph->calls);
+        vector_push(graph->calls, graph->call_count);
         graph->calls[number] = wanted;
         graph->calls[number].values = new_values(merge);
         rank_place(merge, &graph->calls[number].at);
@@ -268,14 +223,13 @@ static void add_jump(void *context, const struct cost_visited_jump *jump) {
                                 .to = place_of(merge, &jump->target),
                                 .function = jump->function,
                                 .conditional = jump->conditional};
-    uint64_t hash = mix(hash_of_place(&wanted.at), hash_of_place(&wanted.to));
+    uint64_t hash = hash_add(hash_of_place(&wanted.at), hash_of_place(&wanted.to));
     merge->has_costs = merge->is_callgrind = true;
     size_t number = number_of(&merge->jumps, graph,
-                              (uint32_t)mix(hash, (uint64_t)jump->function + jump->conditional),
+                              hash_add(hash, (uint64_t)jump->function + jump->conditional),
                               is_same_jump, &wanted);
     if (number == graph->jump_count) {
-        graph->jumps =
-            grow(graph->jumps, ++graph->jump_count, &merge->jump_room, sizeof *graph->jumps);
+        vector_push(graph->jumps, graph->jump_count);
         graph->jumps[number] = wanted;
         rank_place(merge, &graph->jumps[number].at);
     }

@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "report/shared/numbered.h"
+#include "base/map.h"
 
 struct dhat_point {
     uint64_t tb, tbk; // all bytes and blocks
@@ -43,7 +43,7 @@ struct dhat_file {
     uint64_t te, tg; // time at the end, at the global peak
     struct dhat_point *points;
     size_t point_count;
-    struct numbered frames;
+    struct map_texts frames;
     char **paths; // of the source files of frames, where known; not part of a file
     size_t path_count;
 };

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/text.h"
 
@@ -20,7 +21,7 @@ void dhat_file_init(struct dhat_file *file, const char *mode, const char *verb, 
 
 uint32_t dhat_file_frame(struct dhat_file *file, const char *text) {
     bool is_new;
-    return numbered_text(&file->frames, text, &is_new);
+    return map_texts_add(&file->frames, text, strlen(text), &is_new);
 }
 
 void dhat_file_add(struct dhat_file *file, const struct dhat_point *point) {
@@ -39,7 +40,7 @@ void dhat_file_free(struct dhat_file *file) {
         free(file->points[i].fs);
     }
     free(file->points);
-    numbered_free(&file->frames);
+    map_texts_free(&file->frames);
     for (size_t i = 0; i < file->path_count; i++)
         free(file->paths[i]);
     free(file->paths);
@@ -136,7 +137,7 @@ void dhat_out(FILE *out, const struct dhat_file *file) {
     fputs(",\"ftbl\":\n", out);
     for (size_t i = 0; i < file->frames.count; i++) {
         fputs(i ? " ," : " [", out);
-        write_text(out, file->frames.list[i]);
+        write_text(out, file->frames.keys[i].bytes);
         fputc('\n', out);
     }
     fputs(" ]\n}\n", out);

@@ -91,7 +91,7 @@ static double share(uint64_t part, uint64_t whole) {
 
 static void put_frame(const struct print *print, uint32_t frame, unsigned indent) {
     fprintf(print->out, "%*s", (int)indent, "");
-    stack_text_escaped(print->out, print->file->frames.list[frame]);
+    stack_text_escaped(print->out, print->file->frames.keys[frame].bytes);
     fputc('\n', print->out);
 }
 

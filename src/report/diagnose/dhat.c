@@ -81,7 +81,7 @@ static bool is_unused(const struct dhat_point *point) {
 // "0xADDRESS: FUNCTION (FILE:LINE)" or "... (in OBJECT)"; parts that are missing stay so.
 static void add_frame(struct diagnosis *diagnosis, const struct dhat_file *file, uint32_t number) {
     const char *path = number < file->path_count ? file->paths[number] : NULL;
-    char *text = base_copy(file->frames.list[number]);
+    char *text = base_copy(file->frames.keys[number].bytes);
     struct result_frame frame = {.address = strtoull(text, NULL, 16)};
     char *name = strstr(text, ": ");
     name = name ? name + 2 : text;

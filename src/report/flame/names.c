@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/hash.h"
+#include "base/map.h"
 #include "base/vector.h"
 #include "report/shared/stack_text.h"
 
 #define INLINED_MAX     32
 #define PATH_LENGTH     16384
-#define FIRST_SLOTS     4096
 #define JUMPS_MAX       4 // from one function to the next, followed
 #define DISTANCE_SIZE   4
 #define CALL_CODE       0xe8
@@ -20,7 +20,7 @@
 // that is called, and what each of them jumps to at once.
 struct place {
     uint64_t address;
-    pid_t pid; // 0: empty
+    pid_t pid;
     bool is_main;
     bool calls_read;
     uint32_t count, called;
@@ -32,7 +32,8 @@ struct flame_names {
     struct calltree *tree;
     struct flame_names_options options;
     struct place *places;
-    size_t room, count;
+    size_t place_count;
+    struct map place_map; // by process and address
     uint32_t *functions;
     size_t function_count;
     uint32_t path[PATH_LENGTH]; // filled from its end
@@ -45,14 +46,12 @@ struct flame_names *flame_names_new(struct symbols *symbols, struct calltree *tr
     names->symbols = symbols;
     names->tree = tree;
     names->options = *options;
-    names->room = FIRST_SLOTS;
-    names->places = base_allocate(names->room * sizeof *names->places);
-    memset(names->places, 0, names->room * sizeof *names->places);
     return names;
 }
 
 void flame_names_free(struct flame_names *names) {
     free(names->places);
+    map_free(&names->place_map);
     free(names->functions);
     free(names);
 }
@@ -145,37 +144,15 @@ static void resolve_calls(struct flame_names *names, struct place *place) {
     }
 }
 
-static struct place *find(const struct flame_names *names, pid_t pid, uint64_t address) {
-    size_t at = (size_t)((address ^ (uint64_t)pid << 48) * 0x9e3779b97f4a7c15 >> 20);
-    for (;; at++) {
-        struct place *place = &names->places[at & (names->room - 1)];
-        if (!place->pid || (place->pid == pid && place->address == address))
-            return place;
-    }
-}
-
-static void grow(struct flame_names *names) {
-    struct place *old = names->places;
-    size_t old_room = names->room;
-    names->room *= 2;
-    names->places = base_allocate(names->room * sizeof *names->places);
-    memset(names->places, 0, names->room * sizeof *names->places);
-    for (size_t i = 0; i < old_room; i++)
-        if (old[i].pid)
-            *find(names, old[i].pid, old[i].address) = old[i];
-    free(old);
-}
-
 static struct place *place_of(struct flame_names *names, pid_t pid, uint64_t address) {
-    struct place *place = find(names, pid, address);
-    if (place->pid)
-        return place;
-    if (names->count + 1 > names->room / 4 * 3) {
-        grow(names);
-        place = find(names, pid, address);
-    }
-    names->count++;
+    uint64_t hash = hash_add(hash_add(0, (uint64_t)pid), address);
+    struct map_walk walk = map_walk(hash);
+    for (uint32_t number; (number = map_next(&names->place_map, &walk)) != MAP_NONE;)
+        if (names->places[number].pid == pid && names->places[number].address == address)
+            return &names->places[number];
+    struct place *place = vector_push(names->places, names->place_count);
     *place = (struct place){.address = address, .pid = pid};
+    map_add(&names->place_map, hash);
     resolve(names, place);
     return place;
 }

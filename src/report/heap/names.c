@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/map.h"
+#include "base/vector.h"
 
 #define INLINED_MAX 32
 
@@ -27,18 +28,13 @@ static const char *const standard_fns[] = {
     "operator new[](unsigned long, std::align_val_t, std::nothrow_t const&)",
 };
 
-struct slot {
-    uint64_t key; // return address plus 1; 0: empty
-    struct heap_place *place;
-};
-
 struct heap_names {
     struct symbols *symbols;
     pid_t pid;
     struct heap_names_options options;
-    struct slot *slots;
-    size_t room;
-    size_t count;
+    struct map_integers addresses; // return addresses
+    struct heap_place **places;    // by number of the address
+    size_t place_count;
 };
 
 static bool is_one_of(const char *name, const char *const *names, size_t count) {
@@ -107,59 +103,35 @@ static struct heap_place *resolve(struct heap_names *names, uint64_t address) {
     return place;
 }
 
-static struct slot *find(const struct heap_names *names, uint64_t key) {
-    size_t at = (size_t)(key * 0x9e3779b97f4a7c15 >> 20) & (names->room - 1);
-    while (names->slots[at].key && names->slots[at].key != key)
-        at = (at + 1) & (names->room - 1);
-    return &names->slots[at];
-}
-
-static void grow(struct heap_names *names) {
-    struct heap_names old = *names;
-    names->room = old.room ? old.room * 2 : 1024;
-    names->slots = base_allocate(names->room * sizeof *names->slots);
-    memset(names->slots, 0, names->room * sizeof *names->slots);
-    for (size_t i = 0; i < old.room; i++)
-        if (old.slots[i].key)
-            *find(names, old.slots[i].key) = old.slots[i];
-    free(old.slots);
-}
-
 struct heap_names *heap_names_new(struct symbols *symbols, pid_t pid,
                                   const struct heap_names_options *options) {
     struct heap_names *names = base_allocate(sizeof *names);
     *names = (struct heap_names){.symbols = symbols, .pid = pid, .options = *options};
-    grow(names);
     return names;
 }
 
 void heap_names_free(struct heap_names *names) {
-    for (size_t i = 0; i < names->room; i++) {
-        struct heap_place *place = names->slots[i].place;
-        if (!names->slots[i].key)
-            continue;
+    for (size_t i = 0; i < names->place_count; i++) {
+        struct heap_place *place = names->places[i];
         for (size_t j = 0; j < place->count; j++)
             free(place->texts[j]);
         free(place->texts);
         free(place->frames);
         free(place);
     }
-    free(names->slots);
+    free(names->places);
+    map_integers_free(&names->addresses);
     free(names);
 }
 
 const struct heap_place *heap_names_place(struct heap_names *names, uint64_t return_address) {
-    struct slot *slot = find(names, return_address + 1);
-    if (slot->key)
-        return slot->place;
-    if (names->count + 1 > names->room / 4 * 3) {
-        grow(names);
-        slot = find(names, return_address + 1);
+    bool is_new;
+    uint32_t number = map_integers_add(&names->addresses, return_address, &is_new);
+    if (is_new) {
+        struct heap_place *place = resolve(names, return_address);
+        *vector_push(names->places, names->place_count) = place;
     }
-    names->count++;
-    slot->key = return_address + 1;
-    slot->place = resolve(names, return_address);
-    return slot->place;
+    return names->places[number];
 }
 
 size_t heap_names_trim(struct heap_names *names, const struct stacks_entry *stack, size_t *first) {

@@ -3,7 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+#include "base/map.h"
 #include "base/text.h"
+#include "base/vector.h"
 #include "report/heap/rows.h"
 
 // The numbers of a row, for both tables.
@@ -145,63 +148,32 @@ struct functions {
         char *name;
         const char *file;
     } * list;
-    size_t count, room;
-    uint32_t *slots; // number plus 1; 0: empty
-    size_t slot_count;
+    size_t count;
+    struct map map; // of the list
     // The stack in hand, innermost first.
     uint32_t *stack;
-    size_t depth, stack_room;
+    size_t depth;
 };
-
-static uint64_t hash_text(uint64_t hash, const char *text) {
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
-    return hash * 0x9e3779b97f4a7c15;
-}
-
-static uint32_t *find_function(struct functions *functions, const char *name, const char *file) {
-    size_t mask = functions->slot_count - 1;
-    size_t at = (size_t)(hash_text(hash_text(1, name), file) >> 20) & mask;
-    for (; functions->slots[at]; at = (at + 1) & mask) {
-        struct function *function = &functions->list[functions->slots[at] - 1];
-        if (strcmp(function->name, name) == 0 && strcmp(function->file, file) == 0)
-            break;
-    }
-    return &functions->slots[at];
-}
-
-static void grow_functions(struct functions *functions) {
-    functions->room = functions->room ? functions->room * 2 : 512;
-    functions->list = base_reallocate(functions->list, functions->room * sizeof *functions->list);
-    functions->slot_count = functions->room * 2;
-    free(functions->slots);
-    functions->slots = base_allocate(functions->slot_count * sizeof *functions->slots);
-    memset(functions->slots, 0, functions->slot_count * sizeof *functions->slots);
-    for (size_t i = 0; i < functions->count; i++)
-        *find_function(functions, functions->list[i].name, functions->list[i].file) =
-            (uint32_t)i + 1;
-}
 
 static void add_function(void *context, const struct heap_place *place,
                          const struct symbol_frame *frame) {
     struct functions *functions = context;
-    if (functions->count == functions->room)
-        grow_functions(functions);
     char *name = heap_file_label(frame);
     const char *file = frame->file ? frame->file : frame->object ? frame->object : "";
-    uint32_t *slot = find_function(functions, name, file);
-    if (*slot) {
+    uint64_t hash = hash_add(hash_words(name, strlen(name)), hash_words(file, strlen(file)));
+    struct map_walk walk = map_walk(hash);
+    uint32_t number;
+    while ((number = map_next(&functions->map, &walk)) != MAP_NONE &&
+           (strcmp(functions->list[number].name, name) != 0 ||
+            strcmp(functions->list[number].file, file) != 0))
+        ;
+    if (number != MAP_NONE) {
         free(name);
     } else {
-        functions->list[functions->count++] = (struct function){name, file};
-        *slot = (uint32_t)functions->count;
+        *vector_push(functions->list, functions->count) = (struct function){name, file};
+        number = map_add(&functions->map, hash);
     }
-    if (functions->depth == functions->stack_room) {
-        functions->stack_room = functions->stack_room ? functions->stack_room * 2 : 256;
-        functions->stack =
-            base_reallocate(functions->stack, functions->stack_room * sizeof *functions->stack);
-    }
-    functions->stack[functions->depth++] = *slot - 1;
+    *vector_push(functions->stack, functions->depth) = number;
 }
 
 static void write_profile(FILE *out, const struct heap_export *export, struct functions *functions,
@@ -259,6 +231,6 @@ void rows_speedscope(FILE *out, const struct heap_export *export) {
     }
     fputs("]}}\n", out);
     free(functions.list);
-    free(functions.slots);
+    map_free(&functions.map);
     free(functions.stack);
 }

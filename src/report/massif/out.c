@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/vector.h"
 
 // A tree of places: the root stands for all allocations, its children for those who wanted them,
 // theirs for the callers. One tree serves all snapshots: a stack's path through it is found once,
@@ -26,44 +28,25 @@ struct writer {
     uint64_t least;  // bytes of a node that is shown
     size_t snapshot; // in hand, counted from 1
     struct node root;
-    struct node **table; // all nodes but the root, by parent and key
-    size_t room, count;
+    struct node **nodes; // all but the root
+    size_t count;
+    struct map map;       // of the nodes, by parent and key
     struct node **leaves; // by stack; NULL: not looked for yet
     size_t leaf_count;
 };
 
-static struct node **slot_of(const struct writer *writer, const struct node *parent, uint64_t key) {
-    uint64_t hash = ((uint64_t)parent >> 4 ^ key) * 0x9e3779b97f4a7c15;
-    size_t at = (size_t)(hash >> 20) & (writer->room - 1);
-    while (writer->table[at] &&
-           (writer->table[at]->parent != parent || writer->table[at]->key != key))
-        at = (at + 1) & (writer->room - 1);
-    return &writer->table[at];
-}
-
-static void grow(struct writer *writer) {
-    struct node **old = writer->table;
-    size_t old_room = writer->room;
-    writer->room = old_room ? old_room * 2 : 4096;
-    writer->table = base_allocate(writer->room * sizeof *writer->table);
-    memset(writer->table, 0, writer->room * sizeof *writer->table);
-    for (size_t i = 0; i < old_room; i++)
-        if (old[i])
-            *slot_of(writer, old[i]->parent, old[i]->key) = old[i];
-    free(old);
-}
-
 static struct node *child_of(struct writer *writer, struct node *parent, uint64_t key) {
-    if (writer->count + 1 > writer->room / 2)
-        grow(writer);
-    struct node **slot = slot_of(writer, parent, key);
-    if (*slot)
-        return *slot;
+    uint64_t hash = hash_add(hash_add(0, (uint64_t)parent), key);
+    struct map_walk walk = map_walk(hash);
+    for (uint32_t number; (number = map_next(&writer->map, &walk)) != MAP_NONE;)
+        if (writer->nodes[number]->parent == parent && writer->nodes[number]->key == key)
+            return writer->nodes[number];
     struct node *node = base_allocate(sizeof *node);
     *node = (struct node){.key = key, .parent = parent, .next = parent->first};
     parent->first = node;
-    writer->count++;
-    return *slot = node;
+    *vector_push(writer->nodes, writer->count) = node;
+    map_add(&writer->map, hash);
+    return node;
 }
 
 // The innermost node of a stack's path is the outermost caller that is shown.
@@ -92,9 +75,10 @@ static void add_share(struct writer *writer, const struct massif_share *share) {
 }
 
 static void free_nodes(struct writer *writer) {
-    for (size_t i = 0; i < writer->room; i++)
-        free(writer->table[i]);
-    free(writer->table);
+    for (size_t i = 0; i < writer->count; i++)
+        free(writer->nodes[i]);
+    free(writer->nodes);
+    map_free(&writer->map);
     free(writer->leaves);
 }
 

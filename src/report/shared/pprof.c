@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/text.h"
 #include "base/vector.h"
-#include "report/shared/numbered.h"
 
 // Numbers of fields, as in profile.proto.
 enum { PROFILE_TYPE = 1, PROFILE_SAMPLE = 2, PROFILE_LOCATION = 4, PROFILE_FUNCTION = 5 };
@@ -55,12 +55,12 @@ static void put_message(struct bytes *bytes, unsigned field, struct bytes *messa
 struct pprof {
     struct bytes all, message, inner;
     struct bytes locations, values; // of the sample that is being made
-    struct numbered strings, functions, places;
+    struct map_texts strings, functions, places;
 };
 
 static uint64_t string_of(struct pprof *profile, const char *text) {
     bool is_new;
-    return numbered_text(&profile->strings, text, &is_new);
+    return map_texts_add(&profile->strings, text, strlen(text), &is_new);
 }
 
 struct pprof *pprof_new(void) {
@@ -93,7 +93,7 @@ static uint64_t function_of(struct pprof *profile, const char *name, const char 
     struct text key = {0};
     bool is_new;
     text_format(&key, "%s\n%s", name, file);
-    uint64_t number = numbered_text(&profile->functions, key.bytes, &is_new) + 1ull;
+    uint64_t number = map_texts_add(&profile->functions, key.bytes, key.size, &is_new) + 1ull;
     text_free(&key);
     if (is_new) {
         put_number(&profile->message, 1, number);
@@ -109,7 +109,7 @@ void pprof_frame(struct pprof *profile, const char *name, const char *file, uint
     struct text key = {0};
     bool is_new;
     text_format(&key, "%s\n%s\n%u", name, file, line);
-    uint64_t number = numbered_text(&profile->places, key.bytes, &is_new) + 1ull;
+    uint64_t number = map_texts_add(&profile->places, key.bytes, key.size, &is_new) + 1ull;
     if (is_new) {
         uint64_t function = function_of(profile, name, file);
         put_number(&profile->inner, 1, function);
@@ -141,16 +141,16 @@ void pprof_times(struct pprof *profile, uint64_t began, uint64_t took) {
 
 void pprof_write(struct pprof *profile, FILE *out) {
     for (size_t i = 0; i < profile->strings.count; i++)
-        put_bytes(&profile->all, PROFILE_STRING, profile->strings.list[i],
-                  strlen(profile->strings.list[i]));
+        put_bytes(&profile->all, PROFILE_STRING, profile->strings.keys[i].bytes,
+                  profile->strings.keys[i].size);
     fwrite(profile->all.at, 1, profile->all.size, out);
     free(profile->all.at);
     free(profile->message.at);
     free(profile->inner.at);
     free(profile->locations.at);
     free(profile->values.at);
-    numbered_free(&profile->strings);
-    numbered_free(&profile->functions);
-    numbered_free(&profile->places);
+    map_texts_free(&profile->strings);
+    map_texts_free(&profile->functions);
+    map_texts_free(&profile->places);
     free(profile);
 }

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/vector.h"
-#include "report/shared/numbered.h"
 
 void xtree_add(struct xtree *tree, const struct named_stack *stack, const uint64_t *values) {
     size_t size = tree->event_count * sizeof *values;
@@ -57,15 +57,15 @@ static void merge(struct xtree *tree) {
 struct writer {
     const struct xtree *tree;
     struct text *out;
-    struct numbered files, functions;
+    struct map_texts files, functions;
 };
 
-static void write_name(struct writer *writer, const char *key, struct numbered *names,
+static void write_name(struct writer *writer, const char *key, struct map_texts *names,
                        const char *name) {
     bool is_new = true;
     text_string(writer->out, key);
     if (writer->tree->compress_strings)
-        text_format(writer->out, "(%u)", numbered_text(names, name, &is_new) + 1);
+        text_format(writer->out, "(%u)", map_texts_add(names, name, strlen(name), &is_new) + 1);
     if (is_new && writer->tree->compress_strings)
         text_char(writer->out, ' ');
     // A name is data of the target's: no line of it may pass for one of ours.
@@ -140,6 +140,6 @@ void xtree_write(struct xtree *tree, struct text *out) {
     text_string(out, "totals:");
     write_values(&writer, totals);
     free(totals);
-    numbered_free(&writer.files);
-    numbered_free(&writer.functions);
+    map_texts_free(&writer.files);
+    map_texts_free(&writer.functions);
 }

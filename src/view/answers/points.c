@@ -60,7 +60,7 @@ static size_t order_of(const char *sort) {
 static bool is_wanted(const struct dhat_file *file, const struct dhat_point *point,
                       const char *search) {
     for (size_t i = 0; search && *search && i < point->fs_count; i++)
-        if (strcasestr(file->frames.list[point->fs[i]], search))
+        if (strcasestr(file->frames.keys[point->fs[i]].bytes, search))
             return true;
     return !search || !*search;
 }
@@ -74,7 +74,7 @@ static void add_point(const struct dhat_file *file, uint32_t index, struct json 
     json_name(json, "frames");
     json_open(json, '[');
     for (size_t i = 0; i < point->fs_count; i++)
-        json_string(json, file->frames.list[point->fs[i]]);
+        json_string(json, file->frames.keys[point->fs[i]].bytes);
     json_close(json, ']');
     if (point->acc) {
         json_name(json, "accesses");

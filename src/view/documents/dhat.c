@@ -62,8 +62,8 @@ static void free_dhat(struct document *document) {
 static uint32_t function_of(struct calltree *tree, const struct dhat_file *file, uint32_t frame,
                             uint32_t *known) {
     if (!known[frame]) {
-        char *label = massif_folded_label(file->frames.list[frame]);
-        char *module = massif_folded_module(file->frames.list[frame]);
+        char *label = massif_folded_label(file->frames.keys[frame].bytes);
+        char *module = massif_folded_module(file->frames.keys[frame].bytes);
         known[frame] = calltree_function(tree, label, module) + 1;
         free(label);
         free(module);
@@ -75,7 +75,7 @@ static uint32_t function_of(struct calltree *tree, const struct dhat_file *file,
 static size_t wanted_by(const struct dhat_file *file, const struct dhat_point *point) {
     size_t first = 0;
     for (; first + 1 < point->fs_count; first++) {
-        char *label = massif_folded_label(file->frames.list[point->fs[first]]);
+        char *label = massif_folded_label(file->frames.keys[point->fs[first]].bytes);
         bool is_allocator = heap_names_allocates(label);
         free(label);
         if (!is_allocator)
@@ -109,7 +109,7 @@ static struct calltree *tree_of(struct document *document, unsigned metric) {
 static bool tells_libraries(const struct document *document) {
     bool told = false;
     for (size_t i = 0; i < document->dhat->frames.count && !told; i++) {
-        char *module = massif_folded_module(document->dhat->frames.list[i]);
+        char *module = massif_folded_module(document->dhat->frames.keys[i].bytes);
         told = *module;
         free(module);
     }
