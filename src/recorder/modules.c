@@ -1,13 +1,12 @@
 #include "recorder/recorder.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <link.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
+#include "base/maps.h"
 #include "wire/wire_target.h"
 
 #define MODULES_MAX 8192
@@ -48,70 +47,14 @@ bool modules_is_start(uint64_t pc) {
 
 // ---- /proc/self/maps ----
 
-struct maps_line {
-    uint64_t start, end, offset;
-    bool executable;
-    const char *path; // empty: no file
-};
-
-static const char *parse_hex(const char *text, uint64_t *value) {
-    *value = 0;
-    for (;; text++) {
-        unsigned digit = (unsigned)*text - '0';
-        if (digit > 9)
-            digit = (unsigned)*text - 'a' + 10;
-        if (digit > 15 || (*text > '9' && *text < 'a'))
-            return text;
-        *value = *value << 4 | digit;
-    }
-}
-
-static const char *skip_field(const char *text) {
-    while (*text && *text != ' ')
-        text++;
-    while (*text == ' ')
-        text++;
-    return text;
-}
-
-static void parse_line(const char *text, struct maps_line *line) {
-    text = parse_hex(text, &line->start);
-    text = parse_hex(*text ? text + 1 : text, &line->end);
-    text = skip_field(text);
-    line->executable = text[0] && text[1] && text[2] == 'x';
-    text = skip_field(text);
-    parse_hex(text, &line->offset);
-    line->path = skip_field(skip_field(skip_field(text)));
-}
-
-// Calls `each` for the lines until it returns true. A line longer than the buffer is cut.
-static void read_maps(bool (*each)(const struct maps_line *, void *), void *context) {
-    char buffer[4096 + 256];
-    size_t used = 0;
-    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-    bool done = fd < 0;
-    while (!done) {
-        ssize_t got = read(fd, buffer + used, sizeof buffer - 1 - used);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            break;
-        used += (size_t)got;
-        char *next = buffer;
-        for (char *newline; !done && (newline = memchr(next, '\n', used - (next - buffer)));
-             next = newline + 1) {
-            struct maps_line line;
-            *newline = 0;
-            parse_line(next, &line);
-            done = each(&line, context);
-        }
-        used -= (size_t)(next - buffer);
-        memmove(buffer, next, used);
-        if (used == sizeof buffer - 1)
-            used = 0;
-    }
-    if (fd >= 0)
-        close(fd);
+// Calls `each` for the mappings until it returns true.
+static void read_maps(bool (*each)(const struct maps_mapping *, void *), void *context) {
+    struct maps_reader reader;
+    struct maps_mapping mapping;
+    maps_reader_open(&reader, "/proc/self/maps");
+    while (maps_reader_next(&reader, &mapping) && !each(&mapping, context))
+        ;
+    maps_reader_close(&reader);
 }
 
 struct wanted {
@@ -119,7 +62,7 @@ struct wanted {
     bool found, is_stack;
 };
 
-static bool find_mapping(const struct maps_line *line, void *context) {
+static bool find_mapping(const struct maps_mapping *line, void *context) {
     struct wanted *wanted = context;
     if (wanted->address < line->start || wanted->address >= line->end)
         return false;
@@ -141,7 +84,7 @@ bool modules_mapping(uint64_t address, uint64_t *low, uint64_t *high, bool *is_s
     return wanted.found;
 }
 
-static bool tell_mapping(const struct maps_line *line, void *context) {
+static bool tell_mapping(const struct maps_mapping *line, void *context) {
     if (line->executable && line->path[0] == '/')
         wire_send_module_map(line->start, line->end, line->offset, PROT_READ | PROT_EXEC,
                              line->path);

@@ -1,0 +1,103 @@
+// base/maps.h.
+#include "unit.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/maps.h"
+
+TEST(maps_parses_a_line_of_a_file) {
+    struct maps_mapping m;
+    CHECK(maps_parse("7f12a0000000-7f12a0021000 r-xs 0001f000 08:02 135522                     "
+                     "/usr/lib/a b.so (deleted)",
+                     &m));
+    CHECK_EQ(m.start, 0x7f12a0000000);
+    CHECK_EQ(m.end, 0x7f12a0021000);
+    CHECK_EQ(m.offset, 0x1f000);
+    CHECK_EQ(m.inode, 135522);
+    CHECK(m.readable && !m.writable && m.executable && m.shared);
+    CHECK_STR(m.path, "/usr/lib/a b.so (deleted)");
+}
+
+TEST(maps_parses_lines_without_a_file) {
+    struct maps_mapping m;
+    CHECK(maps_parse("00400000-00401000 -w-p 00000000 00:00 0 ", &m));
+    CHECK(!m.readable && m.writable && !m.executable && !m.shared);
+    CHECK_STR(m.path, "");
+    CHECK(
+        maps_parse("7ffc0000-7ffd0000 rw-p 00000000 00:00 0                          [stack]", &m));
+    CHECK_STR(m.path, "[stack]");
+    CHECK_EQ(m.inode, 0);
+    CHECK(maps_parse("ffffffffff600000-ffffffffff601000 --xp 0 00:00 0", &m));
+    CHECK_EQ(m.start, 0xffffffffff600000);
+    CHECK_STR(m.path, "");
+}
+
+TEST(maps_refuses_what_is_no_line) {
+    static const char *const lines[] = {"",
+                                        "-",
+                                        "1000",
+                                        "1000-",
+                                        "1000-2000",
+                                        "1000-2000 r",
+                                        "2000-1000 r--p 0 00:00 0",
+                                        "xyz-2000 r--p 0 00:00 0",
+                                        "1000 2000 r--p 0 00:00 0"};
+    struct maps_mapping m;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        CHECK(!maps_parse(lines[i], &m));
+}
+
+// The program's own mappings: enough of them that the buffer is filled several times.
+TEST(maps_reads_every_line_of_this_process) {
+    enum { PAGES = 600, PAGE = 4096 };
+    char *area = mmap(NULL, PAGES * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (size_t i = 0; i < PAGES; i += 2)
+        mprotect(area + i * PAGE, PAGE, PROT_READ);
+    struct maps_reader reader;
+    struct maps_mapping m;
+    size_t own = 0, stacks = 0;
+    uint64_t last = 0;
+    CHECK(maps_reader_open(&reader, "/proc/self/maps"));
+    while (maps_reader_next(&reader, &m)) {
+        CHECK(m.start >= last);
+        last = m.end;
+        own += m.readable && m.start >= (uint64_t)area && m.end <= (uint64_t)area + PAGES * PAGE;
+        if (strcmp(m.path, "[stack]") == 0)
+            stacks += (uint64_t)&own >= m.start && (uint64_t)&own < m.end;
+    }
+    maps_reader_close(&reader);
+    CHECK_EQ(own, PAGES / 2);
+    CHECK_EQ(stacks, 1);
+}
+
+TEST(maps_skips_a_line_that_is_too_long) {
+    char path[] = "/tmp/maps_test_XXXXXX", lengthy[2 * MAPS_LINE_MAX];
+    int fd = mkstemp(path);
+    memset(lengthy, 'x', sizeof lengthy);
+    CHECK(dprintf(fd,
+                  "1000-2000 r--p 0 00:00 0 /first\n3000-4000 r--p 0 00:00 0 /%.*s\n"
+                  "5000-6000 r--p 0 00:00 0 /last\nno line\n",
+                  (int)sizeof lengthy, lengthy) > 0);
+    close(fd);
+    struct maps_reader reader;
+    struct maps_mapping m;
+    CHECK(maps_reader_open(&reader, path));
+    unlink(path);
+    CHECK(maps_reader_next(&reader, &m));
+    CHECK_STR(m.path, "/first");
+    CHECK(maps_reader_next(&reader, &m));
+    CHECK_STR(m.path, "/last");
+    CHECK(!maps_reader_next(&reader, &m));
+    maps_reader_close(&reader);
+}
+
+TEST(maps_of_no_file_has_no_lines) {
+    struct maps_reader reader;
+    struct maps_mapping m;
+    CHECK(!maps_reader_open(&reader, "/proc/self/nothing"));
+    CHECK(!maps_reader_next(&reader, &m));
+    maps_reader_close(&reader);
+}
+
+UNIT_MAIN()
