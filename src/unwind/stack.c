@@ -1,5 +1,6 @@
 // Whole walks: steps that have been made before are made again from a thread's cache, and frames of
 // the walk before are only compared.
+#include "base/hash.h"
 #include "unwind/step.h"
 
 // What a walk without a cache looks at: a rule of no kind, which sends it to the slow path.
@@ -8,7 +9,7 @@ static const struct unwind_cache_entry no_entry;
 // The first of the two entries that an address may be in. They share a line of the processor's
 // cache.
 static inline size_t cache_slot(uint64_t pc) {
-    return (pc * UINT64_C(0x9e3779b97f4a7c15) >> (64 - UNWIND_CACHE_BITS)) & ~UINT64_C(1);
+    return hash_bucket(pc, UNWIND_CACHE_BITS) & ~UINT64_C(1);
 }
 
 static inline const struct unwind_cache_entry *find_entry(const struct unwind_thread *cached,
@@ -387,7 +388,7 @@ size_t unwind_stack(struct unwind_space *space, struct unwind_thread *thread,
 // The word at the stack pointer is a return address where a function begins.
 static inline size_t recall_slot(uint64_t pc, uint64_t sp) {
     uint64_t sum = pc + 3 * sp + (*(const uint64_t *)sp << 20);
-    return sum * UINT64_C(0x9e3779b97f4a7c15) >> (64 - UNWIND_RECALL_BITS);
+    return hash_bucket(sum, UNWIND_RECALL_BITS);
 }
 
 static void add_word(struct unwind_recalled *entry, uint64_t at, uint64_t word) {

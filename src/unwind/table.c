@@ -1,5 +1,6 @@
 #include "unwind/table.h"
 
+#include "base/hash.h"
 #include "unwind/pages.h"
 
 #define RULES_MAX       65535u
@@ -59,8 +60,7 @@ static size_t intern(void *array, size_t *count, size_t capacity, uint32_t *slot
     for (size_t i = 0; i < size; i += 8) {
         uint64_t word;
         memcpy(&word, bytes + i, 8);
-        hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-        hash ^= hash >> 29;
+        hash = hash_add(hash, word);
     }
     for (size_t slot = hash & (slot_count - 1);; slot = (slot + 1) & (slot_count - 1)) {
         uint8_t *place;

@@ -6,13 +6,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/hash.h"
 #include "wire/wire_heap.h"
 
 // Slots tried in each level of the table: a cache line.
 #define WIRE_HEAP_PROBES 8
 
 static inline uint64_t wire_heap_hash(const uint64_t *pcs, size_t count, bool truncated) {
-    const uint64_t factor = 0x9e3779b97f4a7c15;
+    const uint64_t factor = HASH_FACTOR;
     uint64_t lanes[4] = {count + 1, 0x2545f4914f6cdd1d, truncated, 0x6a09e667f3bcc909};
     size_t i = 0;
     for (; i + 4 <= count; i += 4)

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "engine/cache/block.h"
+#include "base/hash.h"
 #include "engine/cache/gates.h"
 #include "engine/fatal.h"
 #include "engine/layout.h"
@@ -54,7 +55,7 @@ static bool syscalls_forbidden;
 struct cache_stats cache_stats;
 
 static unsigned hash_of(uint64_t value) {
-    return value * 0x9e3779b97f4a7c15ull >> (64 - HASH_BITS);
+    return hash_bucket(value, HASH_BITS);
 }
 
 static void *arena_allocate(size_t size) {

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "engine/cache/block.h"
 #include "engine/hooks/hooks.h"
 #include "engine/task.h"
@@ -19,7 +20,7 @@ bool versions_full;
 static uint16_t buckets[BUCKETS], next[VERSIONS_MOST];
 
 static unsigned bucket_of(uint64_t units, bool forced) {
-    return ((units + forced) * 0x9e3779b97f4a7c15ull) >> 54;
+    return hash_bucket(units + forced, 10);
 }
 
 unsigned version_find(uint64_t units, bool forced) {

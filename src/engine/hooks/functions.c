@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/hash.h"
 #include "engine/cache/block.h"
 #include "engine/fatal.h"
 #include "engine/hooks/hooks.h"
@@ -20,7 +21,7 @@ enum { BUCKETS = 1024 };
 static struct hooked_function *functions[BUCKETS];
 
 static struct hooked_function **bucket_of(uint64_t pc) {
-    return &functions[pc * 0x9e3779b97f4a7c15ull >> 54];
+    return &functions[hash_bucket(pc, 10)];
 }
 
 void function_hook(uint64_t pc, uint64_t shown, enum tool_function_kind kind,

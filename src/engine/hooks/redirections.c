@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/glob.h"
+#include "base/hash.h"
 #include "base/redirection.h"
 #include "engine/cache/block.h"
 #include "engine/fatal.h"
@@ -31,7 +32,7 @@ static struct mapped_module *modules;
 static const char *soname; // of the module whose symbols are visited
 
 static struct redirected_function **bucket_of(uint64_t pc) {
-    return &redirected[pc * 0x9e3779b97f4a7c15ull >> 58];
+    return &redirected[hash_bucket(pc, 6)];
 }
 
 const struct redirected_function *redirection_find(uint64_t pc) {

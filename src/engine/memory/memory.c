@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/hash.h"
 #include "engine/layout.h"
 #include "engine/memory/memory.h"
 #include "engine/run/enter.h"
@@ -46,7 +47,7 @@ void memory_forked(void) {
 // ---- watched pages -----------------------------------------------------------------------------
 
 static struct watch **watch_slot(uint64_t page) {
-    struct watch **at = &watches[(page * 0x9e3779b97f4a7c15ull) >> (64 - WATCH_BITS)];
+    struct watch **at = &watches[hash_bucket(page, WATCH_BITS)];
     while (*at && (*at)->page != page)
         at = &(*at)->next;
     return at;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/hash.h"
 #include "engine/tool.h"
 #include "tools/callgrind/target/callers.h"
 #include "tools/callgrind/target/functions.h"
@@ -406,7 +407,7 @@ uint32_t counts_home_of(uint32_t function) {
 #pragma GCC pop_options
 
 static unsigned bucket_of(uint64_t pc, unsigned more) {
-    return (pc * 31 + more) * 0x9e3779b97f4a7c15ull >> 48;
+    return hash_bucket(pc * 31 + more, 16);
 }
 
 uint32_t counts_function(uint64_t pc) {

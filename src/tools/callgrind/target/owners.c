@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "base/hash.h"
+
 struct entry {
     uint64_t pc; // 0: free
     uint32_t owner, expected;
@@ -13,7 +15,7 @@ static struct entry *entries; // a hash table, at most half full
 static uint64_t room, used;
 
 static struct entry *slot_in(struct entry *table, uint64_t size, uint64_t pc) {
-    uint64_t at = pc * 0x9e3779b97f4a7c15ull >> 20 & (size - 1);
+    uint64_t at = pc * HASH_FACTOR >> 20 & (size - 1);
     while (table[at].pc && table[at].pc != pc)
         at = (at + 1) & (size - 1);
     return &table[at];

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "tools/heap/target/heap.h"
 
 enum { PIECE = 1 << 20, LARGE = 1 << 18, CLASSES = 128, NO_CLASS = 255, LEAST_ALIGNMENT = 16 };
@@ -42,7 +43,7 @@ void room_unlock(void) {
 // ---- the table ----
 
 static size_t place_of(uint64_t address) {
-    return (size_t)((address >> 4) * 0x9e3779b97f4a7c15 >> 20) & (table_room - 1);
+    return (size_t)((address >> 4) * HASH_FACTOR >> 20) & (table_room - 1);
 }
 
 static struct block *find(uint64_t address) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "base/hash.h"
 #include "engine/tool.h"
 #include "tools/memcheck/target/errors/ledger.h"
 
@@ -35,16 +36,11 @@ void contexts_forked(void) {
     pthread_mutex_init(&lock, NULL);
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value) {
-    hash = (hash ^ value) * 0x9e3779b97f4a7c15;
-    return hash ^ hash >> 29;
-}
-
 static uint64_t key_of(unsigned kind, uint64_t detail, const uint64_t *pcs, size_t count) {
-    uint64_t key = mix(mix(0x517cc1b727220a95, kind), detail);
+    uint64_t key = hash_add(hash_add(0x517cc1b727220a95, kind), detail);
     for (size_t i = 0; i < count; i++)
-        key = mix(key, pcs[i]);
-    return mix(key, count);
+        key = hash_add(key, pcs[i]);
+    return hash_add(key, count);
 }
 
 // The slot of the key, or the free one where it belongs.

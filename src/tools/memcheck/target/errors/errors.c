@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "engine/tool.h"
 #include "tools/memcheck/target/errors/contexts.h"
 #include "tools/memcheck/target/errors/describe.h"
@@ -154,10 +155,7 @@ static void raise_finding(struct description *d, uint64_t detail) {
 }
 
 static uint64_t detail_of(const char *text) {
-    uint64_t hash = 0xcbf29ce484222325;
-    for (; *text; text++)
-        hash = (hash ^ (uint8_t)*text) * 0x100000001b3;
-    return hash;
+    return hash_text(HASH_TEXT_START, text);
 }
 
 static void set_origin(struct description *d, uint32_t origin) {

@@ -5,6 +5,7 @@
 // than its parent. Blocks do not overlap; freed ones make room for new ones.
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "engine/tool.h"
 #include "tools/memcheck/target/heap/blocks.h"
 #include "tools/memcheck/target/shadow/shadow.h"
@@ -41,7 +42,7 @@ void declared_forked(void) {
 // ---- the tree ----------------------------------------------------------------------------------
 
 static uint64_t rank_of(const struct declared *entry) {
-    return entry->block.start * 0x9e3779b97f4a7c15;
+    return entry->block.start * HASH_FACTOR;
 }
 
 // What lies below an address, and the rest.

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "engine/tool.h"
 #include "tools/memcheck/target/errors/errors.h"
 #include "tools/memcheck/target/heap/heap.h"
@@ -23,7 +24,7 @@ struct table {
 };
 
 static size_t bucket_of(const struct table *table, uint64_t key) {
-    return (key * 0x9e3779b97f4a7c15ul >> 32) & (table->room - 1);
+    return (key * HASH_FACTOR >> 32) & (table->room - 1);
 }
 
 static struct node **table_place(const struct table *table, uint64_t key) {

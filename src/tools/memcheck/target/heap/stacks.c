@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <sys/mman.h>
 
+#include "base/hash.h"
 #include "engine/tool.h"
 
 enum {
@@ -87,7 +88,7 @@ static uint32_t take_words(size_t count) {
 
 // Two sums that do not wait for each other.
 static uint64_t hash_of(const uint64_t *pcs, size_t count) {
-    const uint64_t factor = 0x9e3779b97f4a7c15;
+    const uint64_t factor = HASH_FACTOR;
     uint64_t even = count, odd = ~even, hash;
     for (size_t i = 0; i + 1 < count; i += 2) {
         even = (even ^ pcs[i]) * factor;

@@ -9,6 +9,7 @@
 // through a table; in a large one, the place is the number plus 1.
 #include <string.h>
 
+#include "base/hash.h"
 #include "tools/memcheck/target/leaks/search.h"
 
 enum {
@@ -44,7 +45,7 @@ struct cycle {
 
 static uint32_t *table_entry(const struct cycle *cycle, uint32_t number) {
     size_t mask = cycle->room - 1;
-    for (size_t i = number * 0x9e3779b97f4a7c15ul >> 20;; i++) {
+    for (size_t i = number * HASH_FACTOR >> 20;; i++) {
         uint32_t *entry = &cycle->table[i & mask];
         if (!*entry || cycle->members[*entry - 1] == number)
             return entry;

@@ -1,9 +1,10 @@
 // Which block of each stack is nearest to a root: a table for each thread, by stack.
+#include "base/hash.h"
 #include "tools/memcheck/target/leaks/search.h"
 
 static struct leak_near *find(const struct leak_nearest *nearest, uint32_t stack) {
     size_t mask = nearest->room - 1;
-    for (size_t i = stack * 0x9e3779b97f4a7c15ul >> 20;; i++) {
+    for (size_t i = stack * HASH_FACTOR >> 20;; i++) {
         struct leak_near *near = &nearest->at[i & mask];
         if (!near->held || near->stack == stack)
             return near;

@@ -1,3 +1,4 @@
+#include "base/hash.h"
 #include "tools/memcheck/target/leaks/search.h"
 
 #include <string.h>
@@ -40,20 +41,15 @@ static bool same_stack(uint32_t a, uint32_t b) {
     return count == frames_of(b, &pcs_b) && memcmp(pcs_a, pcs_b, count * sizeof *pcs_a) == 0;
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value) {
-    hash = (hash ^ value) * 0x9e3779b97f4a7c15ul;
-    return hash ^ hash >> 29;
-}
-
 static uint64_t hash_of(enum leak_kind kind, uint32_t stack) {
     if (!resolution)
-        return mix(kind, stack);
+        return hash_add(kind, stack);
     const uint64_t *pcs;
     size_t count = frames_of(stack, &pcs);
     uint64_t hash = kind;
     for (size_t i = 0; i < count; i++)
-        hash = mix(hash, pcs[i]);
-    return mix(hash, count);
+        hash = hash_add(hash, pcs[i]);
+    return hash_add(hash, count);
 }
 
 static void table_free(struct table *table) {

@@ -2,6 +2,7 @@
 
 #include <stdatomic.h>
 
+#include "base/hash.h"
 #include "engine/tool.h"
 #include "tools/memcheck/target/heap/blocks.h"
 #include "tools/memcheck/target/shadow/origins_slow.h"
@@ -14,7 +15,7 @@ enum { BUCKETS = 1 << 16, GRANULE = 4 };
 static struct origin_page *_Atomic pages[BUCKETS];
 
 static _Atomic(struct origin_page *) *bucket_of(uint64_t number) {
-    return &pages[number * 0x9e3779b97f4a7c15ull >> 48];
+    return &pages[hash_bucket(number, 16)];
 }
 
 static struct origin_page *page_find(uint64_t address) {

@@ -3,6 +3,7 @@
 // Unwinding takes time, and the same instruction meets the same place of its frame again. What was
 // found is kept by pc and distance from the stack pointer, together with the return addresses that
 // led there: where they are still the same, so is the layout of the frames.
+#include "base/hash.h"
 #include "engine/tool.h"
 #include "tools/memcheck/target/memcheck.h"
 #include "tools/memcheck/target/shadow/origins.h"
@@ -12,7 +13,7 @@ enum { RSP = 4, RED_ZONE = 128, FARTHEST = 1 << 20 };
 
 static struct origin_known *slot_of_place(struct origin_known_frames *known, uint64_t pc,
                                           uint64_t distance) {
-    return &known->frames[(pc * 31 + distance) * 0x9e3779b97f4a7c15ull >> (64 - KNOWN_BITS)];
+    return &known->frames[hash_bucket(pc * 31 + distance, KNOWN_BITS)];
 }
 
 // Where the thread runs on a stack that it was not started on, it may end close by.
@@ -39,7 +40,7 @@ static uint32_t mark_of(const struct origin_known *known, uint64_t rsp) {
     if (!known->count || known->is_beyond)
         return 0;
     const struct origin_return *last = &known->returns[known->count - 1];
-    return (((rsp + last->distance) ^ last->address << 20) * 0x9e3779b97f4a7c15ull >> 32) | 1;
+    return (hash_bucket((rsp + last->distance) ^ last->address << 20, 32)) | 1;
 }
 
 bool origin_frame_at(uint64_t address, struct origin_frame *frame) {
