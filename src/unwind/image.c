@@ -1,5 +1,6 @@
 #include "unwind/image.h"
 
+#include "base/elf_view.h"
 #include "unwind/cursor.h"
 
 // Where a segment's bytes are: in a file at its offset, in memory at its address.
@@ -41,25 +42,11 @@ static bool view_from(const struct source *source, const Elf64_Phdr *headers, si
 }
 
 static void read_build_id(struct unwind_image *image, const struct unwind_view *notes) {
-    struct cursor cursor = cursor_at(notes, notes->address, notes->size);
-    while (cursor_left(&cursor) >= sizeof(Elf64_Nhdr)) {
-        uint32_t name_size = cursor_u32(&cursor);
-        uint32_t size = cursor_u32(&cursor);
-        uint32_t type = cursor_u32(&cursor);
-        const uint8_t *name = cursor.at;
-        if (!cursor_skip(&cursor, ((uint64_t)name_size + 3) & ~UINT64_C(3)))
-            return;
-        const uint8_t *content = cursor.at;
-        if (!cursor_skip(&cursor, size))
-            return;
-        if (type == NT_GNU_BUILD_ID && name_size == 4 && memcmp(name, "GNU", 4) == 0 &&
-            size <= sizeof image->build_id) {
-            memcpy(image->build_id, content, size);
-            image->build_id_size = size;
-            return;
-        }
-        cursor_skip(&cursor, -(uint64_t)size & 3);
-    }
+    struct elf_note note;
+    if (!elf_view_build_id(notes->bytes, notes->size, &note) || note.size > sizeof image->build_id)
+        return;
+    memcpy(image->build_id, note.content, note.size);
+    image->build_id_size = note.size;
 }
 
 // .eh_frame_hdr says where .eh_frame begins, but not where it ends: the end of the segment and the
@@ -120,14 +107,6 @@ static bool describe(struct unwind_image *image, const struct source *source,
     return true;
 }
 
-static bool header_usable(const Elf64_Ehdr *header) {
-    return memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 &&
-           header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_machine == EM_X86_64 &&
-           (header->e_type == ET_EXEC || header->e_type == ET_DYN) &&
-           header->e_phentsize == sizeof(Elf64_Phdr) && header->e_phnum > 0 &&
-           header->e_phoff % _Alignof(Elf64_Phdr) == 0;
-}
-
 bool unwind_image_from_headers(struct unwind_image *image, const Elf64_Phdr *headers, size_t count,
                                uint64_t bias) {
     struct source source = {.bias = bias};
@@ -135,44 +114,30 @@ bool unwind_image_from_headers(struct unwind_image *image, const Elf64_Phdr *hea
 }
 
 // A module without .eh_frame_hdr may still name .eh_frame in its section headers.
-static void find_section(struct unwind_image *image, const struct source *source,
-                         const Elf64_Ehdr *header) {
-    uint64_t table_size = (uint64_t)header->e_shnum * sizeof(Elf64_Shdr);
-    if (header->e_shentsize != sizeof(Elf64_Shdr) || header->e_shoff > source->size ||
-        table_size > source->size - header->e_shoff || header->e_shstrndx >= header->e_shnum)
+static void find_section(struct unwind_image *image, const struct elf_view *elf, uint64_t bias) {
+    Elf64_Shdr section;
+    if (elf_view_find_section(elf, ".eh_frame", &section) == elf->section_count ||
+        !(section.sh_flags & SHF_ALLOC) || !elf_view_contents(elf, &section))
         return;
-    Elf64_Shdr names, section;
-    const uint8_t *table = source->bytes + header->e_shoff;
-    memcpy(&names, table + header->e_shstrndx * sizeof names, sizeof names);
-    if (names.sh_offset > source->size || names.sh_size > source->size - names.sh_offset)
-        return;
-    for (size_t i = 0; i < header->e_shnum; i++) {
-        static const char wanted[] = ".eh_frame";
-        memcpy(&section, table + i * sizeof section, sizeof section);
-        if (section.sh_name > names.sh_size || names.sh_size - section.sh_name < sizeof wanted ||
-            memcmp(source->bytes + names.sh_offset + section.sh_name, wanted, sizeof wanted) != 0)
-            continue;
-        if (section.sh_type == SHT_NOBITS || !(section.sh_flags & SHF_ALLOC) ||
-            section.sh_offset > source->size || section.sh_size > source->size - section.sh_offset)
-            return;
-        image->eh_frame = section.sh_addr + source->bias;
-        image->frames = (struct unwind_view){source->bytes + section.sh_offset, image->eh_frame,
-                                             section.sh_size};
-        return;
-    }
+    image->eh_frame = section.sh_addr + bias;
+    image->frames =
+        (struct unwind_view){elf_view_contents(elf, &section), image->eh_frame, section.sh_size};
 }
 
 bool unwind_image_from_file(struct unwind_image *image, const void *bytes, size_t size,
                             uint64_t bias) {
     struct source source = {bytes, size, bias};
-    const Elf64_Ehdr *header = bytes;
-    if (size < sizeof *header || !header_usable(header) || header->e_phoff > size ||
-        header->e_phnum * sizeof(Elf64_Phdr) > size - header->e_phoff)
+    struct elf_view elf;
+    // The headers are used where they are: they must be aligned.
+    if (!elf_view_open(&elf, bytes, size) || !elf.segment_count ||
+        (elf.header.e_type != ET_EXEC && elf.header.e_type != ET_DYN) ||
+        elf.header.e_phoff % _Alignof(Elf64_Phdr) != 0)
         return false;
-    const Elf64_Phdr *headers = (const void *)(source.bytes + header->e_phoff);
-    if (!describe(image, &source, headers, header->e_phnum))
+    const Elf64_Phdr *headers =
+        elf_view_part(&elf, elf.header.e_phoff, elf.segment_count * sizeof *headers);
+    if (!describe(image, &source, headers, elf.segment_count))
         return false;
     if (!image->eh_frame)
-        find_section(image, &source, header);
+        find_section(image, &elf, bias);
     return true;
 }

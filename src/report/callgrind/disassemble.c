@@ -1,13 +1,13 @@
 #include "report/callgrind/disassemble.h"
 
 #include <Zydis/Zydis.h>
-#include <elf.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/elf_view.h"
 #include "base/text.h"
 
 #define SEGMENTS 64 // of a file, at most
@@ -28,15 +28,10 @@ static bool read_at(int fd, void *to, size_t size, uint64_t offset) {
     return offset <= INT64_MAX && pread(fd, to, size, (off_t)offset) == (ssize_t)size;
 }
 
-static bool is_code(const Elf64_Ehdr *head) {
-    return memcmp(head->e_ident, ELFMAG, SELFMAG) == 0 && head->e_ident[EI_CLASS] == ELFCLASS64 &&
-           head->e_ident[EI_DATA] == ELFDATA2LSB && head->e_machine == EM_X86_64 &&
-           head->e_phentsize == sizeof(Elf64_Phdr);
-}
-
 static void read_segments(struct disassembler *disassembler) {
     Elf64_Ehdr head;
-    if (!read_at(disassembler->fd, &head, sizeof head, 0) || !is_code(&head))
+    if (!read_at(disassembler->fd, &head, sizeof head, 0) || !elf_view_is_known(&head) ||
+        head.e_phentsize != sizeof(Elf64_Phdr))
         return;
     for (size_t i = 0; i < head.e_phnum && disassembler->count < SEGMENTS; i++) {
         Elf64_Phdr segment;

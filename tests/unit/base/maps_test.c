@@ -71,19 +71,47 @@ TEST(maps_reads_every_line_of_this_process) {
     CHECK_EQ(stacks, 1);
 }
 
-TEST(maps_skips_a_line_that_is_too_long) {
-    char path[] = "/tmp/maps_test_XXXXXX", lengthy[2 * MAPS_LINE_MAX];
+// A file that is read in pieces that do not end with a line, as the kernel's own do.
+static void open_text(struct maps_reader *reader, const char *text, size_t size) {
+    char path[] = "/tmp/maps_test_XXXXXX";
     int fd = mkstemp(path);
-    memset(lengthy, 'x', sizeof lengthy);
-    CHECK(dprintf(fd,
-                  "1000-2000 r--p 0 00:00 0 /first\n3000-4000 r--p 0 00:00 0 /%.*s\n"
-                  "5000-6000 r--p 0 00:00 0 /last\nno line\n",
-                  (int)sizeof lengthy, lengthy) > 0);
+    CHECK_EQ(write(fd, text, size), size);
     close(fd);
+    CHECK(maps_reader_open(reader, path));
+    unlink(path);
+}
+
+TEST(maps_joins_lines_that_are_read_in_two_pieces) {
+    enum { LINES = 1000 };
+    static char text[LINES * 64];
+    size_t size = 0;
+    for (unsigned i = 1; i <= LINES; i++)
+        size += (size_t)sprintf(text + size, "%x-%x r--p 0 00:00 0 /file%u\n", i, i + 1, i);
     struct maps_reader reader;
     struct maps_mapping m;
-    CHECK(maps_reader_open(&reader, path));
-    unlink(path);
+    open_text(&reader, text, size);
+    for (unsigned i = 1; i <= LINES; i++) {
+        char path[32];
+        sprintf(path, "/file%u", i);
+        CHECK(maps_reader_next(&reader, &m));
+        CHECK_EQ(m.start, i);
+        CHECK_STR(m.path, path);
+    }
+    CHECK(!maps_reader_next(&reader, &m));
+    maps_reader_close(&reader);
+}
+
+// The rest of the line looks like one, and is none.
+TEST(maps_skips_a_line_that_is_too_long) {
+    static char text[3 * MAPS_LINE_MAX];
+    size_t size = (size_t)sprintf(text, "1000-2000 r--p 0 00:00 0 /first\n");
+    memset(text + size, 'x', MAPS_LINE_MAX);
+    size += MAPS_LINE_MAX;
+    size += (size_t)sprintf(text + size, "3000-4000 r--p 0 00:00 0 /rest\n"
+                                         "5000-6000 r--p 0 00:00 0 /last\nno line\n");
+    struct maps_reader reader;
+    struct maps_mapping m;
+    open_text(&reader, text, size);
     CHECK(maps_reader_next(&reader, &m));
     CHECK_STR(m.path, "/first");
     CHECK(maps_reader_next(&reader, &m));
