@@ -22,10 +22,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "base/x86.h"
 #include "engine/task_offsets.h"
-
-// General registers in encoding order.
-enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15, GPR_COUNT };
 
 // Bits of task.pending.
 enum {

@@ -44,9 +44,9 @@ enum { SEGMENT_NONE, SEGMENT_FS, SEGMENT_GS };
 static inline unsigned hooks_word_field(unsigned word) {
     return TASK_TOOL_WORDS + 8 * word;
 }
-struct emitter;
+struct assembler;
 // calls.c
-void hooks_emit_fast_call(struct emitter *, tool_fast_function *, uint32_t argument);
+void hooks_emit_fast_call(struct assembler *, tool_fast_function *, uint32_t argument);
 // Behind the block: what its checks of cache lines branch to (lines.c).
 void hooks_write_detours(struct builder *);
 // The same for accesses to heap blocks (blocks.c).
@@ -54,10 +54,10 @@ void hooks_write_heap_groups(struct builder *);
 // All accesses of the instruction have been inserted.
 void hooks_end_heap_groups(struct builder *, const struct insn *, bool goes_on);
 // to = the address of the access; of one with a segment, rdx is used as well.
-void hooks_emit_address(struct emitter *, const struct tool_access *, unsigned to);
+void hooks_emit_address(struct assembler *, const struct tool_access *, unsigned to);
 // Flags in rax, which is spilled, and back.
-void hooks_emit_save_flags(struct emitter *);
-void hooks_emit_restore_flags(struct emitter *);
+void hooks_emit_save_flags(struct assembler *);
+void hooks_emit_restore_flags(struct assembler *);
 
 // ---- functions ----
 

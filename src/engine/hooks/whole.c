@@ -10,7 +10,7 @@
 #include "engine/sys/sys.h"
 #include "engine/task.h"
 
-enum { RED_ZONE = 128, FRAMES = 500 };
+enum { FRAMES = 500 };
 
 // ---- memory ------------------------------------------------------------------------------------
 

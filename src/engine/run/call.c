@@ -14,7 +14,7 @@
 #include "engine/sys/sys.h"
 #include "engine/task.h"
 
-enum { RED_ZONE = 128, PAGE = 4096 };
+enum { PAGE = 4096 };
 
 struct saved {
     uint64_t gpr[GPR_COUNT], pc, flags;

@@ -11,8 +11,6 @@
 #include "engine/tool.h"
 #include "unwind/unwind.h"
 
-enum { RED_ZONE = 128 };
-
 unsigned stack_merged_frames;
 
 // What a thread knows of its walks; self->unwinder is its first member.

@@ -15,7 +15,6 @@
 #include "engine/signal/signal.h"
 
 enum {
-    RED_ZONE = 128,
     MAGIC1 = 0x46505853, // marks an extended state image
     MAGIC2 = 0x46505845, // and its end
     TRAP_DEBUG = 1,

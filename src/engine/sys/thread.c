@@ -28,7 +28,7 @@
 #include "engine/task.h"
 #include "wire/wire_target.h"
 
-enum { ENGINE_STACK = 256 * 1024, ROBUST_LIMIT = 2048, RED_ZONE = 128 };
+enum { ENGINE_STACK = 256 * 1024, ROBUST_LIMIT = 2048 };
 
 // What clone and clone3 have in common.
 struct clone_request {

@@ -4,8 +4,6 @@
 
 #include "engine/translate/builder.h"
 
-enum { RED_ZONE = 128 }; // below the stack pointer, a function's own
-
 // ---- checks.c ----
 
 // Whether the operand is memory that the instruction accesses, and not only computes or names.

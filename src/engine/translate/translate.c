@@ -254,7 +254,7 @@ static void finish_exits(struct builder *b, struct block *block, uint8_t **cold)
         if (!exit->site)
             continue;
         *cold -= 17;
-        struct emitter stub = {*cold};
+        struct emitter stub = {.at = *cold};
         emit_leave_through_link(&stub, first_link + i);
         link->site = (uint64_t)exit->site - CACHE_START;
         link->stub = (uint64_t)*cold;

@@ -1,0 +1,11 @@
+// Facts of the processor and of its calling convention that several parts need.
+#ifndef QUERN_BASE_X86_H
+#define QUERN_BASE_X86_H
+
+// General registers, numbered as instructions encode them.
+enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15, GPR_COUNT };
+
+// Bytes below the stack pointer that belong to the running function.
+enum { RED_ZONE = 128 };
+
+#endif
