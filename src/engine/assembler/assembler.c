@@ -2,15 +2,8 @@
 #include "engine/assembler/encode.h"
 
 enum {
-    PREFIX_FS = 0x64,
-    PREFIX_GS = 0x65,
     PREFIX_OPERAND_SIZE = 0x66,
-    PREFIX_ADDRESS_SIZE = 0x67,
     REX = 0x40,
-    REX_W = 8,
-    REX_R = 4,
-    REX_X = 2,
-    REX_B = 1,
     ESCAPE = 0x0f,
     NO_REGISTER = 4, // in a SIB byte: no index
     NO_BASE = 5,     // in a SIB byte without displacement field: none but 32 bits
@@ -73,11 +66,11 @@ void asm_align_patch(struct assembler *a, unsigned ahead) {
 
 void encode_prefixes(struct assembler *a, unsigned width, const struct asm_memory *m) {
     if (m->segment)
-        asm_byte(a, m->segment == ASM_FS ? PREFIX_FS : PREFIX_GS);
+        asm_byte(a, m->segment == ASM_FS ? ASM_PREFIX_FS : ASM_PREFIX_GS);
     if (width == 16)
         asm_byte(a, PREFIX_OPERAND_SIZE);
     if (m->is_narrow)
-        asm_byte(a, PREFIX_ADDRESS_SIZE);
+        asm_byte(a, ASM_PREFIX_ADDRESS_SIZE);
 }
 
 static unsigned modrm(unsigned mod, unsigned reg, unsigned rm) {
@@ -143,13 +136,14 @@ static void write_opcode(struct assembler *a, unsigned opcode, unsigned rex, boo
 }
 
 static unsigned rex_reg(unsigned width, unsigned reg) {
-    return (width == 64 ? REX_W : 0) | (reg & 8 ? REX_R : 0);
+    return (width == 64 ? ASM_REX_W : 0) | (reg & 8 ? ASM_REX_R : 0);
 }
 
 void encode_mem(struct assembler *a, unsigned width, unsigned opcode, unsigned reg,
                 struct asm_memory m, unsigned tail) {
     encode_prefixes(a, width, &m);
-    unsigned rex = rex_reg(width, reg) | (m.index >= 8 ? REX_X : 0) | (m.base >= 8 ? REX_B : 0);
+    unsigned rex =
+        rex_reg(width, reg) | (m.index >= 8 ? ASM_REX_X : 0) | (m.base >= 8 ? ASM_REX_B : 0);
     write_opcode(a, opcode, rex, is_high_byte(width, reg));
     encode_operand(a, reg, &m, tail);
 }
@@ -157,7 +151,7 @@ void encode_mem(struct assembler *a, unsigned width, unsigned opcode, unsigned r
 void encode_reg(struct assembler *a, unsigned width, unsigned opcode, unsigned reg, unsigned rm) {
     if (width == 16)
         asm_byte(a, PREFIX_OPERAND_SIZE);
-    unsigned rex = rex_reg(width, reg) | (rm & 8 ? REX_B : 0);
+    unsigned rex = rex_reg(width, reg) | (rm & 8 ? ASM_REX_B : 0);
     write_opcode(a, opcode, rex, is_high_byte(width, reg) || is_high_byte(width, rm));
     asm_byte(a, modrm(3, reg, rm));
 }
@@ -187,7 +181,7 @@ void asm_mov_mem_reg(struct assembler *a, unsigned width, struct asm_memory m, u
 
 // The register is a part of the opcode.
 static void write_short_form(struct assembler *a, bool is_wide, uint8_t opcode, unsigned reg) {
-    unsigned rex = (is_wide ? REX_W : 0) | (reg & 8 ? REX_B : 0);
+    unsigned rex = (is_wide ? ASM_REX_W : 0) | (reg & 8 ? ASM_REX_B : 0);
     if (rex)
         asm_byte(a, REX | rex);
     asm_byte(a, opcode | (reg & 7));
@@ -217,7 +211,7 @@ void asm_mov_mem_imm(struct assembler *a, unsigned width, struct asm_memory m, u
 
 // The width is that of the source; a byte register may need a REX prefix.
 void asm_movzx_reg_reg(struct assembler *a, unsigned to, unsigned width, unsigned from) {
-    unsigned rex = rex_reg(32, to) | (from & 8 ? REX_B : 0);
+    unsigned rex = rex_reg(32, to) | (from & 8 ? ASM_REX_B : 0);
     write_opcode(a, width == 8 ? 0x0fb6 : 0x0fb7, rex, is_high_byte(width, from));
     asm_byte(a, modrm(3, to, from));
 }
@@ -460,7 +454,14 @@ struct asm_jump asm_jcc_short(struct assembler *a, enum asm_condition condition)
 }
 
 struct asm_jump asm_jrcxz(struct assembler *a) {
-    asm_byte(a, 0xe3);
+    return asm_counter_branch(a, ASM_JRCXZ, false);
+}
+
+struct asm_jump asm_counter_branch(struct assembler *a, enum asm_counter_branch branch,
+                                   bool is_narrow) {
+    if (is_narrow)
+        asm_byte(a, ASM_PREFIX_ADDRESS_SIZE);
+    asm_byte(a, 0xe0 | branch);
     return distance_here(a, true);
 }
 

@@ -71,6 +71,27 @@ enum asm_condition {
     ASM_NOT_CARRY = ASM_ABOVE_EQUAL,
 };
 
+// Bytes before an opcode that say how it addresses memory; instructions that are copied have them.
+enum asm_prefix {
+    ASM_PREFIX_ES = 0x26,
+    ASM_PREFIX_CS = 0x2e,
+    ASM_PREFIX_SS = 0x36,
+    ASM_PREFIX_DS = 0x3e,
+    ASM_PREFIX_FS = 0x64,
+    ASM_PREFIX_GS = 0x65,
+    ASM_PREFIX_ADDRESS_SIZE = 0x67,
+};
+static inline bool asm_is_address_prefix(uint8_t byte) {
+    return byte == ASM_PREFIX_FS || byte == ASM_PREFIX_GS || byte == ASM_PREFIX_ADDRESS_SIZE ||
+           byte == ASM_PREFIX_ES || byte == ASM_PREFIX_CS || byte == ASM_PREFIX_SS ||
+           byte == ASM_PREFIX_DS;
+}
+// A REX prefix extends the numbers of registers (R, X, B) or the operand (W).
+static inline bool asm_is_rex(uint8_t byte) {
+    return (byte & 0xf0) == 0x40;
+}
+enum { ASM_REX_B = 1, ASM_REX_X = 2, ASM_REX_R = 4, ASM_REX_W = 8 };
+
 // ---- operands ----------------------------------------------------------------------------------
 
 static inline struct asm_memory asm_at(int base, int64_t displacement) {
@@ -213,6 +234,9 @@ struct asm_jump asm_jmp_short(struct assembler *);
 struct asm_jump asm_jcc_forward(struct assembler *, enum asm_condition);
 struct asm_jump asm_jcc_short(struct assembler *, enum asm_condition);
 struct asm_jump asm_jrcxz(struct assembler *); // short: the processor has no other
+// Branches on the counter: rcx, or ecx where it is narrow. Short, too.
+enum asm_counter_branch { ASM_LOOPNE, ASM_LOOPE, ASM_LOOP, ASM_JRCXZ };
+struct asm_jump asm_counter_branch(struct assembler *, enum asm_counter_branch, bool is_narrow);
 // The jump leads to what is written next, or to any address that it reaches.
 void asm_land(const struct assembler *, struct asm_jump);
 void asm_land_at(struct asm_jump, uint64_t destination);

@@ -10,7 +10,6 @@
 #include "engine/fatal.h"
 #include "engine/layout.h"
 #include "engine/task.h"
-#include "engine/translate/emit.h"
 
 enum {
     HASH_BITS = 17,

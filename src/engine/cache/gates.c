@@ -9,133 +9,138 @@ uint64_t cache_gate_link, cache_gate_high_lookup, cache_gate_version_lookup, cac
     cache_gate_replace, cache_gate_hidden;
 static uint64_t gates_end;
 
-static void emit_leave(struct emitter *e, unsigned reason) {
-    emit_store_field_imm(e, TASK_EXIT_REASON, reason);
-    while ((emit_address(e) + 6) % 8) // the target may check alignment
-        emit8(e, 0x90);
-    emit_bytes(e, (uint8_t[]){0xff, 0x25, 0, 0, 0, 0}, 6); // jmp [rip]
-    emit64(e, (uint64_t)cache_leave);
+static void write_leave(struct assembler *a, unsigned reason) {
+    enum { JUMP_SIZE = 6 };
+    asm_store_field_imm(a, TASK_EXIT_REASON, reason);
+    while ((asm_address(a) + JUMP_SIZE) % 8) // the target may check alignment
+        asm_nops(a, 1);
+    asm_jmp_mem(a, asm_rip(asm_address(a) + JUMP_SIZE));
+    asm_word64(a, (uint64_t)cache_leave);
+}
+
+// rcx = the entry of the table for the destination in rdx.
+static void write_table_load(struct assembler *a, const uint64_t *table) {
+    asm_movzx_reg_reg(a, RCX, 16, RDX);
+    asm_mov_reg_mem(a, 64, RCX, asm_indexed(ASM_NONE, RCX, 3, (int64_t)table));
 }
 
 // Goes on if the key of the destination in rdx is in its place.
-static void emit_compare_key(struct emitter *e, const uint64_t *keys) {
-    emit_bytes(e, (uint8_t[]){0x0f, 0xb7, 0xca}, 3);       // movzx ecx, dx
-    emit_bytes(e, (uint8_t[]){0x48, 0x8b, 0x0c, 0xcd}, 4); // mov rcx, [rcx*8 + keys]
-    emit32(e, (uint64_t)keys);
-    emit_add_address(e, RCX, RCX, RDX);
-    emit_bytes(e, (uint8_t[]){0xe3, 14}, 2); // jrcxz over the next two
-    emit_unspill(e, RDX);
-    emit_jump(e, CACHE_START);
+static void write_compare_key(struct assembler *a, const uint64_t *keys) {
+    write_table_load(a, keys);
+    asm_lea_sum(a, RCX, RCX, RDX);
+    struct asm_jump same = asm_jrcxz(a);
+    asm_unspill(a, RDX);
+    asm_jmp(a, CACHE_START);
+    asm_land(a, same);
 }
 
 // Looks self->jump_target up in a table. rcx is spilled; flags are live. If an offset is to be
 // added to the destination, rcx holds it.
-static void emit_far_lookup(struct emitter *e, const struct far_table *table, bool offset) {
-    emit_spill(e, RDX);
-    emit_load_field(e, RDX, TASK_JUMP_TARGET);
+static void write_far_lookup(struct assembler *a, const struct far_table *table, bool offset) {
+    asm_spill(a, RDX);
+    asm_load_field(a, RDX, TASK_JUMP_TARGET);
     if (offset)
-        emit_add_address(e, RDX, RDX, RCX);
-    emit_compare_key(e, table->keys);
-    emit_bytes(e, (uint8_t[]){0x0f, 0xb7, 0xca}, 3);       // movzx ecx, dx
-    emit_bytes(e, (uint8_t[]){0x48, 0x8b, 0x0c, 0xcd}, 4); // mov rcx, [rcx*8 + codes]
-    emit32(e, (uint64_t)table->codes);
-    emit_store_field(e, RCX, TASK_ENTRY);
-    emit_compare_key(e, table->keys); // still: the code belongs to it
-    emit_unspill(e, RDX);
-    emit_bytes(e, (uint8_t[]){0x64, 0xff}, 2); // jmp fs:[entry]
-    emit_task_operand(e, 4, TASK_ENTRY);
+        asm_lea_sum(a, RDX, RDX, RCX);
+    write_compare_key(a, table->keys);
+    write_table_load(a, table->codes);
+    asm_store_field(a, RCX, TASK_ENTRY);
+    write_compare_key(a, table->keys); // still: the code belongs to it
+    asm_unspill(a, RDX);
+    asm_jmp_mem(a, asm_task(TASK_ENTRY));
 }
 
 // A signal that came while a function called from the cache ran has found no place to stop: if
 // something is pending, the thread steps on from here to the next clean point.
-void cache_emit_step_if_pending(struct emitter *e) {
-    static const uint8_t trap[] = {0x9c,                                     // pushfq
-                                   0x48, 0x81, 0x0c, 0x24, 0x00, 0x01, 0, 0, // or [rsp], TF
-                                   0x9d};                                    // popfq
-    emit8(e, 0x51);                                                          // push rcx
-    emit_load_field32(e, RCX, TASK_PENDING);
-    emit_bytes(e, (uint8_t[]){0xe3, 9 + sizeof trap}, 2); // jrcxz over the next
-    emit_bytes(e, (uint8_t[]){0x64, 0xc6}, 2);            // mov byte fs:[stepping], 1
-    emit_task_operand(e, 0, TASK_STEPPING);
-    emit8(e, 1);
-    emit_bytes(e, trap, sizeof trap);
-    emit8(e, 0x59); // pop rcx
+void cache_write_step_if_pending(struct assembler *a) {
+    asm_push_reg(a, RCX);
+    asm_load_field32(a, RCX, TASK_PENDING);
+    struct asm_jump nothing = asm_jrcxz(a);
+    asm_mov_mem_imm(a, 8, asm_task(TASK_STEPPING), 1);
+    asm_pushf(a);
+    asm_or_mem_imm(a, 64, asm_at(RSP, 0), FLAG_TRAP);
+    asm_popf(a);
+    asm_land(a, nothing);
+    asm_pop_reg(a, RCX);
 }
 
-// The caller has spilled rsp and rdi and is on the engine's stack. Flags are kept in ah and al.
-static void emit_gate_to(struct emitter *e, void (*function)(uint32_t, uint64_t, void *)) {
-    static const uint8_t save[] = {0x50, 0x51, 0x52, 0x56,                // push rax, rcx, rdx, rsi
-                                   0x41, 0x50, 0x41, 0x51, 0x41, 0x52,    // push r8, r9, r10
-                                   0x41, 0x53,                            // push r11
-                                   0x9f, 0x0f, 0x90, 0xc0,                // lahf; seto al
-                                   0x50, 0x48, 0x83, 0xec, 0x08};         // push rax; sub rsp, 8
-    static const uint8_t restore[] = {0x48, 0x83, 0xc4, 0x08, 0x58,       // add rsp, 8; pop rax
-                                      0x04, 0x7f, 0x9e,                   // add al, 127; sahf
-                                      0x41, 0x5b, 0x41, 0x5a, 0x41, 0x59, // pop r11, r10, r9
-                                      0x41, 0x58, 0x5e, 0x5a, 0x59, 0x58}; // r8, rsi, rdx, rcx, rax
-    emit_bytes(e, save, sizeof save);
-    emit_load_field(e, RSI, TASK_SPILL + 8 * RSP);
-    emit_load_field(e, RDX, TASK_TOOL);
-    emit_bytes(e, (uint8_t[]){0x48, 0xb8}, 2); // mov rax, function
-    emit64(e, (uint64_t)function);
-    emit_bytes(e, (uint8_t[]){0xff, 0xd0}, 2); // call rax
-    emit_bytes(e, restore, sizeof restore);
-    cache_emit_step_if_pending(e);
-    emit8(e, 0xc3); // ret
+// The caller has spilled rsp and rdi and is on the engine's stack. Flags are kept on the stack.
+static void write_gate_to(struct assembler *a, void (*function)(uint32_t, uint64_t, void *)) {
+    static const uint8_t kept[] = {RAX, RCX, RDX, RSI, R8, R9, R10, R11};
+    for (unsigned i = 0; i < sizeof kept; i++)
+        asm_push_reg(a, kept[i]);
+    asm_save_flags(a);
+    asm_push_reg(a, RAX);
+    asm_sub_reg_imm(a, 64, RSP, 8);
+    asm_load_field(a, RSI, TASK_SPILL + 8 * RSP);
+    asm_load_field(a, RDX, TASK_TOOL);
+    asm_call_function(a, (uint64_t)function);
+    asm_add_reg_imm(a, 64, RSP, 8);
+    asm_pop_reg(a, RAX);
+    asm_restore_flags(a);
+    for (unsigned i = sizeof kept; i-- > 0;)
+        asm_pop_reg(a, kept[i]);
+    cache_write_step_if_pending(a);
+    asm_ret(a);
 }
 
-struct emitter cache_gate_begin(void) {
-    return (struct emitter){(uint8_t *)gates_end};
+struct assembler cache_gate_begin(void) {
+    return (struct assembler){.at = (uint8_t *)gates_end};
 }
 
-void cache_gate_end(const struct emitter *e) {
-    gates_end = emit_address(e);
+void cache_gate_end(const struct assembler *a) {
+    gates_end = asm_address(a);
     if (gates_end > CACHE_START + CACHE_GATES_SIZE)
         fatal("internal error: too many gates");
 }
 
-static void emit_store_all(struct emitter *e) {
+static void write_store_all(struct assembler *a) {
     for (unsigned reg = 0; reg < GPR_COUNT; reg++)
         if (reg != RDI && reg != RSP)
-            emit_store_field(e, reg, TASK_GPR + 8 * reg);
+            asm_store_field(a, reg, TASK_GPR + 8 * reg);
 }
 
-// As emit_gate_to, with all registers saved where C code finds them and the direction flag clear.
-static void emit_follow(struct emitter *e, void (*function)(void *)) {
+// gpr = the value that was spilled, by way of rax.
+static void write_store_spilled(struct assembler *a, unsigned reg) {
+    asm_load_field(a, RAX, TASK_SPILL + 8 * reg);
+    asm_store_field(a, RAX, TASK_GPR + 8 * reg);
+}
+
+// As write_gate_to, with all registers saved where C code finds them and the direction flag clear.
+static void write_follow(struct assembler *a, void (*function)(void *)) {
     static const uint8_t kept[] = {RAX, RCX, RDX, RSI, R8, R9, R10, R11};
-    emit_store_all(e);
-    emit_load_field(e, RAX, TASK_SPILL + 8 * RDI);
-    emit_store_field(e, RAX, TASK_GPR + 8 * RDI);
-    emit_load_field(e, RAX, TASK_SPILL + 8 * RSP);
-    emit_store_field(e, RAX, TASK_GPR + 8 * RSP);
-    // lahf; seto al; push rax, twice; pushfq; pop rax; mov [flags], rax; cld
-    emit_bytes(e, (uint8_t[]){0x9f, 0x0f, 0x90, 0xc0, 0x50, 0x50, 0x9c, 0x58}, 8);
-    emit_store_field(e, RAX, TASK_FLAGS);
-    emit8(e, 0xfc);
-    emit_bytes(e, (uint8_t[]){0x48, 0xb8}, 2); // mov rax, function
-    emit64(e, (uint64_t)function);
-    emit_bytes(e, (uint8_t[]){0xff, 0xd0}, 2); // call rax
-    emit_bytes(e, (uint8_t[]){0x64, 0xf7}, 2); // test dword fs:[flags], direction
-    emit_task_operand(e, 0, TASK_FLAGS);
-    emit32(e, 0x400);
-    emit_bytes(e, (uint8_t[]){0x74, 1, 0xfd}, 3); // je over; std
-    emit_bytes(e, (uint8_t[]){0x58, 0x58, 0x04, 0x7f, 0x9e},
-               5); // pop rax, twice; add al, 127; sahf
+    write_store_all(a);
+    write_store_spilled(a, RDI);
+    write_store_spilled(a, RSP);
+    asm_save_flags(a);
+    asm_push_reg(a, RAX);
+    asm_push_reg(a, RAX); // twice: alignment
+    asm_pushf(a);
+    asm_pop_reg(a, RAX);
+    asm_store_field(a, RAX, TASK_FLAGS);
+    asm_cld(a);
+    asm_call_function(a, (uint64_t)function);
+    asm_test_mem_imm(a, 32, asm_task(TASK_FLAGS), FLAG_DIRECTION);
+    struct asm_jump clear = asm_jcc_short(a, ASM_EQUAL);
+    asm_std(a);
+    asm_land(a, clear);
+    asm_pop_reg(a, RAX);
+    asm_pop_reg(a, RAX);
+    asm_restore_flags(a);
     for (unsigned i = 0; i < sizeof kept; i++)
-        emit_load_field(e, kept[i], TASK_GPR + 8 * kept[i]);
-    cache_emit_step_if_pending(e);
-    emit8(e, 0xc3); // ret
+        asm_load_field(a, kept[i], TASK_GPR + 8 * kept[i]);
+    cache_write_step_if_pending(a);
+    asm_ret(a);
 }
 
 void cache_set_followers(void (*follow)(void *), void (*replace)(void *), void (*hidden)(void *)) {
-    struct emitter e = cache_gate_begin();
-    cache_gate_follow = emit_address(&e);
-    emit_follow(&e, follow);
-    cache_gate_replace = emit_address(&e);
-    emit_follow(&e, replace);
-    cache_gate_hidden = emit_address(&e);
-    emit_follow(&e, hidden);
-    cache_gate_end(&e);
+    struct assembler a = cache_gate_begin();
+    cache_gate_follow = asm_address(&a);
+    write_follow(&a, follow);
+    cache_gate_replace = asm_address(&a);
+    write_follow(&a, replace);
+    cache_gate_hidden = asm_address(&a);
+    write_follow(&a, hidden);
+    cache_gate_end(&a);
 }
 
 uint64_t *cache_gate_of(const void *function, enum gate_kind kind) {
@@ -159,70 +164,69 @@ uint64_t *cache_gate_of(const void *function, enum gate_kind kind) {
 uint64_t cache_gate_to(void (*function)(uint32_t, uint64_t, void *)) {
     uint64_t *gate = cache_gate_of(function, GATE_FAST);
     if (!*gate) {
-        struct emitter e = cache_gate_begin();
-        *gate = emit_address(&e);
-        emit_gate_to(&e, function);
-        cache_gate_end(&e);
+        struct assembler a = cache_gate_begin();
+        *gate = asm_address(&a);
+        write_gate_to(&a, function);
+        cache_gate_end(&a);
     }
     return *gate;
 }
 
 // A call that a fault ends as call_guarded is ended: with 0 in rax, and on its return.
-static void emit_guarded_call(struct emitter *e, uint64_t function) {
-    static const uint8_t save[] = {0x53, 0x55, 0x41, 0x54, 0x41, 0x55,  // push rbx, rbp, r12, r13
-                                   0x41, 0x56, 0x41, 0x57, 0x64, 0xff}; // r14, r15, fs:[guard]
-    emit_bytes(e, save, sizeof save);
-    emit_task_operand(e, 6, TASK_GUARD);
-    emit_store_field(e, RSP, TASK_GUARD);
-    emit_bytes(e, (uint8_t[]){0x48, 0xb8}, 2); // mov rax, function
-    emit64(e, function);
-    emit_bytes(e, (uint8_t[]){0xff, 0xd0, 0x64, 0x8f}, 4); // call rax; pop fs:[guard]
-    emit_task_operand(e, 0, TASK_GUARD);
-    emit_bytes(e, (uint8_t[]){0x48, 0x83, 0xc4, 48, 0xc3}, 5); // add rsp, 48; ret
+static void write_guarded_call(struct assembler *a, uint64_t function) {
+    static const uint8_t kept[] = {RBX, RBP, R12, R13, R14, R15};
+    for (unsigned i = 0; i < sizeof kept; i++)
+        asm_push_reg(a, kept[i]);
+    asm_push_mem(a, asm_task(TASK_GUARD));
+    asm_store_field(a, RSP, TASK_GUARD);
+    asm_call_function(a, function);
+    asm_pop_mem(a, asm_task(TASK_GUARD));
+    asm_add_reg_imm(a, 64, RSP, 8 * sizeof kept);
+    asm_ret(a);
 }
 
 // Returns where it begins.
-static uint64_t emit_gate_try(struct emitter *e, uint64_t function) {
+static uint64_t write_gate_try(struct assembler *a, uint64_t function) {
     static const uint8_t kept[] = {RAX, RCX, RDX, RSI, RDI, R8, R9, R10, R11};
-    uint64_t guarded = emit_address(e);
-    emit_guarded_call(e, function);
-    uint64_t gate = emit_address(e);
-    emit_store_all(e);
-    emit_store_field(e, RDI, TASK_GPR + 8 * RDI);
-    emit_load_field(e, RAX, TASK_SPILL + 8 * RSP);
-    emit_store_field(e, RAX, TASK_GPR + 8 * RSP);
-    emit_load_field(e, RCX, TASK_TOOL);
-    emit8(e, 0xe8); // call
-    emit32(e, guarded - (emit_address(e) + 4));
-    emit_bytes(e, (uint8_t[]){0x85, 0xc0, 0x74, 9}, 4); // test eax, eax; je over the next
-    emit_store_field(e, RDX, TASK_GPR + 8 * RAX);
+    uint64_t guarded = asm_address(a);
+    write_guarded_call(a, function);
+    uint64_t gate = asm_address(a);
+    write_store_all(a);
+    asm_store_field(a, RDI, TASK_GPR + 8 * RDI);
+    write_store_spilled(a, RSP);
+    asm_load_field(a, RCX, TASK_TOOL);
+    asm_call(a, guarded);
+    asm_test_reg_reg(a, 32, RAX, RAX);
+    struct asm_jump not_done = asm_jcc_short(a, ASM_EQUAL);
+    asm_store_field(a, RDX, TASK_GPR + 8 * RAX);
+    asm_land(a, not_done);
     for (unsigned i = 0; i < sizeof kept; i++)
-        emit_load_field(e, kept[i], TASK_GPR + 8 * kept[i]);
-    cache_emit_step_if_pending(e);
-    emit8(e, 0xc3); // ret
+        asm_load_field(a, kept[i], TASK_GPR + 8 * kept[i]);
+    cache_write_step_if_pending(a);
+    asm_ret(a);
     return gate;
 }
 
 uint64_t cache_gate_try(tool_quick_hook *hook) {
     uint64_t *gate = cache_gate_of(hook, GATE_TRY);
     if (!*gate) {
-        struct emitter e = cache_gate_begin();
-        *gate = emit_gate_try(&e, (uint64_t)hook);
-        cache_gate_end(&e);
+        struct assembler a = cache_gate_begin();
+        *gate = write_gate_try(&a, (uint64_t)hook);
+        cache_gate_end(&a);
     }
     return *gate;
 }
 
 void cache_write_gates(const struct far_table *high_code, const struct far_table *versions) {
-    struct emitter e = {(uint8_t *)CACHE_START};
+    struct assembler a = {.at = (uint8_t *)CACHE_START};
     // Offset 0 in the jump table is this place: the destination is not in the table.
-    emit_unspill(&e, RCX);
-    emit_leave(&e, EXIT_INDIRECT);
-    cache_gate_link = emit_address(&e);
-    emit_leave(&e, EXIT_LINK);
-    cache_gate_high_lookup = emit_address(&e);
-    emit_far_lookup(&e, high_code, false);
-    cache_gate_version_lookup = emit_address(&e);
-    emit_far_lookup(&e, versions, true);
-    cache_gate_end(&e);
+    asm_unspill(&a, RCX);
+    write_leave(&a, EXIT_INDIRECT);
+    cache_gate_link = asm_address(&a);
+    write_leave(&a, EXIT_LINK);
+    cache_gate_high_lookup = asm_address(&a);
+    write_far_lookup(&a, high_code, false);
+    cache_gate_version_lookup = asm_address(&a);
+    write_far_lookup(&a, versions, true);
+    cache_gate_end(&a);
 }

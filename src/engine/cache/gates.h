@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "engine/tool.h"
-#include "engine/translate/emit.h"
+#include "engine/assembler/sequences.h"
 
 enum { CACHE_GATES_SIZE = 16384 };
 
@@ -38,10 +38,10 @@ extern uint64_t cache_gate_store[7][2];
 enum { STORE_REFUSED = 5 };
 void cache_write_store_gates(void); // store_gate.c
 // Around the writing of a gate.
-struct emitter cache_gate_begin(void);
-void cache_gate_end(const struct emitter *);
+struct assembler cache_gate_begin(void);
+void cache_gate_end(const struct assembler *);
 // At the end of a gate through which C code was called.
-void cache_emit_step_if_pending(struct emitter *);
+void cache_write_step_if_pending(struct assembler *);
 // Where a function's gate of this kind is noted; 0: it is still to be written.
 enum gate_kind { GATE_FAST, GATE_TRY, GATE_QUICK, GATE_QUICK_KEEPS_FLAGS };
 uint64_t *cache_gate_of(const void *function, enum gate_kind);

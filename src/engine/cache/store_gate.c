@@ -1,6 +1,7 @@
 // The way of a store that meets shadow which is not zero: a first store to undefined memory is an
 // everyday event and is dealt with here, without C.
 #include "engine/cache/gates.h"
+#include "engine/translate/emit.h"
 
 uint64_t cache_gate_store[7][2];
 

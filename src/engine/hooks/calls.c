@@ -4,50 +4,46 @@
 #include "engine/task.h"
 #include "engine/translate/builder.h"
 
-static void emit_call(struct emitter *e, uint64_t gate, uint32_t argument) {
-    emit_spill(e, RSP);
-    emit_spill(e, RDI);
-    emit_move_imm(e, RDI, argument);
-    emit_load_field(e, RSP, TASK_HOST_RSP);
-    emit8(e, 0xe8); // call rel32
-    emit32(e, gate - (emit_address(e) + 4));
-    emit_unspill(e, RDI);
-    emit_unspill(e, RSP);
+static void write_call(struct assembler *a, uint64_t gate, uint32_t argument) {
+    asm_begin_gate_call(a);
+    asm_mov_reg_imm(a, RDI, argument);
+    asm_gate_call(a, gate);
 }
 
-void hooks_emit_fast_call(struct emitter *e, tool_fast_function *function, uint32_t argument) {
-    emit_call(e, cache_gate_to(function), argument);
+void hooks_emit_fast_call(struct assembler *a, tool_fast_function *function, uint32_t argument) {
+    write_call(a, cache_gate_to(function), argument);
+}
+
+// The condition is the one of the branch at hand. loop and jrcxz have none: they never lead to
+// another function.
+static void insert_branch_call(struct builder *b, bool if_taken, uint64_t gate, uint32_t argument) {
+    enum { JCC_SHORT = 0x70 };
+    const ZydisDecodedInstruction *z = &b->rest->z;
+    if (z->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && (z->opcode & 0xf0) != JCC_SHORT)
+        return;
+    struct asm_jump over = asm_jcc_short(&b->e, (z->opcode & 15) ^ if_taken);
+    write_call(&b->e, gate, argument);
+    asm_land(&b->e, over);
+}
+
+static void insert_word_call(struct assembler *a, uint64_t gate, uint32_t argument) {
+    asm_spill(a, RCX);
+    asm_load_field32(a, RCX, hooks_word_field(1));
+    struct asm_jump over = asm_jrcxz(a);
+    asm_unspill(a, RCX);
+    write_call(a, gate, argument);
+    asm_land(a, over);
+    asm_unspill(a, RCX);
 }
 
 static void insert_call(struct builder *b, enum tool_condition condition, uint64_t gate,
                         uint32_t argument) {
-    struct emitter *e = &b->e;
-    if (condition == TOOL_ALWAYS) {
-        emit_call(e, gate, argument);
-        return;
-    }
-    uint8_t *over;
-    if (condition == TOOL_IF_TAKEN || condition == TOOL_IF_NOT_TAKEN) {
-        const ZydisDecodedInstruction *z = &b->rest->z;
-        if (z->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && (z->opcode & 0xf0) != 0x70)
-            return; // loop, jrcxz: never between functions
-        emit8(e, 0x70 | ((z->opcode & 15) ^ (condition == TOOL_IF_TAKEN)));
-        over = e->at;
-        emit8(e, 0);
-        emit_call(e, gate, argument);
-    } else {
-        emit_spill(e, RCX);
-        emit_load_field32(e, RCX, hooks_word_field(1));
-        emit8(e, 0xe3); // jrcxz
-        over = e->at;
-        emit8(e, 0);
-        emit_unspill(e, RCX);
-        emit_call(e, gate, argument);
-        over[0] = e->at - (over + 1);
-        emit_unspill(e, RCX);
-        return;
-    }
-    over[0] = e->at - (over + 1);
+    if (condition == TOOL_ALWAYS)
+        write_call(&b->e, gate, argument);
+    else if (condition == TOOL_IF_TAKEN || condition == TOOL_IF_NOT_TAKEN)
+        insert_branch_call(b, condition == TOOL_IF_TAKEN, gate, argument);
+    else
+        insert_word_call(&b->e, gate, argument);
 }
 
 void tool_insert_fast_call(struct tool_block *block, enum tool_condition condition,
@@ -57,37 +53,41 @@ void tool_insert_fast_call(struct tool_block *block, enum tool_condition conditi
 
 // ---- quick calls -------------------------------------------------------------------------------
 
-static void emit_restore(struct emitter *e, bool flags) {
-    if (flags)
-        emit_bytes(e, (uint8_t[]){0x58, 0x04, 0x7f, 0x9e}, 4); // pop rax; add al, 127; sahf
-    emit8(e, 0x58);                                            // pop rax
+static void write_restore(struct assembler *a, bool flags) {
+    if (flags) {
+        asm_pop_reg(a, RAX);
+        asm_restore_flags(a);
+    }
+    asm_pop_reg(a, RAX);
 }
 
 // Called with rsp and rdi spilled, on the engine's stack.
 static uint64_t make_quick_gate(tool_quick_function *quick, tool_fast_function *function,
                                 bool flags) {
     uint64_t slow = cache_gate_to(function);
-    struct emitter start = cache_gate_begin(), *e = &start;
-    uint64_t gate = emit_address(e);
-    emit8(e, 0x50); // push rax
-    if (flags)
-        emit_bytes(e, (uint8_t[]){0x9f, 0x0f, 0x90, 0xc0, 0x50}, 5); // lahf; seto al; push rax
-    emit_bytes(e, (uint8_t[]){0x48, 0xb8}, 2);                       // mov rax, quick
-    emit64(e, (uint64_t)quick);
-    emit_bytes(e, (uint8_t[]){0xff, 0xd0, 0x84, 0xc0, 0x74, 0}, 6); // call rax; test al, al; je
-    uint8_t *over = e->at;
-    emit_restore(e, flags);
-    if (!flags) {
-        emit_bytes(e, (uint8_t[]){0x64, 0x83}, 2); // cmp dword fs:[pending], 0
-        emit_task_operand(e, 7, TASK_PENDING);
-        emit_bytes(e, (uint8_t[]){0, 0x75, 1, 0xc3}, 4); // jne over the next; ret
+    struct assembler start = cache_gate_begin(), *a = &start;
+    uint64_t gate = asm_address(a);
+    asm_push_reg(a, RAX);
+    if (flags) {
+        asm_save_flags(a);
+        asm_push_reg(a, RAX);
     }
-    cache_emit_step_if_pending(e);
-    emit8(e, 0xc3); // ret
-    over[-1] = e->at - over;
-    emit_restore(e, flags);
-    emit_jump(e, slow);
-    cache_gate_end(e);
+    asm_call_function(a, (uint64_t)quick);
+    asm_test_reg_reg(a, 8, RAX, RAX);
+    struct asm_jump not_done = asm_jcc_short(a, ASM_EQUAL);
+    write_restore(a, flags);
+    if (!flags) {
+        asm_cmp_mem_imm(a, 32, asm_task(TASK_PENDING), 0);
+        struct asm_jump pending = asm_jcc_short(a, ASM_NOT_EQUAL);
+        asm_ret(a);
+        asm_land(a, pending);
+    }
+    cache_write_step_if_pending(a);
+    asm_ret(a);
+    asm_land(a, not_done);
+    write_restore(a, flags);
+    asm_jmp(a, slow);
+    cache_gate_end(a);
     return gate;
 }
 

@@ -25,8 +25,6 @@
 
 const struct tool *tool;
 
-enum { FLAG_DIRECTION = 0x400 };
-
 void hooks_init(void) {
     const char *name = wire_option("tool");
     tool = tools_find(name ? name : "none");
@@ -234,121 +232,106 @@ void tool_insert_call(struct tool_block *block, tool_function *fn, void *argumen
 }
 
 void tool_insert_add(struct tool_block *block, size_t offset, int32_t amount) {
-    struct emitter *e = &((struct builder *)block)->e;
-    emit_spill(e, RCX);
-    emit_spill(e, RDX);
-    emit_load_field(e, RDX, TASK_TOOL);
-    emit_bytes(e, (uint8_t[]){0x48, 0x8b, 0x8a}, 3); // mov rcx, [rdx + offset]
-    emit32(e, offset);
-    emit_bytes(e, (uint8_t[]){0x48, 0x8d, 0x89}, 3); // lea rcx, [rcx + amount]
-    emit32(e, amount);
-    emit_bytes(e, (uint8_t[]){0x48, 0x89, 0x8a}, 3); // mov [rdx + offset], rcx
-    emit32(e, offset);
-    emit_unspill(e, RDX);
-    emit_unspill(e, RCX);
+    struct assembler *a = &((struct builder *)block)->e;
+    asm_spill(a, RCX);
+    asm_spill(a, RDX);
+    asm_load_field(a, RDX, TASK_TOOL);
+    asm_mov_reg_mem(a, 64, RCX, asm_at32(RDX, offset));
+    asm_lea(a, 64, RCX, asm_at32(RCX, amount));
+    asm_mov_mem_reg(a, 64, asm_at32(RDX, offset), RCX);
+    asm_unspill(a, RDX);
+    asm_unspill(a, RCX);
 }
 
 // ---- counting ---------------------------------------------------------------------------------
 
-static void index_here(struct emitter *e, struct tool_count *count) {
-    count->index_sites[count->index_count++] = e->at;
-    emit32(e, 0);
+// The counter of an index that tool_fill_count fills in: its site is the displacement.
+static struct asm_memory counter_operand(void) {
+    return asm_in_segment(ASM_GS, asm_absolute(0));
 }
 
-static void amount_here(struct emitter *e, struct tool_count *count) {
-    count->amount_sites[count->amount_count++] = e->at;
-    emit8(e, 0);
+static void note_index(const struct assembler *a, struct tool_count *count) {
+    count->index_sites[count->index_count++] = a->displacement;
+}
+
+static void note_amount(struct tool_count *count, uint8_t *site) {
+    count->amount_sites[count->amount_count++] = site;
+}
+
+// reg += amount
+static void write_lea_amount(struct assembler *a, struct tool_count *count, unsigned reg) {
+    asm_lea(a, 64, reg, asm_at8(reg, 0));
+    note_amount(count, a->displacement);
 }
 
 // word += amount, through rcx
-static void emit_word_add(struct emitter *e, struct tool_count *count, unsigned word) {
-    emit_load_field(e, RCX, hooks_word_field(word));
-    emit_bytes(e, (uint8_t[]){0x48, 0x8d, 0x49}, 3); // lea rcx, [rcx + amount]
-    amount_here(e, count);
-    emit_store_field(e, RCX, hooks_word_field(word));
+static void write_word_add(struct assembler *a, struct tool_count *count, unsigned word) {
+    asm_load_field(a, RCX, hooks_word_field(word));
+    write_lea_amount(a, count, RCX);
+    asm_store_field(a, RCX, hooks_word_field(word));
+}
+
+// The same where flags are dead.
+static void write_short_word_add(struct assembler *a, struct tool_count *count, unsigned word) {
+    asm_add_mem_imm(a, 64, asm_task(hooks_word_field(word)), 0);
+    note_amount(count, a->immediate);
 }
 
 void tool_insert_count(struct tool_block *block, struct tool_count *count, unsigned word) {
     struct builder *b = (struct builder *)block;
-    struct emitter *e = &b->e;
+    struct assembler *a = &b->e;
     *count = (struct tool_count){.index_count = 0};
     if (builder_flags_are_dead(b)) {
-        emit_bytes(e, (uint8_t[]){0x65, 0x48, 0x83, 0x04, 0x25}, 5); // add qword gs:[index], 1
-        index_here(e, count);
-        emit8(e, 1);
-        emit_bytes(e, (uint8_t[]){0x64, 0x48, 0x83}, 3); // add qword fs:[word], amount
-        emit_task_operand(e, 0, hooks_word_field(word));
-        amount_here(e, count);
+        asm_add_mem_imm(a, 64, counter_operand(), 1);
+        note_index(a, count);
+        write_short_word_add(a, count, word);
         return;
     }
-    emit_spill(e, RCX);
-    emit_bytes(e, (uint8_t[]){0x65, 0x48, 0x8b, 0x0c, 0x25}, 5); // mov rcx, gs:[index]
-    index_here(e, count);
-    emit_bytes(e, (uint8_t[]){0x48, 0x8d, 0x49, 0x01}, 4);       // lea rcx, [rcx + 1]
-    emit_bytes(e, (uint8_t[]){0x65, 0x48, 0x89, 0x0c, 0x25}, 5); // mov gs:[index], rcx
-    index_here(e, count);
-    emit_word_add(e, count, word);
-    emit_unspill(e, RCX);
+    asm_spill(a, RCX);
+    asm_mov_reg_mem(a, 64, RCX, counter_operand());
+    note_index(a, count);
+    asm_lea(a, 64, RCX, asm_at(RCX, 1));
+    asm_mov_mem_reg(a, 64, counter_operand(), RCX);
+    note_index(a, count);
+    write_word_add(a, count, word);
+    asm_unspill(a, RCX);
 }
 
 void tool_insert_word_count(struct tool_block *block, struct tool_count *count, unsigned word) {
     struct builder *b = (struct builder *)block;
-    struct emitter *e = &b->e;
-    *count = (struct tool_count){.start = e->at};
+    struct assembler *a = &b->e;
+    *count = (struct tool_count){.start = a->at};
     if (builder_flags_are_dead(b)) {
-        emit_bytes(e, (uint8_t[]){0x64, 0x48, 0x83}, 3); // add qword fs:[word], amount
-        emit_task_operand(e, 0, hooks_word_field(word));
-        amount_here(e, count);
+        write_short_word_add(a, count, word);
     } else {
-        emit_spill(e, RCX);
-        emit_word_add(e, count, word);
-        emit_unspill(e, RCX);
+        asm_spill(a, RCX);
+        write_word_add(a, count, word);
+        asm_unspill(a, RCX);
     }
-    count->end = e->at;
+    count->end = a->at;
 }
 
 void tool_insert_count_at(struct tool_block *block, struct tool_count *count, unsigned word,
                           unsigned index_word, uint32_t distance) {
-    struct emitter *e = &((struct builder *)block)->e;
+    struct assembler *a = &((struct builder *)block)->e;
+    struct asm_memory counter = asm_in_segment(ASM_GS, asm_indexed(ASM_NONE, RCX, 3, 8 * distance));
     *count = (struct tool_count){.index_count = 0};
-    emit_spill(e, RCX);
-    emit_spill(e, RDX);
-    emit_word_add(e, count, word);
-    emit_load_field32(e, RCX, hooks_word_field(index_word));
-    emit_bytes(e, (uint8_t[]){0x65, 0x48, 0x8b, 0x14, 0xcd}, 5); // mov rdx, gs:[rcx*8 + distance]
-    emit32(e, 8 * distance);
-    emit_bytes(e, (uint8_t[]){0x48, 0x8d, 0x52}, 3); // lea rdx, [rdx + amount]
-    amount_here(e, count);
-    emit_bytes(e, (uint8_t[]){0x65, 0x48, 0x89, 0x14, 0xcd}, 5); // mov gs:[rcx*8 + distance], rdx
-    emit32(e, 8 * distance);
-    emit_unspill(e, RDX);
-    emit_unspill(e, RCX);
-}
-
-// Instructions without effect, as few as may be.
-static void fill_with_nothing(uint8_t *at, uint8_t *end) {
-    enum { LONGEST = 8 };
-    static const uint8_t nops[LONGEST][LONGEST] = {
-        {0x90},
-        {0x66, 0x90},
-        {0x0f, 0x1f, 0x00},
-        {0x0f, 0x1f, 0x40, 0x00},
-        {0x0f, 0x1f, 0x44, 0x00, 0x00},
-        {0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00},
-        {0x0f, 0x1f, 0x80, 0x00, 0x00, 0x00, 0x00},
-        {0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00},
-    };
-    while (at < end) {
-        size_t size = end - at < LONGEST ? end - at : LONGEST;
-        memcpy(at, nops[size - 1], size);
-        at += size;
-    }
+    asm_spill(a, RCX);
+    asm_spill(a, RDX);
+    write_word_add(a, count, word);
+    asm_load_field32(a, RCX, hooks_word_field(index_word));
+    asm_mov_reg_mem(a, 64, RDX, counter);
+    write_lea_amount(a, count, RDX);
+    asm_mov_mem_reg(a, 64, counter, RDX);
+    asm_unspill(a, RDX);
+    asm_unspill(a, RCX);
 }
 
 void tool_fill_count(const struct tool_count *count, uint32_t index, uint8_t amount) {
     uint32_t displacement = 8 * index;
     if (!amount && count->start) {
-        fill_with_nothing(count->start, count->end);
+        struct assembler a = {.at = count->start};
+        asm_nops(&a, count->end - count->start);
         return;
     }
     for (unsigned i = 0; i < count->index_count; i++)
@@ -362,7 +345,7 @@ void tool_keep_together(struct tool_block *block, bool together) {
 }
 
 void tool_insert_set(struct tool_block *block, unsigned word, unsigned half, uint32_t value) {
-    emit_store_field_imm(&((struct builder *)block)->e, hooks_word_field(word) + 4 * half, value);
+    asm_store_field_imm(&((struct builder *)block)->e, hooks_word_field(word) + 4 * half, value);
 }
 
 bool tool_can_set_counters_quickly(void) {

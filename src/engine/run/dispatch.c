@@ -26,7 +26,7 @@ enum {
     ERROR_WRITE = 2,
     ERROR_FETCH = 0x14
 };
-enum { OPCODE_PUSHF = 0x9c, FLAG_TRAP = 0x100, VSYSCALL_STEP = 0x400 };
+enum { OPCODE_PUSHF = 0x9c, VSYSCALL_STEP = 0x400 };
 #define VSYSCALL_PAGE 0xffffffffff600000ul
 
 static struct code_bytes code; // guarded by the cache lock

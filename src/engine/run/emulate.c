@@ -21,8 +21,6 @@ enum {
 enum { ERROR_FETCH = 0x14, USER_CODE = 0x33, USER_DATA = 0x2b };
 enum {
     USER_FLAGS = 0x244dd5, // what iret and popf may change in user mode
-    FLAG_TRAP = 0x100,
-    FLAG_RESUME = 0x10000,
 };
 
 static void protection_fault(void) {

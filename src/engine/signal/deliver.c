@@ -20,9 +20,6 @@ enum {
     TRAP_DEBUG = 1,
     TRAP_BREAKPOINT = 3,
     TRAP_OVERFLOW = 4,
-    FLAG_TRAP = 0x100,
-    FLAG_DIRECTION = 0x400,
-    FLAG_RESUME = 0x10000,
     USER_FLAGS = 0x50dd5, // AC RF OF DF TF SF ZF AF PF CF: what sigreturn may change
     USER_CODE = 0x33,
     USER_STACK = 0x2b,

@@ -15,7 +15,6 @@
 
 enum {
     HOST_STACK = 64 * 1024,
-    FLAG_TRAP = 0x100,
     FLAGS_CLEAN = 0x202,
     DEFAULT_MXCSR = 0x1f80,
     SYSCALL_SIZE = 2,

@@ -52,7 +52,7 @@ struct detour {
 // The same from accesses to the heap through the same registers (hooks/blocks.c).
 enum { HEAP_GROUP_MOST = 16 };
 struct heap_group {
-    bool is_open; // more may come
+    bool is_open;      // more may come
     uint8_t at, other; // registers: of the address, and one more
     bool by_base;      // the base was asked: the address is computed behind the block
     bool spills_at;    // there, too
@@ -99,7 +99,7 @@ struct hidden_check {
 };
 
 struct builder {
-    struct emitter e;
+    struct assembler e;
     uint8_t *begin; // where the block's code starts
     uint64_t start; // the block's pc
     uint64_t pc;    // of the instruction being translated
@@ -150,8 +150,8 @@ bool insn_is_vdso(const struct insn *);
 
 // From here on the target's state is as described.
 void builder_state(struct builder *, enum state_kind, uint16_t spilled);
-// Exits: a conditional or unconditional jump whose rel32 is the last 4 bytes to be written now.
-void builder_exit_rel32(struct builder *, uint64_t target);
+// The jump, which has just been written with a long distance, is an exit.
+void builder_exit_by(struct builder *, struct asm_jump, uint64_t target);
 void builder_exit_inline(struct builder *, enum exit_kind, uint64_t target);
 void builder_jump_exit(struct builder *, uint64_t target);
 // A call of C code at this point; see tool_insert_call.
@@ -160,6 +160,9 @@ void builder_call(struct builder *, void (*function)(void *), void *argument);
 void builder_note_branch(struct builder *, uint64_t pc);
 
 // The same to the forced version of the block that begins with the instruction at hand.
+void builder_force_by(struct builder *, struct asm_jump, uint64_t units);
+// The same for a jump whose distance is still to be written.
+void builder_exit_rel32(struct builder *, uint64_t target);
 void builder_force_rel32(struct builder *, uint64_t units);
 // Whether all flags are written before any is read, from the instruction at hand on.
 bool builder_flags_are_dead(struct builder *);

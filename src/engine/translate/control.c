@@ -11,104 +11,98 @@
 #include "engine/layout.h"
 #include "engine/translate/builder.h"
 
-static void emit_push_return(struct builder *b, uint64_t address) {
-    emit8(&b->e, 0x68); // push imm32, sign-extended
-    emit32(&b->e, address);
-    if (address != (uint64_t)(int32_t)address) {
-        emit_bytes(&b->e, (uint8_t[]){0xc7, 0x44, 0x24, 0x04}, 4); // mov dword [rsp+4], imm32
-        emit32(&b->e, address >> 32);
-    }
+static void write_push_return(struct assembler *a, uint64_t address) {
+    asm_push_imm(a, (int32_t)address);
+    if (address != (uint64_t)(int32_t)address)
+        asm_mov_mem_imm(a, 32, asm_at(RSP, 4), address >> 32);
 }
 
 // Among the versions other than 0. A destination that cannot exist comes to the dispatcher, too.
-static void emit_version_lookup(struct builder *b, uint64_t pc, uint64_t after_call) {
+static void write_version_lookup(struct builder *b, uint64_t pc, uint64_t after_call) {
     unsigned version = version_number(b->units & ~HIDDEN_UNITS, false);
     builder_note_branch(b, pc);
     if (after_call)
-        emit_push_return(b, after_call);
-    emit_store_field_imm(&b->e, TASK_EXIT_VERSION, version);
-    emit_move_imm(&b->e, RCX, cache_version_key(version));
-    emit_jump(&b->e, cache_gate_version_lookup);
+        write_push_return(&b->e, after_call);
+    asm_store_field_imm(&b->e, TASK_EXIT_VERSION, version);
+    asm_mov_reg_imm(&b->e, RCX, cache_version_key(version));
+    asm_jmp(&b->e, cache_gate_version_lookup);
     b->ended = true;
 }
 
 // The destination is in rcx and, already, in self->jump_target. A call pushes its return address
 // (after_call, else 0) after the look-up: a destination that cannot exist is refused before.
-static void emit_lookup(struct builder *b, uint64_t pc, uint64_t after_call) {
-    struct emitter *e = &b->e;
+static void write_lookup(struct builder *b, uint64_t pc, uint64_t after_call) {
+    struct assembler *a = &b->e;
     if (b->units & ~HIDDEN_UNITS) {
-        emit_version_lookup(b, pc, after_call);
+        write_version_lookup(b, pc, after_call);
         return;
     }
     if (cache_high_code) {
         // Not reached by faults: the dispatcher must know the branch to refuse its destination.
         builder_note_branch(b, pc);
         if (after_call)
-            emit_push_return(b, after_call);
-        emit_load_field32(e, RCX, TASK_JUMP_TARGET + 4);
-        emit_bytes(e, (uint8_t[]){0xe3, 5}, 2); // jrcxz over the jump
-        emit_jump(e, cache_gate_high_lookup);
-        emit_load_field32(e, RCX, TASK_JUMP_TARGET);
+            write_push_return(a, after_call);
+        asm_load_field32(a, RCX, TASK_JUMP_TARGET + 4);
+        struct asm_jump low = asm_jrcxz(a);
+        asm_jmp(a, cache_gate_high_lookup);
+        asm_land(a, low);
+        asm_load_field32(a, RCX, TASK_JUMP_TARGET);
     }
     builder_state(b, STATE_LOOKUP, 1u << RCX);
-    emit_bytes(e, (uint8_t[]){0x8b, 0x0c, 0x8d}, 3); // mov ecx, [rcx*4 + table]
-    emit32(e, JUMP_TABLE);
+    asm_mov_reg_mem(a, 32, RCX, asm_indexed(ASM_NONE, RCX, 2, JUMP_TABLE));
     builder_state(b, STATE_WITHIN, 1u << RCX);
-    emit_bytes(e, (uint8_t[]){0x48, 0x8d, 0x89}, 3); // lea rcx, [rcx + cache]
-    emit32(e, CACHE_START);
+    asm_lea(a, 64, RCX, asm_at32(RCX, CACHE_START));
     if (after_call && !cache_high_code)
-        emit_push_return(b, after_call);
-    emit_bytes(e, (uint8_t[]){0xff, 0xe1}, 2); // jmp rcx
+        write_push_return(a, after_call);
+    asm_jmp_reg(a, RCX);
     b->ended = true;
 }
 
-static void emit_indirect_begin(struct builder *b) {
-    emit_spill(&b->e, RCX);
+static void begin_indirect(struct builder *b) {
+    asm_spill(&b->e, RCX);
     builder_state(b, STATE_WITHIN, 1u << RCX);
 }
 
 static void translate_indirect(struct builder *b, struct insn *insn, bool is_call) {
     insn_operands(insn);
-    emit_indirect_begin(b);
+    begin_indirect(b);
     translate_load_operand(b, insn, &insn->operands[0]);
-    emit_store_field(&b->e, RCX, TASK_JUMP_TARGET);
-    emit_lookup(b, insn->pc, is_call ? insn_next(insn) : 0);
+    asm_store_field(&b->e, RCX, TASK_JUMP_TARGET);
+    write_lookup(b, insn->pc, is_call ? insn_next(insn) : 0);
 }
 
 void translate_return_from(struct builder *b, uint64_t pc, unsigned extra) {
-    emit8(&b->e, 0x59); // pop rcx
-    if (extra) {
-        emit_bytes(&b->e, (uint8_t[]){0x48, 0x8d, 0xa4, 0x24}, 4); // lea rsp, [rsp + imm]
-        emit32(&b->e, extra);
-    }
+    asm_pop_reg(&b->e, RCX);
+    if (extra)
+        asm_lea(&b->e, 64, RSP, asm_at32(RSP, extra));
     if (tool->shadows)
         checks_return(b, pc, 8 + extra);
-    emit_store_field(&b->e, RCX, TASK_JUMP_TARGET);
-    emit_lookup(b, pc, 0);
+    asm_store_field(&b->e, RCX, TASK_JUMP_TARGET);
+    write_lookup(b, pc, 0);
 }
 
 static void translate_return(struct builder *b, struct insn *insn) {
-    emit_indirect_begin(b);
+    begin_indirect(b);
     translate_return_from(b, insn->pc, insn->z.raw.imm[0].size ? insn->z.raw.imm[0].value.u : 0);
 }
 
 // Most system calls concern nobody but the kernel, which leaves all registers as they are but rax,
 // rcx and r11: they are made right here. rcx is free, as the call overwrites it; no flags are used.
 static void translate_syscall(struct builder *b, struct insn *insn) {
-    struct emitter *e = &b->e;
-    enum { WAY_OUT = 9 + 12 + 5 };
-    emit_indirect_begin(b);
-    emit_bytes(e, (uint8_t[]){0x0f, 0xb7, 0xc8, 0x0f, 0xb6, 0x89}, 6); // movzx ecx, ax; movzx ecx,
-    emit32(e, (uint64_t)cache_syscall_table);                          //   byte [rcx + table]
-    emit_bytes(e, (uint8_t[]){0xe3, WAY_OUT}, 2);                      // jrcxz over the way out
-    emit_unspill(e, RCX);
+    struct assembler *a = &b->e;
+    begin_indirect(b);
+    asm_movzx_reg_reg(a, RCX, 16, RAX);
+    asm_movzx_reg_mem(a, RCX, 8, asm_at32(RCX, (int64_t)cache_syscall_table));
+    struct asm_jump permitted = asm_jrcxz(a);
+    asm_unspill(a, RCX);
     builder_exit_inline(b, EXIT_SYSCALL, insn_next(insn));
-    emit_store_field(e, RAX, TASK_SYSCALL);
+    asm_land(a, permitted);
+    asm_store_field(a, RAX, TASK_SYSCALL);
     builder_state(b, STATE_SYSCALL, 1u << RCX);
-    emit_bytes(e, (uint8_t[]){0x0f, 0x05}, 2); // syscall
+    asm_syscall(a);
     b->pc = insn_next(insn);
     builder_state(b, STATE_SYSCALL_DONE, 0);
-    emit_move_imm(e, RCX, insn_next(insn));
+    asm_mov_reg_imm(a, RCX, insn_next(insn));
     builder_jump_exit(b, insn_next(insn));
 }
 
@@ -117,27 +111,28 @@ static uint64_t branch_target(const struct insn *insn) {
 }
 
 static void translate_conditional(struct builder *b, struct insn *insn) {
-    struct emitter *e = &b->e;
+    struct assembler *a = &b->e;
+    struct asm_jump taken;
     switch (insn->z.mnemonic) {
     case ZYDIS_MNEMONIC_LOOP:
     case ZYDIS_MNEMONIC_LOOPE:
     case ZYDIS_MNEMONIC_LOOPNE:
     case ZYDIS_MNEMONIC_JRCXZ:
     case ZYDIS_MNEMONIC_JECXZ: {
-        bool short_counter = insn->z.address_width == 32;
-        emit_align_patch(e, short_counter + 5);
-        if (short_counter)
-            emit8(e, 0x67);
-        emit8(e, insn->z.opcode);
-        emit_bytes(e, (uint8_t[]){2, 0xeb, 5, 0xe9}, 4); // +2; jmp over; jmp rel32
+        bool is_narrow = insn->z.address_width == 32;
+        asm_align_patch(a, is_narrow + 5);
+        struct asm_jump to_exit = asm_counter_branch(a, insn->z.opcode & 3, is_narrow);
+        struct asm_jump over = asm_jmp_short(a);
+        asm_land(a, to_exit);
+        taken = asm_jmp_forward(a);
+        asm_land(a, over);
         break;
     }
     default:
-        emit_align_patch(e, 2);
-        emit8(e, 0x0f);
-        emit8(e, 0x80 | (insn->z.opcode & 15));
+        asm_align_patch(a, 2);
+        taken = asm_jcc_forward(a, insn->z.opcode & 15);
     }
-    builder_exit_rel32(b, branch_target(insn));
+    builder_exit_by(b, taken, branch_target(insn));
 }
 
 static bool is_far(const struct insn *insn) {
@@ -213,7 +208,7 @@ bool translate_control(struct builder *b, struct insn *insn) {
         if (is_far(insn)) {
             builder_exit_inline(b, EXIT_EMULATE, insn->pc);
         } else if (insn->z.raw.imm[0].size) {
-            emit_push_return(b, next);
+            write_push_return(&b->e, next);
             builder_jump_exit(b, branch_target(insn));
         } else {
             translate_indirect(b, insn, true);

@@ -24,37 +24,46 @@ void builder_state(struct builder *b, enum state_kind kind, uint16_t spilled) {
 
 static struct pending_exit *add_exit(struct builder *b, enum exit_kind kind, uint64_t target) {
     struct pending_exit *exit = &b->exits[b->exit_count++];
-    unsigned version = kind == EXIT_MODIFIED ? b->version : version_number(b->units & ~HIDDEN_UNITS, false);
+    unsigned version =
+        kind == EXIT_MODIFIED ? b->version : version_number(b->units & ~HIDDEN_UNITS, false);
     *exit = (struct pending_exit){.target = target, .kind = kind, .version = version};
     return exit;
 }
 
-static void emit_leave_through_link(struct emitter *e, uint32_t link) {
-    emit_store_field_imm(e, TASK_EXIT_LINK, link);
-    emit_jump(e, cache_gate_link);
+static void write_leave_through_link(struct assembler *a, uint32_t link) {
+    asm_store_field_imm(a, TASK_EXIT_LINK, link);
+    asm_jmp(a, cache_gate_link);
+}
+
+void builder_exit_by(struct builder *b, struct asm_jump jump, uint64_t target) {
+    add_exit(b, EXIT_TO, target)->site = jump.distance;
+}
+
+void builder_force_by(struct builder *b, struct asm_jump jump, uint64_t units) {
+    struct pending_exit *exit = add_exit(b, EXIT_TO, b->pc);
+    exit->site = jump.distance;
+    exit->version = version_number(units, true);
 }
 
 void builder_exit_rel32(struct builder *b, uint64_t target) {
-    add_exit(b, EXIT_TO, target)->site = b->e.at;
-    emit32(&b->e, 0);
+    builder_exit_by(b, (struct asm_jump){.distance = b->e.at}, target);
+    asm_word32(&b->e, 0);
 }
 
 void builder_force_rel32(struct builder *b, uint64_t units) {
-    struct pending_exit *exit = add_exit(b, EXIT_TO, b->pc);
-    exit->site = b->e.at;
-    exit->version = version_number(units, true);
-    emit32(&b->e, 0);
+    builder_force_by(b, (struct asm_jump){.distance = b->e.at}, units);
+    asm_word32(&b->e, 0);
 }
 
 void builder_exit_inline(struct builder *b, enum exit_kind kind, uint64_t target) {
     add_exit(b, kind, target);
-    emit_leave_through_link(&b->e, first_link + b->exit_count - 1);
+    write_leave_through_link(&b->e, first_link + b->exit_count - 1);
     b->ended = true;
 }
 
 void builder_note_branch(struct builder *b, uint64_t pc) {
     add_exit(b, EXIT_TO, pc);
-    emit_store_field_imm(&b->e, TASK_EXIT_LINK, first_link + b->exit_count - 1);
+    asm_store_field_imm(&b->e, TASK_EXIT_LINK, first_link + b->exit_count - 1);
 }
 
 void builder_call(struct builder *b, void (*function)(void *), void *argument) {
@@ -62,14 +71,13 @@ void builder_call(struct builder *b, void (*function)(void *), void *argument) {
     *call = (struct inserted_call){function, argument};
     struct pending_exit *exit = add_exit(b, EXIT_CALL, b->pc);
     exit->call = call;
-    emit_leave_through_link(&b->e, first_link + b->exit_count - 1);
-    exit->resume = emit_address(&b->e);
+    write_leave_through_link(&b->e, first_link + b->exit_count - 1);
+    exit->resume = asm_address(&b->e);
 }
 
 void builder_jump_exit(struct builder *b, uint64_t target) {
-    emit_align_patch(&b->e, 1);
-    emit8(&b->e, 0xe9);
-    builder_exit_rel32(b, target);
+    asm_align_patch(&b->e, 1);
+    builder_exit_by(b, asm_jmp_forward(&b->e), target);
     b->ended = true;
 }
 
@@ -123,46 +131,38 @@ static unsigned decode_block(const struct code_bytes *code, unsigned most, unsig
 
 // ---- checked blocks ----------------------------------------------------------------------------
 
-static void emit_compare(struct builder *b, const struct code_bytes *code, unsigned offset,
-                         unsigned size) {
-    struct emitter *e = &b->e;
+static void write_compare(struct builder *b, const struct code_bytes *code, unsigned offset,
+                          unsigned size) {
+    struct assembler *a = &b->e;
     uint64_t expected = 0;
     memcpy(&expected, code->bytes + offset, size);
-    emit_move_imm(e, RDX, code->pc + offset);
-    switch (size) {
-    case 8:
-        emit_bytes(e, (uint8_t[]){0x48, 0x8b, 0x0a}, 3); // mov rcx, [rdx]
-        break;
-    case 4:
-        emit_bytes(e, (uint8_t[]){0x8b, 0x0a}, 2);
-        break;
-    case 2:
-        emit_bytes(e, (uint8_t[]){0x0f, 0xb7, 0x0a}, 3);
-        break;
-    default:
-        emit_bytes(e, (uint8_t[]){0x0f, 0xb6, 0x0a}, 3);
-    }
-    emit_move_imm(e, RDX, -expected);
-    emit_add_address(e, RCX, RCX, RDX);
-    emit_bytes(e, (uint8_t[]){0xe3, 9 + 9 + 12 + 5}, 2); // jrcxz over the way out
-    emit_unspill(e, RCX);
-    emit_unspill(e, RDX);
+    asm_mov_reg_imm(a, RDX, code->pc + offset);
+    if (size >= 4)
+        asm_mov_reg_mem(a, 8 * size, RCX, asm_at(RDX, 0));
+    else
+        asm_movzx_reg_mem(a, RCX, 8 * size, asm_at(RDX, 0));
+    asm_mov_reg_imm(a, RDX, -expected);
+    asm_lea_sum(a, RCX, RCX, RDX);
+    struct asm_jump same = asm_jrcxz(a);
+    asm_unspill(a, RCX);
+    asm_unspill(a, RDX);
     add_exit(b, EXIT_MODIFIED, code->pc);
-    emit_leave_through_link(e, first_link + b->exit_count - 1);
+    write_leave_through_link(a, first_link + b->exit_count - 1);
+    asm_land(a, same);
 }
 
-static void emit_check(struct builder *b, const struct code_bytes *code, unsigned size) {
-    emit_spill(&b->e, RCX);
-    emit_spill(&b->e, RDX);
+static void write_check(struct builder *b, const struct code_bytes *code, unsigned size) {
+    asm_spill(&b->e, RCX);
+    asm_spill(&b->e, RDX);
     builder_state(b, STATE_WITHIN, 1u << RCX | 1u << RDX);
     for (unsigned offset = 0; offset < size;) {
         unsigned left = size - offset;
         unsigned step = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
-        emit_compare(b, code, offset, step);
+        write_compare(b, code, offset, step);
         offset += step;
     }
-    emit_unspill(&b->e, RCX);
-    emit_unspill(&b->e, RDX);
+    asm_unspill(&b->e, RCX);
+    asm_unspill(&b->e, RDX);
 }
 
 // ---- the block ---------------------------------------------------------------------------------
@@ -254,8 +254,8 @@ static void finish_exits(struct builder *b, struct block *block, uint8_t **cold)
         if (!exit->site)
             continue;
         *cold -= 17;
-        struct emitter stub = {.at = *cold};
-        emit_leave_through_link(&stub, first_link + i);
+        struct assembler stub = {.at = *cold};
+        write_leave_through_link(&stub, first_link + i);
         link->site = (uint64_t)exit->site - CACHE_START;
         link->stub = (uint64_t)*cold;
         uint32_t distance = (uint64_t)*cold - ((uint64_t)exit->site + 4);
@@ -292,10 +292,10 @@ static struct block *translate(const struct code_bytes *code, unsigned number, u
 
     struct block *block = block_allocate();
     builder_state(b, STATE_WITHIN, 1u << RCX);
-    emit_unspill(&b->e, RCX);
+    asm_unspill(&b->e, RCX);
     block->direct_entry = b->e.at - b->begin;
     if (code->checked)
-        emit_check(b, code, guest_size ? guest_size : 1);
+        write_check(b, code, guest_size ? guest_size : 1);
     translate_body(b, code, count);
     checks_end(b);
 

@@ -312,6 +312,13 @@ TEST(jumps_have_all_conditions) {
     }
 }
 
+TEST(branches_on_the_counter) {
+    CHECK_CODE("loopne +0x2", asm_counter_branch(a, ASM_LOOPNE, false));
+    CHECK_CODE("loope +0x2", asm_counter_branch(a, ASM_LOOPE, false));
+    CHECK_CODE("loop +0x3", asm_counter_branch(a, ASM_LOOP, true));
+    CHECK_CODE("jecxz +0x3", asm_counter_branch(a, ASM_JRCXZ, true));
+}
+
 TEST(nops_fill_any_number_of_bytes) {
     for (unsigned size = 0; size < 30; size++) {
         begin();

@@ -1,105 +1,83 @@
 #include <sys/mman.h>
 
+#include "engine/assembler/assembler.h"
 #include "tools/memcheck/target/track/stub.h"
 
 enum { POOL_SIZE = 4 << 20, KNOWN_MAX = 8192, INSTRUCTION_MAX = 24 };
 
 enum vector_reach { REACH_XMM, REACH_YMM, REACH_ZMM };
 
-static uint8_t *pool, *pool_at, *stubs_start;
+static uint8_t *pool, *stubs_start;
+static struct assembler code; // writes into the pool
 static enum vector_reach reach;
 static bool has_wide_masks;
 static void (*read_vector[32])(void *);
 static uint64_t (*read_mask[8])(void);
 static uint64_t (*read_mmx[8])(void);
 
-// ---- emitting ----
+// ---- code ----
 
-static void emit(const void *bytes, unsigned count) {
-    for (unsigned i = 0; i < count; i++)
-        *pool_at++ = ((const uint8_t *)bytes)[i];
+enum { VECTOR_WIDTH_XMM = 128 };
+static unsigned vector_width(enum vector_reach size) {
+    return VECTOR_WIDTH_XMM << size;
 }
 
-static void emit_byte(uint8_t byte) {
-    *pool_at++ = byte;
+static unsigned mask_width(void) {
+    return has_wide_masks ? 64 : 16;
 }
 
-static void emit_offset(unsigned reg, size_t offset) {
-    uint32_t displacement = offset;
-    emit_byte(0x87 | reg << 3); // [rdi + disp32]
-    emit(&displacement, 4);
+// A part of the frame, which rdi points at.
+static struct asm_memory frame_at(size_t offset) {
+    return asm_at32(RDI, offset);
 }
 
 // A vector register below 8 from or to the frame.
-static void emit_vector(enum vector_reach size, unsigned number, size_t offset, bool store) {
-    static const uint8_t zmm[] = {0x62, 0xf1, 0xfe, 0x48}, ymm[] = {0xc5, 0xfe};
-    if (size == REACH_ZMM)
-        emit(zmm, sizeof zmm);
-    else if (size == REACH_YMM)
-        emit(ymm, sizeof ymm);
+static void write_vector(enum vector_reach size, unsigned number, size_t offset, bool store) {
+    if (store)
+        asm_vector_mem_reg(&code, vector_width(size), frame_at(offset), number);
     else
-        emit_byte(0x0f);
-    if (size == REACH_XMM)
-        emit_byte(store ? 0x11 : 0x10);
-    else
-        emit_byte(store ? 0x7f : 0x6f);
-    emit_offset(number, offset);
+        asm_vector_reg_mem(&code, vector_width(size), number, frame_at(offset));
 }
 
-static void emit_mmx(unsigned number, size_t offset, bool store) {
-    emit_byte(0x0f);
-    emit_byte(store ? 0x7f : 0x6f);
-    emit_offset(number, offset);
-}
-
-static void emit_general(unsigned number, size_t offset, bool store) {
-    emit_byte(0x48);
-    emit_byte(store ? 0x89 : 0x8b);
-    emit_offset(number, offset);
-}
-
-static void emit_mask(unsigned number, size_t offset, bool store) {
-    static const uint8_t quad[] = {0xc4, 0xe1, 0xf8}, word[] = {0xc5, 0xf8};
-    if (has_wide_masks)
-        emit(quad, sizeof quad);
+static void write_mmx(unsigned number, size_t offset, bool store) {
+    if (store)
+        asm_mmx_mem_reg(&code, frame_at(offset), number);
     else
-        emit(word, sizeof word);
-    emit_byte(store ? 0x91 : 0x90);
-    emit_offset(number, offset);
+        asm_mmx_reg_mem(&code, number, frame_at(offset));
+}
+
+static void write_general(unsigned number, size_t offset, bool store) {
+    if (store)
+        asm_mov_mem_reg(&code, 64, frame_at(offset), number);
+    else
+        asm_mov_reg_mem(&code, 64, number, frame_at(offset));
+}
+
+static void write_mask(unsigned number, size_t offset, bool store) {
+    if (store)
+        asm_mask_mem_reg(&code, mask_width(), frame_at(offset), number);
+    else
+        asm_mask_reg_mem(&code, mask_width(), number, frame_at(offset));
 }
 
 // ---- the target's registers ----
 
 static void make_readers(void) {
-    for (unsigned i = 0; i < 32; i++) {
-        read_vector[i] = (void (*)(void *))pool_at;
-        if (reach == REACH_ZMM) {
-            uint8_t code[] = {0x62, 0xf1 ^ (i & 8 ? 0x80 : 0) ^ (i & 16 ? 0x10 : 0),
-                              0xfe, 0x48,
-                              0x7f, 0x07 | (i & 7) << 3};
-            emit(code, sizeof code);
-        } else if (reach == REACH_YMM) {
-            uint8_t code[] = {0xc5, i & 8 ? 0x7e : 0xfe, 0x7f, 0x07 | (i & 7) << 3};
-            emit(code, sizeof code);
-        } else {
-            uint8_t code[] = {i & 8 ? 0x44 : 0x40, 0x0f, 0x11, 0x07 | (i & 7) << 3};
-            emit(code, sizeof code);
-        }
-        emit_byte(0xc3);
+    unsigned vectors = reach == REACH_ZMM ? 32 : 16;
+    for (unsigned i = 0; i < vectors; i++) {
+        read_vector[i] = (void (*)(void *))code.at;
+        asm_vector_mem_reg(&code, vector_width(reach), asm_at(RDI, 0), i);
+        asm_ret(&code);
     }
     for (unsigned i = 0; i < 8; i++) {
-        read_mask[i] = (uint64_t(*)(void))pool_at;
-        uint8_t quad[] = {0xc4, 0xe1, 0xfb, 0x93, 0xc0 | i, 0xc3};
-        uint8_t word[] = {0xc5, 0xf8, 0x93, 0xc0 | i, 0xc3};
-        if (has_wide_masks)
-            emit(quad, sizeof quad);
-        else
-            emit(word, sizeof word);
+        read_mask[i] = (uint64_t(*)(void))code.at;
+        asm_mov_reg_mask(&code, mask_width(), RAX, i);
+        asm_ret(&code);
     }
     for (unsigned i = 0; i < 8; i++) {
-        read_mmx[i] = (uint64_t(*)(void))pool_at;
-        uint8_t code[] = {0x48, 0x0f, 0x7e, 0xc0 | i << 3, 0xc3};
-        emit(code, sizeof code);
+        read_mmx[i] = (uint64_t(*)(void))code.at;
+        asm_mov_reg_mmx(&code, RAX, i);
+        asm_ret(&code);
     }
 }
 
@@ -108,14 +86,14 @@ void stub_start(void) {
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (pool == MAP_FAILED)
         __builtin_trap();
-    pool_at = pool;
+    code.at = pool;
     __builtin_cpu_init();
     reach = __builtin_cpu_supports("avx512f") ? REACH_ZMM
             : __builtin_cpu_supports("avx")   ? REACH_YMM
                                               : REACH_XMM;
     has_wide_masks = __builtin_cpu_supports("avx512bw");
     make_readers();
-    stubs_start = pool_at;
+    stubs_start = code.at;
 }
 
 void stub_read_vector(unsigned number, wide value) {
@@ -159,7 +137,7 @@ static unsigned kind_in(const struct track *t, unsigned field) {
 
 // rax, rdx and rsi, which C expects to be changed; rdi holds the frame.
 static unsigned register_for(unsigned kind, unsigned field) {
-    static const uint8_t general[SLOTS] = {0, 0, 2, 6, 1};
+    static const uint8_t general[SLOTS] = {RAX, RAX, RDX, RSI, RCX};
     return kind == OPERAND_GENERAL ? general[field] : field;
 }
 
@@ -167,12 +145,10 @@ static void append_prefixes(struct instruction *n, const uint8_t *bytes,
                             const ZydisDecodedInstruction *z) {
     for (unsigned i = 0; i < z->raw.prefix_count; i++) {
         uint8_t byte = bytes[i];
-        bool dropped = byte == 0x64 || byte == 0x65 || byte == 0x67 || byte == 0x2e ||
-                       byte == 0x36 || byte == 0x3e || byte == 0x26;
-        bool is_rex = z->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY && (byte & 0xf0) == 0x40;
+        bool is_rex = z->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY && asm_is_rex(byte);
         if (is_rex)
-            append(n, 0x40 | (byte & 8));
-        else if (!dropped)
+            append(n, byte & ~(ASM_REX_R | ASM_REX_X | ASM_REX_B));
+        else if (!asm_is_address_prefix(byte))
             append(n, byte);
     }
 }
@@ -273,37 +249,37 @@ static struct known *look_up(const struct instruction *n, bool implied) {
 
 enum step { SAVE, LOAD, TAKE, RESTORE };
 
-static void emit_step(const struct track *t, enum vector_reach size, enum step step,
-                      bool writemask) {
+static void write_step(const struct track *t, enum vector_reach size, enum step step,
+                       bool writemask) {
     bool store = step == SAVE || step == TAKE;
     bool saved = step == SAVE || step == RESTORE;
     for (unsigned i = 0; i < t->operand_count; i++) {
         const struct track_operand *o = &t->operands[i];
         unsigned slot = o->field;
         if (o->kind == OPERAND_VECTOR)
-            emit_vector(size, slot,
-                        saved ? offsetof(struct stub_frame, saved[slot])
-                              : offsetof(struct stub_frame, vector[slot]),
-                        store);
+            write_vector(size, slot,
+                         saved ? offsetof(struct stub_frame, saved[slot])
+                               : offsetof(struct stub_frame, vector[slot]),
+                         store);
         else if (o->kind == OPERAND_MMX)
-            emit_mmx(slot,
-                     saved ? offsetof(struct stub_frame, saved[slot])
-                           : offsetof(struct stub_frame, vector[slot]),
-                     store);
-        else if (o->kind == OPERAND_MASK)
-            emit_mask(slot,
-                      saved ? offsetof(struct stub_frame, saved_mask[slot])
-                            : offsetof(struct stub_frame, mask[slot]),
+            write_mmx(slot,
+                      saved ? offsetof(struct stub_frame, saved[slot])
+                            : offsetof(struct stub_frame, vector[slot]),
                       store);
+        else if (o->kind == OPERAND_MASK)
+            write_mask(slot,
+                       saved ? offsetof(struct stub_frame, saved_mask[slot])
+                             : offsetof(struct stub_frame, mask[slot]),
+                       store);
         else if (o->kind == OPERAND_GENERAL && o->field && !saved)
-            emit_general(register_for(OPERAND_GENERAL, slot),
-                         offsetof(struct stub_frame, general[slot]), store);
+            write_general(register_for(OPERAND_GENERAL, slot),
+                          offsetof(struct stub_frame, general[slot]), store);
     }
     if (writemask && step != TAKE)
-        emit_mask(SLOT_WRITEMASK,
-                  saved ? offsetof(struct stub_frame, saved_mask[SLOT_WRITEMASK])
-                        : offsetof(struct stub_frame, mask[SLOT_WRITEMASK]),
-                  store);
+        write_mask(SLOT_WRITEMASK,
+                   saved ? offsetof(struct stub_frame, saved_mask[SLOT_WRITEMASK])
+                         : offsetof(struct stub_frame, mask[SLOT_WRITEMASK]),
+                   store);
 }
 
 static bool is_possible(const struct track *t) {
@@ -328,7 +304,7 @@ void stub_forget_all(void) {
     for (unsigned i = 0; i < KNOWN_MAX; i++)
         known[i].stub = NULL;
     known_count = 0;
-    pool_at = stubs_start;
+    code.at = stubs_start;
 }
 
 void (*stub_make(const struct track *t, const uint8_t *bytes, const ZydisDecodedInstruction *z,
@@ -342,18 +318,18 @@ void (*stub_make(const struct track *t, const uint8_t *bytes, const ZydisDecoded
     struct known *k = look_up(&n, implied);
     if (k->stub)
         return k->stub;
-    if (known_count >= KNOWN_MAX / 2 || pool_at + 1024 > pool + POOL_SIZE)
+    if (known_count >= KNOWN_MAX / 2 || code.at + 1024 > pool + POOL_SIZE)
         return NULL;
     bool legacy = z->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY;
     enum vector_reach size = legacy ? REACH_XMM : reach;
     bool writemask = mask == STUB_MASKED && t->mask;
-    void (*stub)(struct stub_frame *) = (void (*)(struct stub_frame *))pool_at;
-    emit_step(t, size, SAVE, writemask);
-    emit_step(t, size, LOAD, writemask);
-    emit(n.bytes, n.length);
-    emit_step(t, size, TAKE, writemask);
-    emit_step(t, size, RESTORE, writemask);
-    emit_byte(0xc3);
+    void (*stub)(struct stub_frame *) = (void (*)(struct stub_frame *))code.at;
+    write_step(t, size, SAVE, writemask);
+    write_step(t, size, LOAD, writemask);
+    asm_bytes(&code, n.bytes, n.length);
+    write_step(t, size, TAKE, writemask);
+    write_step(t, size, RESTORE, writemask);
+    asm_ret(&code);
     known_count++;
     *k = (struct known){n, implied, stub};
     return stub;
