@@ -14,12 +14,14 @@
 #include "engine/layout.h"
 #include "engine/load/load.h"
 #include "engine/memory/memory.h"
-#include "engine/run/process.h"
+#include "engine/process.h"
+#include "engine/run/run.h"
 #include "engine/signal/signal.h"
-#include "engine/sys/maps.h"
-#include "engine/sys/report.h"
+#include "engine/memory/maps.h"
+#include "engine/report/modules.h"
 #include "engine/sys/sys.h"
 #include "engine/task.h"
+#include "engine/translate/builder.h"
 #include "engine/translate/translate.h"
 #include "wire/wire_start.h"
 #include "wire/wire_target.h"
@@ -114,12 +116,14 @@ int main(int argc, char **argv) {
     look_at_own_mappings();
     cache_init();
     task_init_thread();
+    signal_init_thread();
     self->is_leader = true;
     task_register(self);
     hooks_init();
+    checks_init();
     functions_init();
     TOOL_HOOK(start);
-    sys_init(); // goes by what the tool wants to see
+    sys_init(run_task); // goes by what the tool wants to see
     load(&start);
     translate_place_vdso(loaded.vdso.copy, loaded.vdso.size, loaded.vdso.real);
     wire_send_hello(getpid(), getppid(), process.program, start.argv);

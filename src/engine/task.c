@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "engine/fatal.h"
-#include "engine/signal/signal.h"
 #include "engine/task.h"
 
 _Thread_local struct task current_task;
@@ -87,7 +86,6 @@ void task_init_thread(void) {
     self->flags = 0x202;
     self->pid = getpid();
     self->tid = syscall(SYS_gettid);
-    signal_init_thread();
 }
 
 void task_free_thread(void) {

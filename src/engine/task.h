@@ -121,7 +121,7 @@ extern bool xstate_has_xsaveopt;
 enum { XSTATE_MOST = 8192 }; // more than any processor needs without AMX
 
 void task_init_process(void); // once, before anything else
-void task_init_thread(void);  // on each host thread: xstate area, alternate stack
+void task_init_thread(void);  // on each host thread, with signal_init_thread
 void task_free_thread(void);
 void task_register(struct task *); // list of all tasks; takes the task lock
 void task_unregister(struct task *);

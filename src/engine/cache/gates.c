@@ -2,7 +2,7 @@
 
 #include "engine/fatal.h"
 #include "engine/layout.h"
-#include "engine/run/enter.h"
+#include "engine/enter.h"
 #include "engine/task.h"
 
 uint64_t cache_gate_link, cache_gate_high_lookup, cache_gate_version_lookup, cache_gate_follow,

@@ -13,7 +13,7 @@
 #include "engine/hooks/module.h"
 #include "engine/layout.h"
 #include "engine/memory/memory.h"
-#include "engine/run/process.h"
+#include "engine/process.h"
 #include "engine/task.h"
 
 enum { BUCKETS = 1024 };

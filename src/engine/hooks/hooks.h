@@ -27,16 +27,11 @@ void hooks_end(void); // once for each process
 // Target memory has come, gone or moved; shadow memory follows. Empty ranges are fine.
 void hooks_mapped(uint64_t start, uint64_t end, int prot);
 void hooks_unmapped(uint64_t start, uint64_t end);
-// The fault that is about to be delivered.
-void hooks_faulted(int number, int code, uint64_t address, bool is_fetch);
 // A general register has been set by the engine.
 void hooks_define(unsigned number);
 // Memory has been written by the engine in the target's stead.
 void hooks_stored(uint64_t address, uint64_t size);
 void hooks_moved(uint64_t to, uint64_t from, uint64_t size);
-
-// While a block is translated: lets the tool insert code before the instruction.
-void hooks_translate(struct builder *, struct insn *, bool first);
 
 // Segments of accesses.
 enum { SEGMENT_NONE, SEGMENT_FS, SEGMENT_GS };

@@ -7,7 +7,8 @@
 #include "base/hash.h"
 #include "engine/layout.h"
 #include "engine/memory/memory.h"
-#include "engine/run/enter.h"
+#include "engine/cache/block.h"
+#include "engine/enter.h"
 
 enum {
     PAGE = 4096,

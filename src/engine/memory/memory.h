@@ -14,7 +14,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "engine/space/space.h"
-#include "engine/translate/translate.h"
 
 extern struct space target_space;
 
@@ -22,6 +21,16 @@ void memory_read_lock(void);
 void memory_write_lock(void);
 void memory_unlock(void);
 void memory_forked(void);
+
+// Code as it was read from target memory.
+struct code_bytes {
+    uint64_t pc;
+    unsigned size; // readable and executable bytes from pc on
+    bool is_module; // of a file, and not writable
+    uint64_t mapping; // where the mapping begins that it is in
+    bool checked;  // may change without notice: compare at each entry
+    uint8_t bytes[1024 + 16];
+};
 
 // Reads code for translation; both locks held. Returns 0, or the si_code of the SIGSEGV that
 // executing at pc raises.

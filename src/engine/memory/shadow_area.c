@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "engine/descriptors.h"
 #include "engine/fatal.h"
 #include "engine/layout.h"
-#include "engine/run/process.h"
-#include "engine/sys/sys.h"
+#include "engine/process.h"
 #include "engine/tool.h"
 
 enum {
@@ -47,7 +47,7 @@ static void make_ones(void) {
     for (size_t i = 0; i < ONES / sizeof word; i++)
         content[i] = word;
     munmap(content, ONES);
-    process.ones_fd = files_hide(ones);
+    process.ones_fd = descriptor_hide(ones);
 }
 
 void shadow_area_init(void) {

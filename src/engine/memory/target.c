@@ -2,7 +2,7 @@
 
 #include "engine/memory/memory.h"
 #include "engine/memory/target.h"
-#include "engine/run/enter.h"
+#include "engine/enter.h"
 
 long target_read(void *to, uint64_t from, size_t size) {
     return copy_guarded(to, (const void *)from, size);

@@ -10,7 +10,7 @@
 
 #include "engine/hooks/hooks.h"
 #include "engine/memory/target.h"
-#include "engine/run/process.h"
+#include "engine/run/run.h"
 #include "engine/sys/sys.h"
 #include "engine/task.h"
 

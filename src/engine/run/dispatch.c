@@ -12,8 +12,9 @@
 #include "engine/log.h"
 #include "engine/memory/memory.h"
 #include "engine/memory/target.h"
-#include "engine/run/enter.h"
-#include "engine/run/process.h"
+#include "engine/enter.h"
+#include "engine/process.h"
+#include "engine/run/run.h"
 #include "engine/signal/signal.h"
 #include "engine/sys/sys.h"
 #include "engine/task.h"
@@ -30,29 +31,6 @@ enum { OPCODE_PUSHF = 0x9c, VSYSCALL_STEP = 0x400 };
 #define VSYSCALL_PAGE 0xffffffffff600000ul
 
 static struct code_bytes code; // guarded by the cache lock
-
-// Starts over with an empty cache.
-static void flush(bool high_code) {
-    uint32_t epoch = cache_epoch;
-    task_stop_others();
-    if (epoch == cache_epoch) {
-        cache_lock();
-        cache_high_code |= high_code;
-        cache_flush();
-        versions_reset();
-        TOOL_HOOK(forget_prepared);
-        cache_unlock();
-    }
-    task_resume_others();
-    task_become_busy();
-}
-
-void dispatch_enable_high_code(void) {
-    if (cache_high_code)
-        return;
-    flush(true);
-    task_become_idle(); // as in every system call
-}
 
 static bool wants_print(uint64_t pc) {
     if (!process.print_blocks)
@@ -90,11 +68,11 @@ static struct block *get_block(uint64_t pc, unsigned version) {
     if (pc >= VSYSCALL_PAGE && perform_vsyscall(pc))
         return NULL;
     if (pc >> 32 && !cache_high_code) {
-        flush(true);
+        translate_start_over(true);
         return NULL;
     }
     if (versions_full) {
-        flush(false);
+        translate_start_over(false);
         return NULL;
     }
     memory_read_lock();
@@ -115,7 +93,7 @@ static struct block *get_block(uint64_t pc, unsigned version) {
         signal_raise(SIGSEGV, fault, pc, TRAP_PAGE_FAULT,
                      ERROR_FETCH | (fault == SEGV_ACCERR ? 1 : 0));
     else if (!block)
-        flush(false);
+        translate_start_over(false);
     return block;
 }
 
@@ -189,8 +167,8 @@ static void look_at_fault(void) {
         fault->info.si_code = SEGV_MAPERR; // the engine keeps others out of there
     bool is_fetch = self->wild ||
                     (fault->trap == TRAP_PAGE_FAULT && (fault->error & ERROR_FETCH) == ERROR_FETCH);
-    hooks_faulted(fault->number, fault->info.si_code,
-                  self->wild ? self->jump_target : fault->fault_address, is_fetch);
+    translate_show_fault(fault->number, fault->info.si_code,
+                         self->wild ? self->jump_target : fault->fault_address, is_fetch);
     self->wild = false;
 }
 
@@ -268,7 +246,7 @@ static bool run_one(unsigned version, bool *pushes_flags) {
     if (fault)
         get_block(self->pc, version); // raises it
     else if (!block)
-        flush(false);
+        translate_start_over(false);
     if (!block)
         return false;
     self->unredirected = self->unreplaced = self->forced = false;

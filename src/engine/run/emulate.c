@@ -7,7 +7,7 @@
 #include "engine/layout.h"
 #include "engine/memory/memory.h"
 #include "engine/memory/target.h"
-#include "engine/run/process.h"
+#include "engine/run/run.h"
 #include "engine/signal/signal.h"
 #include "engine/translate/builder.h"
 

@@ -1,7 +1,7 @@
 // Client requests: what an annotated target asks of the tool it runs under.
 #include "engine/hooks/hooks.h"
 #include "engine/memory/target.h"
-#include "engine/run/process.h"
+#include "engine/run/run.h"
 #include "engine/task.h"
 
 enum request_code {

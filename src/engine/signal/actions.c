@@ -6,7 +6,7 @@
 
 #include "engine/fatal.h"
 #include "engine/memory/target.h"
-#include "engine/run/enter.h"
+#include "engine/enter.h"
 #include "engine/signal/signal.h"
 
 enum { MINIMAL_ALTSTACK = 2048 };

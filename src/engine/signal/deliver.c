@@ -10,8 +10,8 @@
 #include "engine/log.h"
 #include "engine/memory/memory.h"
 #include "engine/memory/target.h"
-#include "engine/run/enter.h"
-#include "engine/run/process.h"
+#include "engine/enter.h"
+#include "engine/report/ending.h"
 #include "engine/signal/signal.h"
 
 enum {
@@ -252,7 +252,7 @@ __attribute__((noreturn)) static void die_in_place(void) {
 }
 
 void signal_die(int number, const siginfo_t *info) {
-    process_fatal_signal(number, info);
+    ending_by_signal(number, info);
     signal_block_all();
     struct kernel_action action = {.handler = (uint64_t)SIG_DFL};
     syscall(SYS_rt_sigaction, number, &action, NULL, 8);

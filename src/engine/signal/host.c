@@ -10,7 +10,7 @@
 #include "engine/cache/block.h"
 #include "engine/fatal.h"
 #include "engine/layout.h"
-#include "engine/run/enter.h"
+#include "engine/enter.h"
 #include "engine/signal/signal.h"
 
 enum {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "engine/memory/target.h"
-#include "engine/run/process.h"
+#include "engine/process.h"
 #include "engine/signal/signal.h"
 #include "engine/sys/sys.h"
 #include "engine/task.h"

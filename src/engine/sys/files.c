@@ -17,8 +17,9 @@
 #include <unistd.h>
 
 #include "engine/memory/target.h"
-#include "engine/run/process.h"
-#include "engine/sys/maps.h"
+#include "engine/descriptors.h"
+#include "engine/process.h"
+#include "engine/memory/maps.h"
 #include "engine/sys/sys.h"
 #include "wire/wire_target.h"
 
@@ -28,32 +29,9 @@ static bool is_own(int fd) {
     return fd >= 0 && (fd == process.wire_fd || fd == process.config_fd || fd == process.ones_fd);
 }
 
-// Moves a descriptor to the highest free number at or below `from`.
-static int move_high(int fd, int from) {
-    for (int to = from; to > 2; to--) {
-        if (fcntl(to, F_GETFD) == -1 && dup3(fd, to, O_CLOEXEC) == to) {
-            close(fd);
-            return to;
-        }
-    }
-    return fd;
-}
-
-static int top_number(void) {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < 1024)
-        return limit.rlim_cur - 1;
-    return 1023;
-}
-
-int files_hide(int fd) {
-    return move_high(fd, top_number());
-}
-
 void files_init(void) {
-    int top = top_number();
-    process.wire_fd = move_high(process.wire_fd, top);
-    process.config_fd = move_high(process.config_fd, top);
+    process.wire_fd = descriptor_hide(process.wire_fd);
+    process.config_fd = descriptor_hide(process.config_fd);
     wire_init(process.wire_fd);
 }
 
@@ -62,7 +40,7 @@ static void make_way(int fd) {
     int *own = fd == process.wire_fd   ? &process.wire_fd
                : fd == process.ones_fd ? &process.ones_fd
                                        : &process.config_fd;
-    *own = move_high(fd, fd - 1);
+    *own = descriptor_hide_below(fd, fd - 1);
     wire_init(process.wire_fd);
 }
 

@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 
 #include "engine/memory/target.h"
-#include "engine/run/enter.h"
+#include "engine/enter.h"
 #include "engine/sys/sys.h"
 
 enum { RANGES = 16, RANGE_CODE = 6 };

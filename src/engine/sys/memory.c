@@ -11,9 +11,10 @@
 #include "engine/hooks/hooks.h"
 #include "engine/layout.h"
 #include "engine/memory/memory.h"
-#include "engine/run/process.h"
+#include "engine/process.h"
+#include "engine/translate/translate.h"
 #include "engine/space/place.h"
-#include "engine/sys/report.h"
+#include "engine/report/modules.h"
 #include "engine/sys/sys.h"
 #include "engine/task.h"
 
@@ -123,7 +124,7 @@ long sys_mmap(long number, struct sys_arguments *args) {
     if (fixed && !is_possible_place(hint, hint + size))
         return hint < LOW_START ? -EPERM : -ENOMEM;
     if (fixed && !is_usual_place(hint, hint + size))
-        dispatch_enable_high_code();
+        translate_enable_high_code();
     if (flags & MAP_HUGETLB)
         size = (size + HUGE_PAGE - 1) & ~(uint64_t)(HUGE_PAGE - 1);
     memory_write_lock();

@@ -11,8 +11,8 @@
 #include "engine/log.h"
 #include "engine/memory/memory.h"
 #include "engine/memory/target.h"
-#include "engine/run/enter.h"
-#include "engine/run/process.h"
+#include "engine/enter.h"
+#include "engine/process.h"
 #include "engine/signal/signal.h"
 #include "engine/sys/names.h"
 #include "engine/sys/sys.h"
@@ -160,7 +160,10 @@ static bool has_mask(long number) {
            number == SYS_io_uring_enter || number == SYS_io_pgetevents;
 }
 
-void sys_init(void) {
+__attribute__((noreturn)) sys_run_function *sys_run;
+
+void sys_init(__attribute__((noreturn)) sys_run_function *run) {
+    sys_run = run;
     if (process.trace_syscalls || tool->before_system_call || tool->after_system_call)
         return;
     for (long number = 0; number < 512; number++)

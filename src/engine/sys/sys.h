@@ -17,12 +17,15 @@ struct sys_arguments {
     uint64_t a[6];
 };
 
-// Once, when the tool is known: says which calls need not come here at all.
-void sys_init(void);
+// Once, when the tool is known: says which calls need not come here at all. New threads and
+// processes begin in `run`, which does not return.
+typedef void sys_run_function(void);
+void sys_init(__attribute__((noreturn)) sys_run_function *run);
+extern __attribute__((noreturn)) sys_run_function *sys_run;
 // Performs the system call in self->gpr; self->pc is after the instruction.
 void sys_handle(void);
 
-// The call as it is, interruptible: see target_syscall (run/enter.h).
+// The call as it is, interruptible: see target_syscall (enter.h).
 long sys_pass(long number, const struct sys_arguments *);
 
 typedef long sys_handler(long number, struct sys_arguments *);
@@ -43,8 +46,6 @@ sys_handler sys_open, sys_openat, sys_readlink, sys_readlinkat, sys_close, sys_c
 
 // files.c: keeps the engine's descriptors out of the target's way.
 void files_init(void);
-// Gives a descriptor of the engine's own a high number, which it returns.
-int files_hide(int fd);
 // If path names the target's executable in /proc (/proc/self/exe …), what it should lead to.
 const char *files_exe_alias(const char *path);
 
@@ -52,8 +53,5 @@ const char *files_exe_alias(const char *path);
 uint64_t memory_map_anonymous(uint64_t size, uint64_t align); // 0: no room
 bool memory_map_at(uint64_t start, uint64_t size);            // false: there is something
 void memory_unmap(uint64_t start, uint64_t size);
-
-// dispatch.c
-void dispatch_enable_high_code(void);
 
 #endif

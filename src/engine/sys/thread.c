@@ -20,9 +20,10 @@
 #include "engine/hooks/hooks.h"
 #include "engine/memory/memory.h"
 #include "engine/memory/target.h"
-#include "engine/run/enter.h"
-#include "engine/run/process.h"
-#include "engine/run/stack.h"
+#include "engine/enter.h"
+#include "engine/process.h"
+#include "engine/report/ending.h"
+#include "engine/stack/stack.h"
 #include "engine/signal/signal.h"
 #include "engine/sys/sys.h"
 #include "engine/task.h"
@@ -133,6 +134,7 @@ static void *thread_main(void *argument) {
     const struct clone_request *request = start->request;
     signal_block_all(); // the C library leaves its own signals open, which are the target's too
     task_init_thread();
+    signal_init_thread();
     copy_registers(self, start->parent);
     adjust_child(self, request);
     self->sighand = start->parent->sighand;
@@ -151,7 +153,7 @@ static void *thread_main(void *argument) {
     if (sigsetjmp(self->thread_end, 0) == 0) {
         hooks_thread_start();
         signal_set_mask(self->sigmask);
-        run_task();
+        sys_run();
     }
     task_unregister(self);
     stack_thread_end();
@@ -224,11 +226,19 @@ static void release_robust_futexes(void) {
     syscall(SYS_set_robust_list, &none, sizeof none);
 }
 
-void thread_exit(int status) {
+// Ends the process as exit_group does.
+__attribute__((noreturn)) static void exit_process(int status) {
+    status = ending_by_exit(status);
+    syscall(SYS_exit_group, status);
+    __builtin_unreachable();
+}
+
+// Ends the thread as exit does.
+__attribute__((noreturn)) static void exit_thread(int status) {
     signal_block_all();
     task_become_idle();
     if (self->is_borrowed || task_is_last())
-        status = process_ending(status);
+        status = ending_by_exit(status);
     if (!self->is_borrowed)
         hooks_thread_end();
     release_robust_futexes();
@@ -316,7 +326,7 @@ static void vfork_main(void *argument) {
     TOOL_HOOK(vforked);
     adjust_child(self, request);
     signal_set_mask(self->sigmask);
-    run_task();
+    sys_run();
 }
 
 // Also for a process that shares memory without CLONE_VFORK: it would need a task of its own, so
@@ -401,11 +411,11 @@ long sys_vfork(long number, struct sys_arguments *args) {
 }
 
 long sys_exit(long number, struct sys_arguments *args) {
-    thread_exit(args->a[0]);
+    exit_thread(args->a[0]);
 }
 
 static void exit_now(void *status) {
-    process_exit((long)status);
+    exit_process((long)status);
 }
 
 // Libraries may have something to free first, also of other threads, which run no more then. When
@@ -430,7 +440,7 @@ static bool call_exit_functions(int status) {
 long sys_exit_group(long number, struct sys_arguments *args) {
     if (call_exit_functions(args->a[0]))
         return SYS_DONE;
-    process_exit(args->a[0]);
+    exit_process(args->a[0]);
 }
 
 long sys_set_tid_address(long number, struct sys_arguments *args) {

@@ -186,6 +186,9 @@ void checks_head(struct builder *, unsigned count);
 // A return has just released the size bytes below rsp.
 void checks_return(struct builder *, uint64_t pc, unsigned size);
 
+// show.c: lets the tool insert code before the instruction.
+void translate_show(struct builder *, struct insn *, bool first);
+
 // copy.c: instructions that are not control flow.
 void translate_plain(struct builder *, struct insn *);
 // Loads a 64-bit operand of an indirect branch into rcx, which has been spilled.

@@ -170,7 +170,7 @@ static void write_check(struct builder *b, const struct code_bytes *code, unsign
 static void translate_insn(struct builder *b, struct insn *insn) {
     b->pc = insn->pc;
     builder_state(b, b->together ? STATE_WITHIN : STATE_CLEAN, 0);
-    hooks_translate(b, insn, insn == insns);
+    translate_show(b, insn, insn == insns);
     if (tool->shadows)
         checks_before(b, insn);
     if (!translate_control(b, insn))

@@ -4,16 +4,7 @@
 
 #include <stdint.h>
 #include "engine/cache/block.h"
-
-// Code as it was read from target memory.
-struct code_bytes {
-    uint64_t pc;
-    unsigned size; // readable and executable bytes from pc on
-    bool is_module; // of a file, and not writable
-    uint64_t mapping; // where the mapping begins that it is in
-    bool checked;  // may change without notice: compare at each entry
-    uint8_t bytes[1024 + 16];
-};
+#include "engine/memory/memory.h"
 
 // Translates the block at code->pc for a version (cache/version.h). The cache lock is held.
 // Returns NULL when the cache is to be flushed: it is full, or its blocks are no longer right.
@@ -21,10 +12,18 @@ struct block *translate_block(const struct code_bytes *code, unsigned version);
 // The same for one instruction only, in a block that no other leads to.
 struct block *translate_single(const struct code_bytes *code, unsigned version, bool unredirected);
 
+// Drops all translations and starts over with an empty cache; with high_code, for code above 4 GiB as
+// well. The calling thread is busy afterwards.
+void translate_start_over(bool high_code);
+// The same, from a system call that has just made code above 4 GiB possible.
+void translate_enable_high_code(void);
+
 // The target sees a copy of the vdso, in reach of the cache. The data that its code refers to stays
 // with the real one: what leads out of the copy is taken from there.
 void translate_place_vdso(uint64_t copy, uint64_t size, uint64_t real);
 
+// Shows the tool the fault at self->pc that is about to be delivered (show.c).
+void translate_show_fault(int number, int code, uint64_t address, bool is_fetch);
 // Prints a block's target and translated code to the log.
 void translate_print(const struct block *, const struct code_bytes *code);
 

@@ -1,9 +1,9 @@
 // The target's call stacks, as seen from the engine.
 //
 // Nothing is prepared before the first walk: it reads the modules that are mapped then; afterwards
-// the reports of modules that come and go keep the picture true (sys/report.c).
-#ifndef QUERN_ENGINE_RUN_STACK_H
-#define QUERN_ENGINE_RUN_STACK_H
+// the reports of modules that come and go keep the picture true (report/modules.c).
+#ifndef QUERN_ENGINE_STACK_H
+#define QUERN_ENGINE_STACK_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "engine/hooks/hooks.h"
-#include "engine/run/stack.h"
-#include "engine/sys/maps.h"
-#include "engine/sys/report.h"
+#include "engine/stack/stack.h"
+#include "engine/memory/maps.h"
+#include "engine/report/modules.h"
 #include "wire/wire_target.h"
 
 void report_module_path(uint64_t start, uint64_t end, uint64_t offset, uint64_t prot,

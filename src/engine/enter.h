@@ -1,8 +1,8 @@
 // Ways between C and the cache, in assembly (enter.S).
 //
 // Labels delimit the places where a signal handler must know exactly how far the thread has got.
-#ifndef QUERN_ENGINE_RUN_ENTER_H
-#define QUERN_ENGINE_RUN_ENTER_H
+#ifndef QUERN_ENGINE_ENTER_H
+#define QUERN_ENGINE_ENTER_H
 
 #include <signal.h>
 #include <stdbool.h>

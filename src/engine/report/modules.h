@@ -1,6 +1,6 @@
 // Telling the supervisor and the unwinder which files' code is mapped where.
-#ifndef QUERN_ENGINE_SYS_REPORT_H
-#define QUERN_ENGINE_SYS_REPORT_H
+#ifndef QUERN_ENGINE_REPORT_MODULES_H
+#define QUERN_ENGINE_REPORT_MODULES_H
 
 #include <stdint.h>
 

@@ -101,3 +101,13 @@ void tool_insert_quick_call(struct tool_block *block, enum tool_condition condit
         *gate = make_quick_gate(quick, function, flags);
     insert_call(b, condition, *gate, argument);
 }
+
+// ---- other insertions --------------------------------------------------------------------------
+
+void *tool_allocate(size_t size) {
+    return block_memory(size);
+}
+
+void tool_insert_call(struct tool_block *block, tool_function *fn, void *argument) {
+    builder_call((struct builder *)block, fn, argument);
+}

@@ -1,16 +1,10 @@
-#include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include "engine/cache/block.h"
 #include "engine/hooks/hooks.h"
 #include "engine/log.h"
-#include "engine/run/process.h"
-#include "engine/run/stack.h"
+#include "engine/report/ending.h"
+#include "engine/stack/stack.h"
 #include "engine/task.h"
 #include "wire/wire_target.h"
-
-struct process process = {.wire_fd = -1, .config_fd = -1, .ones_fd = -1};
 
 enum { STACK_DEPTH = 500 };
 
@@ -21,7 +15,7 @@ static void print_stats(void) {
               cache_stats.indirect_misses, cache_stats.invalidated, cache_stats.flushes);
 }
 
-void process_fatal_signal(int number, const siginfo_t *info) {
+void ending_by_signal(int number, const siginfo_t *info) {
     uint64_t pcs[STACK_DEPTH];
     hooks_end();
     size_t count = stack_of_task(pcs, STACK_DEPTH);
@@ -30,7 +24,7 @@ void process_fatal_signal(int number, const siginfo_t *info) {
     wire_send_fatal_signal(number, info->si_code, (uint64_t)info->si_addr, self->tid, pcs, count);
 }
 
-int process_ending(int status) {
+int ending_by_exit(int status) {
     if (!self->is_borrowed) {
         hooks_end();
         if (tool->exit_status)
@@ -40,10 +34,4 @@ int process_ending(int status) {
         print_stats();
     wire_send_exiting(status);
     return status;
-}
-
-void process_exit(int status) {
-    status = process_ending(status);
-    syscall(SYS_exit_group, status);
-    __builtin_unreachable();
 }

@@ -5,8 +5,7 @@
 #include "engine/hooks/hooks.h"
 #include "engine/layout.h"
 #include "engine/memory/memory.h"
-#include "engine/run/process.h"
-#include "engine/run/stack.h"
+#include "engine/stack/stack.h"
 #include "engine/sys/sys.h"
 #include "engine/task.h"
 

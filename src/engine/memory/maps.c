@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "engine/memory/memory.h"
-#include "engine/sys/maps.h"
+#include "engine/memory/maps.h"
 
 bool maps_open(struct maps *maps) {
     maps->fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);

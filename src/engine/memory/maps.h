@@ -1,6 +1,6 @@
 // Reading /proc/self/maps, and writing it as the target should see it.
-#ifndef QUERN_ENGINE_SYS_MAPS_H
-#define QUERN_ENGINE_SYS_MAPS_H
+#ifndef QUERN_ENGINE_MEMORY_MAPS_H
+#define QUERN_ENGINE_MEMORY_MAPS_H
 
 #include <limits.h>
 #include <stdbool.h>

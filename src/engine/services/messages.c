@@ -1,0 +1,59 @@
+// What a tool sends to the supervisor, and its options.
+#include <stdarg.h>
+#include <unistd.h>
+
+#include "engine/log.h"
+#include "engine/tool.h"
+#include "wire/wire_target.h"
+
+void tool_give_file(int fd) {
+    wire_send_file(WIRE_COUNTS, fd);
+}
+
+void tool_give_heap(int fd, uint64_t size) {
+    wire_send_heap(fd, size);
+}
+
+void tool_give_ledger(int fd) {
+    wire_send_file(WIRE_LEDGER, fd);
+}
+
+void tool_send(unsigned type, const void *first, size_t first_size, const void *second,
+               size_t second_size) {
+    wire_send_parts(type, first, first_size, second, second_size);
+}
+
+void tool_ask_report(bool report, const char *why) {
+    wire_send_dump(report ? 0 : 1, why);
+}
+
+void tool_print(const char *text, bool with_stack) {
+    uint64_t pcs[500];
+    size_t count = 0;
+    if (with_stack)
+        count = tool_stack(pcs, sizeof pcs / sizeof *pcs);
+    wire_send_print(tool_thread_number(), text, pcs, count);
+}
+
+const char *tool_option(const char *name) {
+    return wire_option(name);
+}
+
+const char *tool_option_next(const char *name, const char *previous) {
+    return wire_option_next(name, previous);
+}
+
+void tool_say(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    log_notice_list(0, format, arguments);
+    va_end(arguments);
+}
+
+void tool_give_up(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    log_notice_list(-1, format, arguments);
+    va_end(arguments);
+    _exit(1);
+}
