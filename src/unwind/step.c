@@ -1,6 +1,7 @@
 // From a frame to its caller, by whatever rule there is.
 #include "unwind/step.h"
 
+#include "base/x86.h"
 #include "unwind/expression.h"
 
 // What the kernel calls bad for certain: nothing is ever mapped there.
@@ -88,7 +89,6 @@ static enum unwind_end column_value(const struct walk *walk, const struct unwind
 // Whether a place that cannot be read belonged to a register that has been popped since, and holds
 // its value again. Epilogues seldom say so. Copies of a stack begin at the stack pointer.
 static bool is_popped(const struct walk *walk, uint64_t place) {
-    enum { RED_ZONE = 128 };
     uint64_t sp = walk->registers.value[UNWIND_RSP];
     return walk->exact && place < sp && sp - place <= RED_ZONE;
 }

@@ -3,6 +3,7 @@
 #ifndef QUERN_TOOLS_INSTRUCTIONS_H
 #define QUERN_TOOLS_INSTRUCTIONS_H
 
+#include "base/x86.h"
 #include "engine/tool.h"
 
 // ---- opcodes -----------------------------------------------------------------------------------
@@ -64,7 +65,6 @@ static inline bool repeated_compares(const struct repeated *it) {
 
 // How many steps it will make, before it begins; *found: the last of them ends it by what it finds.
 static inline uint64_t repeated_steps(const struct repeated *it, bool *found) {
-    enum { RAX, RCX, RSI = 6, RDI = 7 };
     uint64_t most = it->narrow ? (uint32_t)tool_register(RCX) : tool_register(RCX);
     *found = false;
     if (!repeated_compares(it))

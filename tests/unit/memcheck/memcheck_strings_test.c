@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <wchar.h>
 
+#include "base/x86.h"
 #include "engine/tool.h"
 #include "memcheck_engine.h"
 #include "tools/memcheck/target/heap/heap.h"
@@ -12,8 +13,6 @@
 #include "tools/memcheck/target/functions/quick.h"
 #include "tools/memcheck/target/shadow/shadow.h"
 #include "unit.h"
-
-enum { RAX = 0, RCX = 1, RDX = 2, RSI = 6, RDI = 7 };
 
 static void start(void) {
     static bool is_started;

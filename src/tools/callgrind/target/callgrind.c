@@ -6,6 +6,7 @@
 // out by the supervisor from addresses.
 #include <string.h>
 
+#include "base/x86.h"
 #include "tools/callgrind/target/collect.h"
 #include "tools/callgrind/target/counts.h"
 #include "tools/callgrind/target/functions.h"
@@ -13,8 +14,6 @@
 #include "tools/callgrind/target/runs.h"
 #include "tools/callgrind/target/simulate.h"
 #include "tools/tools.h"
-
-enum { RSP = 4 };
 
 static struct code_place place; // where the current run, or a block that has none yet, begins
 static bool collects_jumps;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/x86.h"
 #include "tools/callgrind/target/counts.h"
 #include "tools/callgrind/target/functions.h"
 #include "tools/callgrind/target/joined.h"
@@ -10,8 +11,6 @@
 #include "tools/shared/instructions.h"
 
 enum { RUN_MOST = TOOL_AMOUNT_MOST, NO_LINE = -1 };
-enum { RCX = 1, RSP = 4, RSI = 6, RDI = 7 };
-enum { BELOW_RED_ZONE = -128 };
 
 bool runs_modify_is_read, runs_first_branch_goes_on, runs_have_callers, runs_join_branches;
 
@@ -137,7 +136,7 @@ static void check_bit(struct tool_block *block, const struct tool_insn *insn, bo
                                 .base = RSP,
                                 .index = -1,
                                 .scale = 1,
-                                .displacement = BELOW_RED_ZONE};
+                                .displacement = -RED_ZONE};
     struct tool_access load = store;
     load.writes = false;
     load.reads = true;

@@ -4,10 +4,11 @@
 //
 // What counts as a read or a write is what Valgrind's translation of the instruction does: an
 // atomic change reads twice, and stack near the stack pointer is not looked at.
+#include "base/x86.h"
 #include "tools/dhat/target/dhat.h"
 #include "tools/shared/instructions.h"
 
-enum { RCX = 1, RSP = 4, RSI = 6, RDI = 7, COUNTER_MOST = 0xffff };
+enum { COUNTER_MOST = 0xffff };
 
 // ---- ranges ------------------------------------------------------------------------------------
 
@@ -92,7 +93,7 @@ static void beyond(uint32_t argument, uint64_t rsp, void *state, uint64_t end) {
 
 // In reach of the stack pointer, where Valgrind does not look.
 static bool is_stack(const struct tool_access *access) {
-    enum { RED_ZONE = 128, NEAR = 16384 };
+    enum { NEAR = 16384 };
     return access->base == RSP && access->index < 0 && !access->segment &&
            access->displacement >= -RED_ZONE && access->displacement < NEAR - RED_ZONE;
 }

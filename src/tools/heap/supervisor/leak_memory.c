@@ -7,6 +7,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/x86.h"
 #include "base/text.h"
 
 #define PAGE         4096ull
@@ -24,7 +25,6 @@
 #define VARIABLES  (16ull << 10)
 #define DESCRIPTOR (2 * PAGE)
 #define STACK_MOST (8ull << 20)
-#define RED_ZONE   128
 
 // ---- ranges ------------------------------------------------------------------------------------
 

@@ -5,12 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/x86.h"
 #include "tools/shared/allocators.h"
 #include "tools/shared/arguments.h"
 #include "tools/heap/target/heap.h"
 #include "tools/shared/target_errno.h"
 
-enum { RSP = 4, PAGE = 4096 };
+enum { PAGE = 4096 };
 
 static void set_result(uint64_t value) {
     tool_registers()[RESULT] = value;

@@ -11,10 +11,11 @@
 #include <string.h>
 #include <x86intrin.h>
 
+#include "base/x86.h"
 #include "tools/heap/target/heap.h"
 #include "tools/shared/instructions.h"
 
-enum { RUN_MOST = 128, WORD_INSTRUCTIONS = 0, RCX = 1, RSP = 4, RSI = 6, RDI = 7 };
+enum { RUN_MOST = 128, WORD_INSTRUCTIONS = 0 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct heap_thread *threads;

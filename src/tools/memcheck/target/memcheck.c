@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/x86.h"
 #include "tools/memcheck/target/errors/errors.h"
 #include "tools/memcheck/target/shadow/frames.h"
 #include "tools/memcheck/target/heap/heap.h"
@@ -17,7 +18,7 @@
 #include "tools/memcheck/target/track/track.h"
 #include "tools/tools.h"
 
-enum { RSP = 4, RED_ZONE = 128, PAGE = 4096 };
+enum { PAGE = 4096 };
 
 static bool is_option(const char *name, const char *value) {
     const char *given = tool_option(name);

@@ -1,8 +1,9 @@
 #include "tools/memcheck/target/errors/collectors.h"
 
+#include "base/x86.h"
 #include "tools/memcheck/target/shadow/shadow.h"
 
-enum { RAX = 0, RSP = 4, MOST = 1 << 30 };
+enum { MOST = 1 << 30 };
 
 // ---- Go ----------------------------------------------------------------------------------------
 //

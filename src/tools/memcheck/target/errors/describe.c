@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/x86.h"
 #include "engine/tool.h"
 #include "tools/memcheck/target/heap/heap.h"
 
@@ -33,8 +34,6 @@ static bool in_heap(struct description *d) {
         d->freed_at = block.freed_at;
     return true;
 }
-
-enum { RED_ZONE = 128 }; // below the stack pointer
 
 static bool in_stack(struct description *d) {
     struct tool_frame frame;

@@ -4,11 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/x86.h"
 #include "engine/tool.h"
 #include "tools/memcheck/target/requests.h"
 
 // How far below the stack pointer old compilers wrote.
-enum { RSP = 4, OLD_COMPILER_BYTES = 1024, MOST_RANGES = 32 };
+enum { OLD_COMPILER_BYTES = 1024, MOST_RANGES = 32 };
 
 static struct { uint64_t start, end; } ranges[MOST_RANGES];
 static size_t range_count;

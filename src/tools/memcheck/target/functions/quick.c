@@ -1,5 +1,6 @@
 #include "tools/memcheck/target/functions/quick.h"
 
+#include "base/x86.h"
 #include "tools/memcheck/target/functions/access.h"
 #include "tools/memcheck/target/heap/heap.h"
 #include "tools/memcheck/target/functions/strings.h"
@@ -7,7 +8,7 @@
 
 // More bytes are worth a hook, whose loops are made for many. A piece is what one step deals with;
 // the last one overlaps the one before if the size is no multiple.
-enum { MOST = 256, RED_ZONE = 128, RSP = 4 };
+enum { MOST = 256 };
 
 static const struct tool_quick_result not_done;
 

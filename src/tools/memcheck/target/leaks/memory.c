@@ -1,3 +1,4 @@
+#include "base/x86.h"
 #include "tools/memcheck/target/leaks/search.h"
 
 #include <string.h>
@@ -5,7 +6,7 @@
 
 #include "tools/memcheck/target/heap/heap.h"
 
-enum { RED_ZONE = 128, RSP = 4, LARGE = 8 << 20 };
+enum { LARGE = 8 << 20 };
 
 void *search_map(size_t size) {
     void *memory = mmap(NULL, size ? size : 1, PROT_READ | PROT_WRITE,

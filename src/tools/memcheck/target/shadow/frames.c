@@ -14,10 +14,9 @@
 #include <stdlib.h>
 
 #include "tools/memcheck/target/shadow/frames.h"
+#include "base/x86.h"
 #include "tools/memcheck/target/memcheck.h"
 #include "tools/memcheck/target/shadow/shadow.h"
-
-enum { RED_ZONE = 128 };
 
 uint64_t memcheck_max_frame = 2000000;
 

@@ -4,12 +4,13 @@
 // found is kept by pc and distance from the stack pointer, together with the return addresses that
 // led there: where they are still the same, so is the layout of the frames.
 #include "base/hash.h"
+#include "base/x86.h"
 #include "engine/tool.h"
 #include "tools/memcheck/target/memcheck.h"
 #include "tools/memcheck/target/shadow/origins.h"
 #include "tools/memcheck/target/shadow/origins_slow.h"
 
-enum { RSP = 4, RED_ZONE = 128, FARTHEST = 1 << 20 };
+enum { FARTHEST = 1 << 20 };
 
 static struct origin_known *slot_of_place(struct origin_known_frames *known, uint64_t pc,
                                           uint64_t distance) {

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/x86.h"
 #include "engine/tool.h"
 #include "tools/memcheck/target/errors/errors.h"
 #include "tools/memcheck/target/heap/heap.h"
@@ -9,7 +10,7 @@
 #include "tools/memcheck/target/shadow/origins.h"
 #include "tools/memcheck/target/heap/stacks.h"
 
-enum { RSP = 4, FRAMES = 64, RED_ZONE = 128, SLOT = 8 };
+enum { FRAMES = 64, SLOT = 8 };
 
 void origins_make_page(void *made) {
     *(struct origin_page **)made = calloc(1, sizeof(struct origin_page));

@@ -2,13 +2,12 @@
 
 #include <stdatomic.h>
 
+#include "base/x86.h"
 #include "tools/memcheck/target/shadow/frames.h"
 
 enum {
     FEW = 512,         // up to here words are written one by one
     LARGE = 64 * 1024, // from here on whole pages are mapped rather than written
-    RED_ZONE = 128,    // below the stack pointer, still the function's own
-    RSP = 4,
 };
 
 // ---- bytes whose undefined bits look like the code for no access -------------------------------

@@ -1,4 +1,5 @@
 #include "tools/memcheck/target/syscalls/syscalls.h"
+#include "base/x86.h"
 #include "tools/memcheck/target/track/track.h"
 
 #include <stdarg.h>
@@ -13,8 +14,6 @@
 #include "tools/memcheck/target/shadow/registers.h"
 #include "tools/memcheck/target/shadow/shadow.h"
 #include "tools/memcheck/target/syscalls/pass.h"
-
-enum { RAX = 0, RCX = 1, RDX = 2, RSI = 6, RDI = 7, R8 = 8, R9 = 9, R10 = 10, R11 = 11 };
 
 static const uint8_t argument_registers[6] = {RDI, RSI, RDX, R10, R8, R9};
 

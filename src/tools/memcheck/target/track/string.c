@@ -1,7 +1,7 @@
 // String instructions, with and without repetition: the whole of it at once, before it runs.
+#include "base/x86.h"
 #include "tools/memcheck/target/track/parts.h"
 
-enum { RAX = 0, RCX = 1, RSI = 6, RDI = 7 };
 enum string_kind { MOVE, STORE, LOAD, COMPARE, SCAN };
 
 struct string {
