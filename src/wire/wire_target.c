@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
+#include "base/in_target.h"
 
 // A supervisor that is busy with debug information may not read for a while. Only after this many
 // waits of this length is it taken for stopped.

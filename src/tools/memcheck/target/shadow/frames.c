@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "tools/memcheck/target/shadow/frames.h"
+#include "base/in_target.h"
 #include "base/x86.h"
 #include "tools/memcheck/target/memcheck.h"
 #include "tools/memcheck/target/shadow/shadow.h"
@@ -69,7 +70,7 @@ static void remove_at(size_t index) {
 static void insert(struct known_stack new) {
     struct known_stack *more = NULL, *old = NULL;
     if (stack_count + 1 > stack_room) // as good as certain: others rarely come in between
-        more = malloc(2 * (stack_room + 8) * sizeof *more);
+        more = slow_allocate(2 * (stack_room + 8) * sizeof *more);
     lock();
     size_t index = stacks_up_to(new.start);
     if (index && stacks[index - 1].end > new.start)
@@ -91,8 +92,8 @@ static void insert(struct known_stack new) {
         stack_count++;
     }
     unlock();
-    free(old);
-    free(more);
+    slow_free(old);
+    slow_free(more);
 }
 
 static void announce(uint64_t number, uint64_t start, uint64_t end) {
