@@ -38,8 +38,8 @@ enum leak_check { LEAK_CHECK_NO, LEAK_CHECK_SUMMARY, LEAK_CHECK_FULL };
 // A search for leaks in a target that runs natively.
 struct heap_leak_settings {
     enum leak_check check;
-    unsigned show_kinds;               // bits 1 << enum loss_kind
-    unsigned heuristics;               // bits 1 << enum leak_graph_heuristic
+    unsigned show_kinds;               // bits 1 << enum leak_kind
+    unsigned heuristics;               // bits 1 << enum leak_heuristic
     struct suppressions *suppressions; // NULL: there are none
     bool generate;                     // show a suppression for each loss
     bool list;                         // show which ones were used
@@ -123,7 +123,7 @@ struct findings_settings {
     bool wanted; // the tool finds errors
     struct suppressions *suppressions;
     enum leak_check leak_check;
-    unsigned show_kinds, error_kinds; // of leaks: bits 1 << enum loss_kind
+    unsigned show_kinds, error_kinds; // of leaks: bits 1 << enum leak_kind
     bool track_origins;
     bool limit;
     bool exit_on_first;

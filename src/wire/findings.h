@@ -17,6 +17,8 @@
 
 #include <stdint.h>
 
+#include "profile/findings/leaks.h"
+
 enum finding_kind {
     FINDING_READ,
     FINDING_WRITE,
@@ -86,17 +88,6 @@ struct wire_finding {
 
 // ---- leaks ----
 
-enum loss_kind { LOSS_DEFINITE, LOSS_INDIRECT, LOSS_POSSIBLE, LOSS_REACHABLE, LOSS_KINDS };
-enum loss_holder {
-    HELD_BY_NONE,
-    HELD_BY_REGISTER,
-    HELD_BY_STACK,
-    HELD_BY_DATA,
-    HELD_BY_MAPPING,
-    LOSS_HOLDERS,
-};
-enum { LEAK_HEURISTICS = 4 }; // stdstring length64 newarray multipleinheritance
-
 struct wire_leaks {
     uint64_t losses; // how many follow
     uint8_t full;    // or else only totals are wanted
@@ -108,18 +99,9 @@ struct wire_leaks {
 
 // A multiple of 8 bytes, pcs included; a packet holds several.
 struct wire_loss {
-    uint8_t kind;     // enum loss_kind
-    uint8_t holder;   // enum loss_holder
-    uint8_t is_quiet; // a delta search: not to be shown
-    uint8_t reserved;
-    int32_t holder_thread;
-    uint64_t blocks, bytes, indirect_bytes;
-    uint64_t old_blocks, old_bytes, old_indirect_bytes;
-    uint64_t cycle;
-    uint64_t holder_address, holder_pc;
-    uint32_t holder_steps;
-    uint32_t pc_count;
-    uint64_t pcs[];
+    struct loss loss;
+    uint32_t pc_count, reserved;
+    uint64_t pcs[]; // where the blocks were allocated
 };
 
 struct heap_sums {
@@ -156,7 +138,7 @@ struct ledger_answers {
     uint32_t closed;   // 1: no more findings are wanted
     uint32_t searches; // leak searches that have been taken
     uint32_t end;      // 0: not yet; 1: no errors; 2: errors
-    uint64_t leaked_bytes[LOSS_KINDS + 1], leaked_blocks[LOSS_KINDS + 1]; // and suppressed
+    uint64_t leaked_bytes[LEAK_KINDS + 1], leaked_blocks[LEAK_KINDS + 1]; // and suppressed
     uint8_t verdicts[LEDGER_CONTEXTS];
 };
 

@@ -21,13 +21,14 @@
 //   9  WIRE_OPTION
 //  10  findings.h: the heap by place, behind the ledger
 //  11  WIRE_ENDING
+//  12  findings.h: findings and losses as profile/findings has them
 #ifndef QUERN_WIRE_WIRE_H
 #define QUERN_WIRE_WIRE_H
 
 #include <stdint.h>
 
 #define WIRE_MAGIC       0x4e525551u // "QURN" in memory
-#define WIRE_VERSION     11
+#define WIRE_VERSION     12
 #define WIRE_MESSAGE_MAX 65536 // header and payload together
 
 enum wire_type {
@@ -120,7 +121,7 @@ struct wire_module_unmap {
 struct wire_text {
     // shown when the verbosity is at least this: -1 always, 0 unless -q, 1 with -v
     int32_t level;
-    char text[];   // may hold several lines
+    char text[]; // may hold several lines
 };
 
 struct wire_print {

@@ -35,8 +35,8 @@ static bool finding_sound(const char *payload, size_t size) {
 static bool losses_sound(const char *payload, size_t size) {
     for (size_t at = 0; at < size;) {
         const struct wire_loss *loss = (const struct wire_loss *)(payload + at);
-        if (size - at < sizeof *loss || loss->kind >= LOSS_KINDS || loss->holder >= LOSS_HOLDERS ||
-            loss->pc_count > FINDING_STACK_MAX ||
+        if (size - at < sizeof *loss || loss->loss.kind >= LEAK_KINDS ||
+            loss->loss.holder >= LOSS_HOLDERS || loss->pc_count > FINDING_STACK_MAX ||
             size - at - sizeof *loss < loss->pc_count * sizeof loss->pcs[0])
             return false;
         at += sizeof *loss + loss->pc_count * sizeof loss->pcs[0];

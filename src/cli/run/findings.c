@@ -4,40 +4,20 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "profile/findings/leaks.h"
 #include "report/results/results.h"
-#include "wire/findings.h"
 
 static bool is(const struct option_values *values, const char *name, const char *value) {
     return strcmp(option_text(values, name), value) == 0;
 }
 
-// Bits 1 << enum loss_kind from "definite,possible".
-static unsigned leak_kinds(const char *list) {
-    static const char *const names[LOSS_KINDS] = {"definite", "indirect", "possible", "reachable"};
-    unsigned kinds = 0;
-    char *copy = base_copy(list);
-    for (char *rest = copy, *word; (word = strsep(&rest, ","));) {
-        if (strcmp(word, "all") == 0)
-            kinds = (1u << LOSS_KINDS) - 1;
-        for (unsigned i = 0; i < LOSS_KINDS; i++)
-            if (strcmp(word, names[i]) == 0)
-                kinds |= 1u << i;
-    }
-    free(copy);
-    return kinds;
-}
-
 void run_heap_leaks(const struct option_values *values, struct heap_leak_settings *leaks) {
-    static const char *const names[] = {"stdstring", "length64", "newarray", "multipleinheritance"};
     leaks->check = !option_given(values, "leak-check") || is(values, "leak-check", "no")
                        ? LEAK_CHECK_NO
                    : is(values, "leak-check", "summary") ? LEAK_CHECK_SUMMARY
                                                          : LEAK_CHECK_FULL;
-    leaks->show_kinds = leak_kinds(option_text(values, "show-leak-kinds"));
-    const char *list = option_text(values, "leak-check-heuristics");
-    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
-        if (strstr(list, names[i]) || strcmp(list, "all") == 0)
-            leaks->heuristics |= 1u << i;
+    leaks->show_kinds = leak_kinds_in(option_text(values, "show-leak-kinds"));
+    leaks->heuristics = leak_heuristics_in(option_text(values, "leak-check-heuristics"));
 }
 
 static bool lists_errors(const struct option_values *values) {
@@ -65,18 +45,18 @@ static void choose_leaks(const struct option_values *values, struct findings_set
     if (xml || findings->xtree_leak)
         findings->leak_check = LEAK_CHECK_FULL;
     findings->show_kinds =
-        leak_kinds(findings->xtree_leak ? "all" : option_text(values, "show-leak-kinds"));
-    findings->error_kinds = leak_kinds(option_text(values, "errors-for-leak-kinds"));
+        leak_kinds_in(findings->xtree_leak ? "all" : option_text(values, "show-leak-kinds"));
+    findings->error_kinds = leak_kinds_in(option_text(values, "errors-for-leak-kinds"));
     if (option_given(values, "show-reachable")) {
         if (option_yes(values, "show-reachable"))
-            findings->show_kinds = (1u << LOSS_KINDS) - 1;
+            findings->show_kinds = ALL_LEAK_KINDS;
         else
-            findings->show_kinds &= ~(1u << LOSS_REACHABLE);
+            findings->show_kinds &= ~(1u << LEAK_REACHABLE);
     }
     if (option_given(values, "show-possibly-lost")) {
-        findings->show_kinds &= ~(1u << LOSS_POSSIBLE);
+        findings->show_kinds &= ~(1u << LEAK_POSSIBLE);
         if (option_yes(values, "show-possibly-lost"))
-            findings->show_kinds |= 1u << LOSS_POSSIBLE;
+            findings->show_kinds |= 1u << LEAK_POSSIBLE;
     }
 }
 

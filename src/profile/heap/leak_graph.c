@@ -5,13 +5,12 @@
 
 #include "base/text.h"
 #include "base/vector.h"
+#include "profile/findings/leak_heuristics.h"
 
 #define NO_BLOCK UINT32_MAX
 // Blocks further apart are in areas of their own, each with a table by granule.
-#define AREA_GAP    (1ull << 20)
-#define GRANULE     4096
-#define TABLE_WORDS 20 // of what may be a table of virtual functions
-#define FUNCTIONS   2
+#define AREA_GAP (1ull << 20)
+#define GRANULE  4096
 
 #define LIBC_HEADER 16
 #define LIBC_LEAST  32 // bytes that libc takes for a block, header included
@@ -161,74 +160,40 @@ const struct leak_graph_block *leak_graph_blocks(const struct leak_graph *graph,
 
 // ---- heuristics --------------------------------------------------------------------------------
 
+// What the heuristics look at.
+struct view {
+    const struct leak_graph *graph;
+    const struct leak_graph_block *block;
+};
+
 static bool read_word(const struct leak_graph *graph, uint64_t address, uint64_t *word) {
-    return address % 8 == 0 && graph->memory.read(graph->memory.context, address, word);
+    return graph->memory.read(graph->memory.context, address, word);
 }
 
-// A string that is counted: length, capacity, references, then the characters.
-static bool is_string(const struct leak_graph *graph, const struct leak_graph_block *block,
-                      uint64_t pointer) {
-    uint64_t length, capacity;
-    return pointer == block->start + 24 && read_word(graph, block->start + 8, &capacity) &&
-           24 + capacity + 1 == block->size && read_word(graph, block->start, &length) &&
-           length <= capacity;
+// Only whole words of the block.
+static bool read_block(const void *context, uint64_t address, uint64_t *word) {
+    const struct view *view = context;
+    return address + 8 <= end_of(view->block) && read_word(view->graph, address, word);
 }
 
-// The length of what follows, as an allocator in the program may note it.
-static bool has_length(const struct leak_graph *graph, const struct leak_graph_block *block,
-                       uint64_t pointer) {
-    uint64_t length;
-    return pointer == block->start + 8 && read_word(graph, block->start, &length) && length > 0 &&
-           block->size - 8 == length;
+static bool read_table(const void *context, uint64_t table, uint64_t address, uint64_t *word) {
+    const struct view *view = context;
+    return read_word(view->graph, address, word);
 }
 
-// new[] of objects that need a destructor: their number comes first.
-static bool is_array(const struct leak_graph *graph, const struct leak_graph_block *block,
-                     uint64_t pointer) {
-    uint64_t count;
-    return pointer == block->start + 8 && read_word(graph, block->start, &count) && count > 0 &&
-           (block->size - 8) % count == 0;
-}
-
-// A table of virtual functions: two addresses of functions, and nothing else but null before.
-static bool is_function_table(const struct leak_graph *graph, uint64_t address) {
-    int functions = 0;
-    for (unsigned i = 0; i <= TABLE_WORDS && address >= GRANULE; i++, address += 8) {
-        uint64_t word;
-        if (!read_word(graph, address, &word))
-            return false;
-        if (word == 0)
-            continue;
-        if (!graph->memory.is_code(graph->memory.context, word))
-            return false;
-        if (++functions == FUNCTIONS)
-            return true;
-    }
-    return false;
-}
-
-// An object with several base classes, held by a pointer to a later one.
-static bool is_inner_base(const struct leak_graph *graph, const struct leak_graph_block *block,
-                          uint64_t pointer) {
-    uint64_t inner, first;
-    return pointer + 8 <= end_of(block) && read_word(graph, pointer, &inner) &&
-           is_function_table(graph, inner) && read_word(graph, block->start, &first) &&
-           is_function_table(graph, first);
+static bool is_code(const void *context, uint64_t address) {
+    const struct leak_graph *graph = ((const struct view *)context)->graph;
+    return graph->memory.is_code(graph->memory.context, address);
 }
 
 // The heuristic by which an inner pointer counts as one to the first byte, plus 1; 0: none.
 static uint8_t heuristic_of(const struct leak_graph *graph, const struct leak_graph_block *block,
                             uint64_t pointer) {
-    unsigned wanted = graph->heuristics;
-    if (wanted & 1 << GRAPH_STDSTRING && is_string(graph, block, pointer))
-        return GRAPH_STDSTRING + 1;
-    if (wanted & 1 << GRAPH_LENGTH64 && has_length(graph, block, pointer))
-        return GRAPH_LENGTH64 + 1;
-    if (wanted & 1 << GRAPH_NEWARRAY && is_array(graph, block, pointer))
-        return GRAPH_NEWARRAY + 1;
-    if (wanted & 1 << GRAPH_INHERITANCE && is_inner_base(graph, block, pointer))
-        return GRAPH_INHERITANCE + 1;
-    return 0;
+    struct view view = {graph, block};
+    struct leak_reader reader = {&view, read_block, read_table, is_code};
+    return (
+        uint8_t)(leak_heuristic_of(&reader, graph->heuristics, block->start, block->size, pointer) +
+                 1);
 }
 
 // ---- memory ------------------------------------------------------------------------------------
@@ -331,7 +296,7 @@ static uint64_t edges_end(const struct leak_graph *graph, uint32_t block) {
 static void follow_reachable(struct leak_graph *graph) {
     while (graph->waiting) {
         uint32_t block = graph->queue[--graph->waiting];
-        graph->blocks[block].kind = GRAPH_REACHABLE;
+        graph->blocks[block].kind = LEAK_REACHABLE;
         for (uint64_t i = graph->edge_start[block]; i < edges_end(graph, block); i++)
             reach(graph, graph->edges[i] >> 1, graph->edges[i] & INNER, graph->blocks[block].root,
                   graph->blocks[block].steps + 1);
@@ -345,7 +310,7 @@ static void follow_possible(struct leak_graph *graph) {
             graph->queue[graph->waiting++] = i;
     while (graph->waiting) {
         uint32_t block = graph->queue[--graph->waiting];
-        graph->blocks[block].kind = GRAPH_POSSIBLE;
+        graph->blocks[block].kind = LEAK_POSSIBLE;
         for (uint64_t i = graph->edge_start[block]; i < edges_end(graph, block); i++) {
             uint32_t to = graph->edges[i] >> 1;
             if (graph->states[to] != UNREACHED)
@@ -359,7 +324,7 @@ static void follow_possible(struct leak_graph *graph) {
 // What a lost block leads to. A leader before it joins it, with all it leads to itself.
 static void follow_lost(struct leak_graph *graph, uint32_t leader) {
     struct leak_graph_block *blocks = graph->blocks;
-    blocks[leader].kind = GRAPH_DEFINITE;
+    blocks[leader].kind = LEAK_DEFINITE;
     graph->states[leader] = LOST;
     graph->queue[graph->waiting++] = leader;
     while (graph->waiting) {
@@ -367,10 +332,10 @@ static void follow_lost(struct leak_graph *graph, uint32_t leader) {
         for (uint64_t i = graph->edge_start[block]; i < edges_end(graph, block); i++) {
             uint32_t to = graph->edges[i] >> 1;
             bool was_leader =
-                graph->states[to] == LOST && blocks[to].kind == GRAPH_DEFINITE && to != leader;
+                graph->states[to] == LOST && blocks[to].kind == LEAK_DEFINITE && to != leader;
             if (!was_leader && graph->states[to] != UNREACHED)
                 continue;
-            blocks[to].kind = GRAPH_INDIRECT;
+            blocks[to].kind = LEAK_INDIRECT;
             blocks[leader].indirect += blocks[to].size;
             if (was_leader) {
                 blocks[leader].indirect += blocks[to].indirect;
@@ -392,6 +357,6 @@ void leak_graph_classify(struct leak_graph *graph) {
         if (graph->states[i] == UNREACHED)
             follow_lost(graph, i);
     for (uint32_t i = 0; i < graph->count; i++)
-        if (graph->blocks[i].kind != GRAPH_REACHABLE || graph->blocks[i].heuristic == DIRECT)
+        if (graph->blocks[i].kind != LEAK_REACHABLE || graph->blocks[i].heuristic == DIRECT)
             graph->blocks[i].heuristic = 0;
 }

@@ -2,9 +2,11 @@
 // copies of its memory.
 //
 // Words:
-//   root       memory that is looked for pointers without being pointed to: data, stacks, registers
-//   pointer    an aligned word whose value lies inside a block; to its first byte, or an *inner*
-//   one leader     a lost block that no other lost block points to, or the first of a cycle of such
+//   root       memory that is searched for pointers without being pointed to: data, stacks,
+//   registers pointer    an aligned word whose value lies inside a block; an *inner* pointer does
+//   not point to
+//              the first byte
+//   leader     a lost block that no other lost block points to, or the first of a cycle of such
 //
 // Use: leak_graph_new with all live blocks, then leak_graph_root for each piece of root memory and
 // leak_graph_heap for the memory of the blocks, in rising order of addresses; only the pointers are
@@ -22,22 +24,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum leak_graph_kind { GRAPH_DEFINITE, GRAPH_INDIRECT, GRAPH_POSSIBLE, GRAPH_REACHABLE };
-#define GRAPH_KINDS 4
-
-// Interior pointers that programs keep on purpose.
-enum leak_graph_heuristic {
-    GRAPH_STDSTRING,
-    GRAPH_LENGTH64,
-    GRAPH_NEWARRAY,
-    GRAPH_INHERITANCE,
-};
-#define GRAPH_HEURISTICS 4
+#include "profile/findings/leaks.h"
 
 struct leak_graph_block {
     uint64_t start, size;
     uint32_t stack;
-    uint8_t kind;      // enum leak_graph_kind, once classified
+    uint8_t kind;      // enum leak_kind, once classified
     uint8_t heuristic; // of a reachable one: the one it was found by plus 1; 0: none
     uint64_t indirect; // of a leader: bytes of what it leads to
     uint64_t root;     // of a reachable one: where the pointer is that leads to it; 0: not known
@@ -54,7 +46,7 @@ struct leak_graph_memory {
 struct leak_graph;
 
 // Takes the array over; sorts it and drops blocks that overlap an earlier one. `heuristics` is a
-// set of bits 1 << enum leak_graph_heuristic.
+// set of bits 1 << enum leak_heuristic.
 struct leak_graph *leak_graph_new(struct leak_graph_block *blocks, size_t count,
                                   unsigned heuristics, const struct leak_graph_memory *memory);
 // Words of memory that is a root; those inside blocks are passed over. Registers have no address

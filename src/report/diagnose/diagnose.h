@@ -56,7 +56,7 @@ char *diagnose_slope(int fd, const struct heap_file *file, double *slope);
 // the file afterwards.
 void diagnose_dhat(const struct dhat_file *file, struct diagnoses *diagnoses);
 // Adds what a loss that memcheck has found tells: circles of blocks.
-void diagnose_loss(const struct loss *loss, struct diagnoses *diagnoses);
+void diagnose_loss(const struct named_loss *loss, struct diagnoses *diagnoses);
 // Takes the evidence; the holder and the frames may follow.
 struct diagnosis *diagnoses_add(struct diagnoses *, enum diagnosis_kind, enum certainty,
                                 uint64_t bytes, char *evidence);

@@ -5,11 +5,11 @@
 #include "report/diagnose/diagnose.h"
 #include "report/heap/text.h"
 
-void diagnose_loss(const struct loss *loss, struct diagnoses *diagnoses) {
-    const struct wire_loss *facts = &loss->facts;
+void diagnose_loss(const struct named_loss *loss, struct diagnoses *diagnoses) {
+    const struct loss *facts = &loss->facts;
     char digits[4][32];
     struct text text = {0};
-    if (!facts->cycle || facts->kind != LOSS_DEFINITE)
+    if (!facts->cycle || facts->kind != LEAK_DEFINITE)
         return;
     text_format(&text,
                 "%s blocks point to each other in a circle, and nothing else points to them: %s "

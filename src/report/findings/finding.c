@@ -106,12 +106,12 @@ void finding_drop(struct finding *finding) {
     free(finding);
 }
 
-void loss_make(struct loss *loss, const struct naming *naming, const struct wire_loss *message) {
-    *loss = (struct loss){.facts = *message};
-    loss->stack = name_stack(naming, message->pcs, message->pc_count);
+void named_loss_make(struct named_loss *loss, const struct naming *naming, const struct loss *facts,
+                     const uint64_t *pcs, size_t count) {
+    *loss = (struct named_loss){.facts = *facts, .stack = name_stack(naming, pcs, count)};
 }
 
-void loss_name_holder(struct loss *loss, const struct naming *naming) {
+void named_loss_name_holder(struct named_loss *loss, const struct naming *naming) {
     if (loss->facts.holder == HELD_BY_DATA)
         symbols_resolve_data(naming->symbols, naming->pid, loss->facts.holder_address,
                              &loss->holder_data);
@@ -119,7 +119,7 @@ void loss_name_holder(struct loss *loss, const struct naming *naming) {
         name_outermost(naming, loss->facts.holder_pc, &loss->holder_frame);
 }
 
-void loss_free(struct loss *loss) {
+void named_loss_free(struct named_loss *loss) {
     named_stack_free(&loss->stack);
 }
 
@@ -159,17 +159,6 @@ const char *finding_xml_kind(const struct finding *finding) {
         [FINDING_CORE] = "CoreMemError",
     };
     return words[finding->facts->kind];
-}
-
-const char *loss_xml_kind(const struct loss *loss) {
-    static const char *const words[LOSS_KINDS] = {"Leak_DefinitelyLost", "Leak_IndirectlyLost",
-                                                  "Leak_PossiblyLost", "Leak_StillReachable"};
-    return words[loss->facts.kind];
-}
-
-static const char *loss_word(enum loss_kind kind) {
-    static const char *const words[LOSS_KINDS] = {"definite", "indirect", "possible", "reachable"};
-    return words[kind];
 }
 
 bool finding_parameter(const struct finding *finding, struct text *text) {
@@ -221,9 +210,9 @@ void finding_suppression(const struct finding *finding, struct text *text) {
     text_free(&parameter);
 }
 
-void loss_suppression(const struct loss *loss, struct text *text) {
+void loss_suppression(const struct named_loss *loss, struct text *text) {
     begin_suppression(text);
-    text_format(text, "Leak\n   match-leak-kinds: %s\n", loss_word(loss->facts.kind));
+    text_format(text, "Leak\n   match-leak-kinds: %s\n", leak_kind_name(loss->facts.kind));
     if (loss->is_callers)
         text_string(text, "   ...\n");
     add_locations(text, &loss->stack);

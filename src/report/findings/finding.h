@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "report/shared/named_stack.h"
+#include "profile/findings/leaks.h"
 #include "wire/findings.h"
 
 struct naming {
@@ -31,8 +32,8 @@ struct finding {
     struct symbol_variable variable; // what the address is in, of locals or globals
 };
 
-struct loss {
-    struct wire_loss facts; // without pcs
+struct named_loss {
+    struct loss facts;
     struct named_stack stack;
     struct symbol_data holder_data;   // of HELD_BY_DATA; name NULL: not known
     struct symbol_frame holder_frame; // of HELD_BY_STACK
@@ -44,15 +45,15 @@ struct finding *finding_make(const struct naming *, const struct wire_finding *,
 struct finding *finding_share(struct finding *);
 void finding_drop(struct finding *);
 
-void loss_make(struct loss *, const struct naming *, const struct wire_loss *);
+void named_loss_make(struct named_loss *, const struct naming *, const struct loss *,
+                     const uint64_t *pcs, size_t count);
 // Names the holder; only for those that are shown.
-void loss_name_holder(struct loss *, const struct naming *);
-void loss_free(struct loss *);
+void named_loss_name_holder(struct named_loss *, const struct naming *);
+void named_loss_free(struct named_loss *);
 
 // The kind as suppressions call it, and as XML does.
 void finding_suppression_kind(const struct finding *, struct text *);
 const char *finding_xml_kind(const struct finding *);
-const char *loss_xml_kind(const struct loss *);
 // The line between kind and stack of a suppression; false: there is none.
 bool finding_parameter(const struct finding *, struct text *);
 
@@ -67,11 +68,11 @@ struct teller {
 
 void finding_tell(const struct finding *, const struct stack_text_options *, const struct teller *);
 // The loss is the number `index` of `count`, from 1.
-void loss_tell(const struct loss *, size_t index, size_t count, bool is_delta,
+void loss_tell(const struct named_loss *, size_t index, size_t count, bool is_delta,
                const struct stack_text_options *, const struct teller *);
 
 // What holds a reachable loss, once it is named; nothing if that is not known.
-void loss_holder_text(const struct loss *, const struct stack_text_options *, struct text *);
+void loss_holder_text(const struct named_loss *, const struct stack_text_options *, struct text *);
 
 // A number as Valgrind shows it: 1,234,567.
 void text_commas(struct text *, uint64_t number);
@@ -80,6 +81,6 @@ void text_delta(struct text *, uint64_t now, uint64_t before, bool is_delta);
 
 // A suppression that matches the error, as a file holds it, without the prefix of the log.
 void finding_suppression(const struct finding *, struct text *);
-void loss_suppression(const struct loss *, struct text *);
+void loss_suppression(const struct named_loss *, struct text *);
 
 #endif

@@ -42,7 +42,7 @@ struct suppression {
 struct suppression_subject {
     const char *kind;      // "Addr4", "Cond", "Leak"
     const char *parameter; // of Param: its name; of FishyValue: "function(argument)"; else NULL
-    unsigned leak_kind;    // of Leak: the bit 1 << enum loss_kind
+    unsigned leak_kind;    // of Leak: the bit 1 << enum leak_kind
     const struct named_stack *stack;
 };
 

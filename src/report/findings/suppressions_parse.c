@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "report/findings/suppressions_parts.h"
-#include "wire/findings.h"
+#include "profile/findings/leaks.h"
 
 enum { MOST_LOCATIONS = 500, MOST_NESTED = 16, MOST_BYTES = 64 << 20 };
 
@@ -117,7 +117,6 @@ static bool is_for_memcheck(const char *line, const char *colon) {
 }
 
 static char *read_leak_kinds(const struct reader *reader, const char *list, struct entry *entry) {
-    static const char *const names[] = {"definite", "indirect", "possible", "reachable"};
     const char *end = reader->line + reader->size;
     entry->leak_kinds = 0;
     for (const char *at = list; at < end;) {
@@ -132,9 +131,9 @@ static char *read_leak_kinds(const struct reader *reader, const char *list, stru
         char *word = copy_range(at, stop);
         bool known = strcmp(word, "all") == 0 || strcmp(word, "none") == 0;
         if (strcmp(word, "all") == 0)
-            entry->leak_kinds = (1u << LOSS_KINDS) - 1;
-        for (unsigned i = 0; i < LOSS_KINDS; i++) {
-            if (strcmp(word, names[i]) == 0) {
+            entry->leak_kinds = ALL_LEAK_KINDS;
+        for (unsigned i = 0; i < LEAK_KINDS; i++) {
+            if (strcmp(word, leak_kind_name(i)) == 0) {
                 entry->leak_kinds |= 1u << i;
                 known = true;
             }
@@ -247,7 +246,7 @@ static char *read_body(struct reader *reader, struct entry *entry, bool *unwante
         return wrong(reader, "unknown kind of error for Memcheck: \"%s\"", entry->kind);
     if (strcmp(entry->kind, "Value0") == 0)
         strcpy(entry->kind, "Cond");
-    entry->leak_kinds = (1u << LOSS_KINDS) - 1;
+    entry->leak_kinds = ALL_LEAK_KINDS;
     if (!next_line(reader))
         return unfinished(reader, "a stack");
     char *error = read_extra(reader, entry);

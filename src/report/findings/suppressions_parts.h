@@ -17,7 +17,7 @@ struct entry {
     struct suppression shown;
     char *kind;
     char *parameter;     // NULL: any
-    unsigned leak_kinds; // bits 1 << enum loss_kind
+    unsigned leak_kinds; // bits 1 << enum leak_kind
     struct location *locations;
     size_t location_count;
 };

@@ -269,11 +269,9 @@ static void add_amount(struct text *text, uint64_t now, uint64_t before, bool is
     text_delta(text, now, before, is_delta);
 }
 
-static void add_loss_headline(const struct loss *loss, size_t index, size_t count, bool is_delta,
-                              struct text *text) {
-    static const char *const words[LOSS_KINDS] = {"definitely lost", "indirectly lost",
-                                                  "possibly lost", "still reachable"};
-    const struct wire_loss *facts = &loss->facts;
+static void add_loss_headline(const struct named_loss *loss, size_t index, size_t count,
+                              bool is_delta, struct text *text) {
+    const struct loss *facts = &loss->facts;
     uint64_t old_total = facts->old_bytes + facts->old_indirect_bytes;
     add_amount(text, facts->bytes + facts->indirect_bytes, old_total, is_delta);
     if (facts->indirect_bytes) {
@@ -285,17 +283,17 @@ static void add_loss_headline(const struct loss *loss, size_t index, size_t coun
     }
     text_string(text, " bytes in ");
     add_amount(text, facts->blocks, facts->old_blocks, is_delta);
-    text_format(text, " blocks are %s in loss record ", words[facts->kind]);
+    text_format(text, " blocks are %s in loss record ", leak_kind_words(facts->kind));
     text_commas(text, index);
     text_string(text, " of ");
     text_commas(text, count);
 }
 
-void loss_holder_text(const struct loss *loss, const struct stack_text_options *options,
+void loss_holder_text(const struct named_loss *loss, const struct stack_text_options *options,
                       struct text *line) {
     static const char *const registers[] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
                                             "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
-    const struct wire_loss *facts = &loss->facts;
+    const struct loss *facts = &loss->facts;
     switch ((enum loss_holder)facts->holder) {
     case HELD_BY_REGISTER:
         text_format(line, "Held by register %s of thread %d",
@@ -331,7 +329,7 @@ void loss_holder_text(const struct loss *loss, const struct stack_text_options *
                     facts->holder_steps > 2 ? "s" : "");
 }
 
-void loss_tell(const struct loss *loss, size_t index, size_t count, bool is_delta,
+void loss_tell(const struct named_loss *loss, size_t index, size_t count, bool is_delta,
                const struct stack_text_options *options, const struct teller *teller) {
     struct text text = {0};
     add_loss_headline(loss, index, count, is_delta, &text);

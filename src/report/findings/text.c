@@ -53,7 +53,7 @@ void finding_text(const struct finding *finding, const struct stack_text_options
     finding_tell(finding, options, &(struct teller){headline, stack, remark, &writing});
 }
 
-void loss_text(const struct loss *loss, size_t index, size_t count, bool is_delta,
+void loss_text(const struct named_loss *loss, size_t index, size_t count, bool is_delta,
                const struct stack_text_options *options, struct text *text) {
     struct writing writing = {text, options};
     loss_tell(loss, index, count, is_delta, options,

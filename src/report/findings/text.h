@@ -5,7 +5,7 @@
 #include "report/findings/finding.h"
 
 void finding_text(const struct finding *, const struct stack_text_options *, struct text *);
-void loss_text(const struct loss *, size_t index, size_t count, bool is_delta,
+void loss_text(const struct named_loss *, size_t index, size_t count, bool is_delta,
                const struct stack_text_options *, struct text *);
 
 #endif

@@ -7,7 +7,7 @@
 
 struct writing {
     struct text *text;
-    const struct loss *loss; // NULL: a finding
+    const struct named_loss *loss; // NULL: a finding
 };
 
 // Control characters and what is not UTF-8 cannot stand in XML at all.
@@ -118,7 +118,7 @@ static void tell_headline(void *context, const char *line) {
         element(writing->text, "  ", "what", line);
         return;
     }
-    const struct wire_loss *facts = &writing->loss->facts;
+    const struct loss *facts = &writing->loss->facts;
     text_string(writing->text, "  <xwhat>\n");
     element(writing->text, "    ", "text", line);
     text_format(writing->text,
@@ -188,12 +188,12 @@ void xml_finding(struct text *text, const struct finding *finding, uint64_t uniq
     end_error(text, &raw, suppression);
 }
 
-void xml_loss(struct text *text, const struct loss *loss, uint64_t unique, size_t index,
+void xml_loss(struct text *text, const struct named_loss *loss, uint64_t unique, size_t index,
               size_t count, bool is_delta, const struct stack_text_options *options,
               bool suppression) {
     struct writing writing = {.text = text, .loss = loss};
     struct text raw = {0};
-    begin_error(text, unique, 1, "", loss_xml_kind(loss));
+    begin_error(text, unique, 1, "", leak_kind_xml(loss->facts.kind));
     loss_tell(loss, index, count, is_delta, options,
               &(struct teller){tell_headline, tell_stack, tell_remark, &writing});
     loss_suppression(loss, &raw);

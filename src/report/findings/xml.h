@@ -20,7 +20,7 @@ void xml_status(struct text *, const char *state, uint64_t milliseconds);
 // With a suppression to go with it if `suppression` is not NULL.
 void xml_finding(struct text *, const struct finding *, uint64_t unique,
                  const struct stack_text_options *, bool suppression);
-void xml_loss(struct text *, const struct loss *, uint64_t unique, size_t index, size_t count,
+void xml_loss(struct text *, const struct named_loss *, uint64_t unique, size_t index, size_t count,
               bool is_delta, const struct stack_text_options *, bool suppression);
 struct xml_signal {
     int thread, signal, code;

@@ -203,21 +203,22 @@ struct result *results_add_finding(struct results *results, const struct finding
     return result;
 }
 
-static enum result_level loss_level(const struct loss *loss) {
+static enum result_level loss_level(const struct named_loss *loss) {
     switch (loss->facts.kind) {
-    case LOSS_DEFINITE:
+    case LEAK_DEFINITE:
         return RESULT_ERROR;
-    case LOSS_REACHABLE:
+    case LEAK_REACHABLE:
         return RESULT_NOTE;
     default:
         return RESULT_WARNING;
     }
 }
 
-struct result *results_add_loss(struct results *results, const struct loss *loss, size_t index,
-                                size_t count, const struct stack_text_options *options, int pid,
-                                bool fails) {
-    struct result *result = results_add(results, loss_xml_kind(loss), loss_level(loss), "", pid);
+struct result *results_add_loss(struct results *results, const struct named_loss *loss,
+                                size_t index, size_t count,
+                                const struct stack_text_options *options, int pid, bool fails) {
+    struct result *result =
+        results_add(results, leak_kind_xml(loss->facts.kind), loss_level(loss), "", pid);
     result->fails = fails;
     loss_tell(loss, index, count, false, options,
               &(struct teller){tell_headline, tell_stack, tell_remark, result});

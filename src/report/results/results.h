@@ -57,8 +57,9 @@ struct results {
 // The error as a result, which belongs to the results and stays where it is.
 struct result *results_add_finding(struct results *, const struct finding *,
                                    const struct stack_text_options *, int pid);
-struct result *results_add_loss(struct results *, const struct loss *, size_t index, size_t count,
-                                const struct stack_text_options *, int pid, bool fails);
+struct result *results_add_loss(struct results *, const struct named_loss *, size_t index,
+                                size_t count, const struct stack_text_options *, int pid,
+                                bool fails);
 // One that is no error in memory: a budget that was exceeded, say.
 struct result *results_add(struct results *, const char *rule, enum result_level,
                            const char *message, int pid);

@@ -120,8 +120,7 @@ TEST(random_graphs_are_as_the_rules_say) {
         judge(&plain);
         world_search();
         for (int i = 0; i < plain.count; i++) {
-            const struct loss_record *got =
-                world_record((enum leak_kind)plain.kind[i], 1 + (uint32_t)i);
+            const struct loss *got = world_record((enum leak_kind)plain.kind[i], 1 + (uint32_t)i);
             CHECK(got != NULL && got->blocks == 1);
             CHECK_EQ(got->bytes, plain.size[i]);
             kinds[plain.kind[i]]++;

@@ -25,9 +25,9 @@ TEST(chain_from_data_is_reachable) {
     world_point(b, c);
     world_search();
     CHECK_EQ(world_bytes(LEAK_REACHABLE), 48);
-    const struct loss_record *last = world_record(LEAK_REACHABLE, 3);
+    const struct loss *last = world_record(LEAK_REACHABLE, 3);
     CHECK(last != NULL);
-    CHECK_EQ(last->holder, HOLDER_DATA);
+    CHECK_EQ(last->holder, HELD_BY_DATA);
     CHECK_EQ(last->holder_address, DATA + 800);
     CHECK_EQ(last->holder_steps, 2);
     CHECK_EQ(world_record(LEAK_REACHABLE, 1)->holder_steps, 0);
@@ -51,10 +51,10 @@ TEST(registers_and_stack_hold) {
     world_point(STACK + STACK_SIZE / 2 + 64, b);
     world_point(STACK + STACK_SIZE / 2 - 256, c); // below the stack pointer
     world_search();
-    CHECK_EQ(world_record(LEAK_REACHABLE, 1)->holder, HOLDER_REGISTER);
+    CHECK_EQ(world_record(LEAK_REACHABLE, 1)->holder, HELD_BY_REGISTER);
     CHECK_EQ(world_record(LEAK_REACHABLE, 1)->holder_address, 9);
     CHECK_EQ(world_record(LEAK_REACHABLE, 1)->holder_thread, THREAD);
-    CHECK_EQ(world_record(LEAK_REACHABLE, 2)->holder, HOLDER_STACK);
+    CHECK_EQ(world_record(LEAK_REACHABLE, 2)->holder, HELD_BY_STACK);
     CHECK_EQ(world_record(LEAK_REACHABLE, 2)->holder_pc, 0x77);
     CHECK(world_record(LEAK_DEFINITE, 3) != NULL);
 }
@@ -98,7 +98,7 @@ TEST(unknown_and_unaligned_words_do_not_count) {
     CHECK_EQ(world_bytes(LEAK_REACHABLE), 0);
 }
 
-TEST(memory_that_cannot_be_read_is_passed_over) {
+TEST(memory_that_cannot_be_read_is_is_quiet) {
     world_begin();
     uint64_t a = world_block(3 * 4096, 1);
     uint64_t b = world_block(16, 2), c = world_block(16, 3);
@@ -172,7 +172,7 @@ TEST(indirect_bytes_belong_to_the_leader) {
     world_point(c, b);
     world_point(b, a); // leaders found first join later ones
     world_search();
-    const struct loss_record *lost = world_record(LEAK_DEFINITE, 2);
+    const struct loss *lost = world_record(LEAK_DEFINITE, 2);
     CHECK(lost != NULL);
     CHECK_EQ(lost->blocks, 1);
     CHECK_EQ(lost->bytes, 48);
@@ -193,7 +193,7 @@ TEST(cycles_are_counted) {
     uint64_t self = world_block(16, 3);
     world_point(self, self);
     world_search();
-    const struct loss_record *lost = world_record(LEAK_DEFINITE, 1);
+    const struct loss *lost = world_record(LEAK_DEFINITE, 1);
     CHECK_EQ(lost->blocks, 1);
     CHECK_EQ(lost->cycle, 5);
     CHECK_EQ(lost->indirect_bytes, 80);
@@ -345,17 +345,17 @@ TEST(deltas_compare_with_the_search_before) {
     leaks_check(LEAKS_FULL, LEAKS_INCREASED);
     CHECK(world.result.is_delta);
     CHECK_EQ(world_record(LEAK_DEFINITE, 1)->old_bytes, 16);
-    CHECK(!world_record(LEAK_DEFINITE, 1)->passed_over);
-    CHECK(world_record(LEAK_DEFINITE, 2)->passed_over);
-    CHECK(!world_record(LEAK_DEFINITE, 3)->passed_over);
+    CHECK(!world_record(LEAK_DEFINITE, 1)->is_quiet);
+    CHECK(world_record(LEAK_DEFINITE, 2)->is_quiet);
+    CHECK(!world_record(LEAK_DEFINITE, 3)->is_quiet);
     world_drop_last();
     leaks_check(LEAKS_FULL, LEAKS_NEW);
-    CHECK(world_record(LEAK_DEFINITE, 1)->passed_over);
-    CHECK(world_record(LEAK_DEFINITE, 3)->passed_over);
+    CHECK(world_record(LEAK_DEFINITE, 1)->is_quiet);
+    CHECK(world_record(LEAK_DEFINITE, 3)->is_quiet);
     CHECK_EQ(world_record(LEAK_DEFINITE, 3)->blocks, 0);
     world_drop_last();
     leaks_check(LEAKS_FULL, LEAKS_CHANGED);
-    CHECK(!world_record(LEAK_DEFINITE, 1)->passed_over);
+    CHECK(!world_record(LEAK_DEFINITE, 1)->is_quiet);
     CHECK(world_record(LEAK_DEFINITE, 3) == NULL);
 }
 

@@ -211,7 +211,7 @@ void world_point(uint64_t from, uint64_t to) {
     *(uint64_t *)from = to;
 }
 
-const struct loss_record *world_record(enum leak_kind kind, uint32_t stack) {
+const struct loss *world_record(enum leak_kind kind, uint32_t stack) {
     for (size_t i = 0; i < world.result.record_count; i++)
         if (world.records[i].kind == kind && world.records[i].stack == stack)
             return &world.records[i];

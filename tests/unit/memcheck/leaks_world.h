@@ -23,7 +23,7 @@ extern struct world {
     uint64_t hole;                       // a page of the heap that cannot be read
     uint64_t no_file;                    // a page beyond the end of a file
     struct leak_search result;           // of the last search
-    struct loss_record records[1000];    // what it has found
+    struct loss records[1000];           // what it has found
 } world;
 
 // A world with nothing in it.
@@ -35,7 +35,7 @@ void world_drop_last(void);
 void world_point(uint64_t from, uint64_t to);
 void world_search(void);
 // What the last search has found; NULL: no such thing.
-const struct loss_record *world_record(enum leak_kind kind, uint32_t stack);
+const struct loss *world_record(enum leak_kind kind, uint32_t stack);
 uint64_t world_bytes(enum leak_kind kind);
 
 #endif

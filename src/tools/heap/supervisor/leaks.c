@@ -17,10 +17,6 @@
 #include "supervisor/log.h"
 #include "supervisor/outputs.h"
 
-_Static_assert((int)GRAPH_DEFINITE == LOSS_DEFINITE && (int)GRAPH_INDIRECT == LOSS_INDIRECT &&
-                   (int)GRAPH_POSSIBLE == LOSS_POSSIBLE && (int)GRAPH_REACHABLE == LOSS_REACHABLE,
-               "kinds are one and the same");
-
 // Blocks of one kind that were allocated in one place.
 struct record {
     uint32_t stack;
@@ -31,8 +27,8 @@ struct record {
 static bool failed;
 
 struct sums {
-    uint64_t blocks[GRAPH_KINDS], bytes[GRAPH_KINDS];
-    uint64_t heuristic_blocks[GRAPH_HEURISTICS], heuristic_bytes[GRAPH_HEURISTICS];
+    uint64_t blocks[LEAK_KINDS], bytes[LEAK_KINDS];
+    uint64_t heuristic_blocks[LEAK_HEURISTICS], heuristic_bytes[LEAK_HEURISTICS];
     uint64_t suppressed_blocks, suppressed_bytes;
 };
 
@@ -88,7 +84,7 @@ static void note_holders(struct heap_process *process, const struct leak_graph *
         abort();
     for (size_t i = 0; i < count; i++) {
         const struct leak_graph_block *block = &blocks[i];
-        if (block->kind != GRAPH_REACHABLE || block->stack >= process->holder_count)
+        if (block->kind != LEAK_REACHABLE || block->stack >= process->holder_count)
             continue;
         uint64_t common = common_root(process, block->root, &latest);
         struct heap_holder *holder = &process->holders[block->stack];
@@ -102,14 +98,14 @@ static void note_holders(struct heap_process *process, const struct leak_graph *
 }
 
 static void find_holder(struct heap_process *process, const struct heap_holder *holder,
-                        const struct naming *naming, struct loss *loss) {
-    struct wire_loss *facts = &loss->facts;
+                        const struct naming *naming, struct named_loss *loss) {
+    struct loss *facts = &loss->facts;
     if (!holder->root)
         return;
     facts->holder_address = holder->root;
     facts->holder_steps = holder->steps;
     facts->holder = HELD_BY_DATA;
-    loss_name_holder(loss, naming);
+    named_loss_name_holder(loss, naming);
     if (loss->holder_data.name)
         return;
     facts->holder = HELD_BY_MAPPING;
@@ -131,7 +127,7 @@ char *heap_holder_text(struct heap_process *process, uint32_t stack) {
     struct text text = {0};
     if (stack < process->holder_count) {
         struct naming naming = naming_of(process);
-        struct loss loss = {0};
+        struct named_loss loss = {0};
         find_holder(process, &process->holders[stack], &naming, &loss);
         loss_holder_text(&loss, naming.options, &text);
         named_cache_free(naming.cache);
@@ -242,9 +238,9 @@ static struct record *make_records(const struct leak_graph *graph, size_t *count
 // ---- showing -----------------------------------------------------------------------------------
 
 // As a result for other programs. Losses count as memcheck's do by default.
-static void collect(struct heap_process *process, const struct loss *loss, size_t index,
+static void collect(struct heap_process *process, const struct named_loss *loss, size_t index,
                     size_t count) {
-    bool fails = loss->facts.kind == LOSS_DEFINITE || loss->facts.kind == LOSS_POSSIBLE;
+    bool fails = loss->facts.kind == LEAK_DEFINITE || loss->facts.kind == LEAK_POSSIBLE;
     const struct result *result =
         outputs_results() ? results_add_loss(outputs_results(), loss, index, count,
                                              &heap_settings()->names.text, process->pid, fails)
@@ -260,7 +256,7 @@ bool heap_leaks_failed(void) {
 
 // Stacks here begin with the caller of the function that allocated; those of memcheck, for which
 // suppressions are written, with that function, which may have been any of these.
-static struct suppression *suppressed_by(const struct loss *loss) {
+static struct suppression *suppressed_by(const struct named_loss *loss) {
     static const struct symbol_frame callees[] = {
         {.name = "malloc", .linkage = "malloc"},
         {.name = "calloc", .linkage = "calloc"},
@@ -337,27 +333,27 @@ static void show_used(const struct heap_process *process) {
 // ---- one loss, and all of them -----------------------------------------------------------------
 
 static void make_loss(struct heap_process *process, const struct record *record,
-                      const struct naming *naming, struct loss *loss) {
+                      const struct naming *naming, struct named_loss *loss) {
     const struct stacks_entry *stack = stacks_get(stacks_of(process), record->stack);
-    struct wire_loss *facts = base_allocate(sizeof *facts + stack->count * sizeof facts->pcs[0]);
-    *facts = (struct wire_loss){.kind = record->kind,
-                                .blocks = record->blocks,
-                                .bytes = record->bytes,
-                                .indirect_bytes = record->indirect,
-                                .pc_count = (uint32_t)stack->count};
-    memcpy(facts->pcs, stack->pcs, stack->count * sizeof facts->pcs[0]);
+    struct loss facts = {.kind = record->kind,
+                         .blocks = record->blocks,
+                         .bytes = record->bytes,
+                         .indirect_bytes = record->indirect};
+    uint64_t *pcs = base_allocate((stack->count + 1) * sizeof *pcs);
+    memcpy(pcs, stack->pcs, stack->count * sizeof *pcs);
     // The first one is taken for the place itself, and is a return address as the others are.
     if (stack->count)
-        facts->pcs[0]--;
-    loss_make(loss, naming, facts);
+        pcs[0]--;
+    named_loss_make(loss, naming, &facts, pcs, stack->count);
     loss->is_callers = true;
-    free(facts);
+    free(pcs);
 }
 
-static void show_loss(struct heap_process *process, const struct record *record, struct loss *loss,
-                      const struct naming *naming, size_t index, size_t count) {
+static void show_loss(struct heap_process *process, const struct record *record,
+                      struct named_loss *loss, const struct naming *naming, size_t index,
+                      size_t count) {
     struct text text = {0};
-    if (record->kind == GRAPH_REACHABLE && record->stack < process->holder_count)
+    if (record->kind == LEAK_REACHABLE && record->stack < process->holder_count)
         find_holder(process, &process->holders[record->stack], naming, loss);
     loss_text(loss, index, count, false, naming->options, &text);
     if (log_shows(0)) {
@@ -376,7 +372,7 @@ static void show_loss(struct heap_process *process, const struct record *record,
 static struct suppression *take_record(struct heap_process *process, const struct record *record,
                                        const struct naming *naming, size_t index, size_t count,
                                        bool is_shown, bool is_last) {
-    struct loss loss;
+    struct named_loss loss;
     make_loss(process, record, naming, &loss);
     struct suppression *by = heap_settings()->leaks.suppressions ? suppressed_by(&loss) : NULL;
     if (!by && is_shown) {
@@ -384,7 +380,7 @@ static struct suppression *take_record(struct heap_process *process, const struc
         if (is_last)
             collect(process, &loss, index, count);
     }
-    loss_free(&loss);
+    named_loss_free(&loss);
     return by;
 }
 
@@ -410,22 +406,22 @@ static void sum_up(const struct leak_graph *graph, struct sums *sums) {
 }
 
 static void sums_text(const struct sums *sums, struct text *text) {
-    static const char *const labels[GRAPH_KINDS] = {"   definitely lost", "   indirectly lost",
-                                                    "     possibly lost", "   still reachable"};
-    static const char *const names[GRAPH_HEURISTICS] = {
+    static const char *const labels[LEAK_KINDS] = {"   definitely lost", "   indirectly lost",
+                                                   "     possibly lost", "   still reachable"};
+    static const char *const names[LEAK_HEURISTICS] = {
         "                        stdstring          ",
         "                        length64           ",
         "                        newarray           ",
         "                        multipleinheritance"};
     bool any = false;
-    for (unsigned i = 0; i < GRAPH_HEURISTICS; i++)
+    for (unsigned i = 0; i < LEAK_HEURISTICS; i++)
         any |= sums->heuristic_blocks[i] != 0;
     text_string(text, "LEAK SUMMARY:");
-    for (unsigned i = 0; i < GRAPH_KINDS; i++)
+    for (unsigned i = 0; i < LEAK_KINDS; i++)
         add_sum(text, labels[i], sums->bytes[i], sums->blocks[i]);
     if (any)
         text_string(text, "\n                      of which reachable via heuristic:");
-    for (unsigned i = 0; i < GRAPH_HEURISTICS; i++)
+    for (unsigned i = 0; i < LEAK_HEURISTICS; i++)
         if (sums->heuristic_blocks[i])
             add_sum(text, names[i], sums->heuristic_bytes[i], sums->heuristic_blocks[i]);
     add_sum(text, "        suppressed", sums->suppressed_bytes, sums->suppressed_blocks);

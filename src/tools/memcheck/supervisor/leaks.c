@@ -16,7 +16,7 @@ enum { MOST_ANNOUNCED = 1 << 20 };
 void leaks_drop(struct errors *errors) {
     struct search *search = &errors->search;
     for (size_t i = 0; i < search->count; i++)
-        loss_free(&search->losses[i]);
+        named_loss_free(&search->losses[i]);
     free(search->losses);
     *search = (struct search){0};
 }
@@ -31,15 +31,15 @@ void leaks_begin(struct errors *errors, const struct wire_leaks *message) {
     errors->search.losses = base_allocate(room * sizeof *errors->search.losses);
 }
 
-static bool in(unsigned kinds, const struct loss *loss) {
+static bool in(unsigned kinds, const struct named_loss *loss) {
     return kinds & 1u << loss->facts.kind;
 }
 
-static bool is_counted(const struct errors *errors, const struct loss *loss) {
+static bool is_counted(const struct errors *errors, const struct named_loss *loss) {
     return errors->search.facts.full && !loss->facts.is_quiet;
 }
 
-static void hide(struct errors *errors, struct suppression *by, const struct wire_loss *facts) {
+static void hide(struct errors *errors, struct suppression *by, const struct loss *facts) {
     errors->hidden =
         base_reallocate(errors->hidden, (errors->hidden_count + 1) * sizeof *errors->hidden);
     errors->hidden[errors->hidden_count++] = (struct hidden_loss){
@@ -47,12 +47,12 @@ static void hide(struct errors *errors, struct suppression *by, const struct wir
 }
 
 // Takes a loss into the sums. A suppressed one is not shown.
-static void judge(struct errors *errors, struct loss *loss) {
+static void judge(struct errors *errors, struct named_loss *loss) {
     struct suppression_subject subject = {
         .kind = "Leak", .leak_kind = 1u << loss->facts.kind, .stack = &loss->stack};
     struct suppression *by = suppressions_match(FINDINGS_SETTINGS->suppressions, &subject);
     struct leak_sums *sums = &errors->last_sums;
-    unsigned bucket = by ? LOSS_KINDS : loss->facts.kind;
+    unsigned bucket = by ? LEAK_KINDS : loss->facts.kind;
     sums->bytes[bucket] += loss->facts.bytes;
     sums->blocks[bucket] += loss->facts.blocks;
     if (by) {
@@ -64,14 +64,14 @@ static void judge(struct errors *errors, struct loss *loss) {
 }
 
 // Losses of the search at the end, for other programs.
-static void collect(struct errors *errors, struct loss *loss, size_t index) {
+static void collect(struct errors *errors, struct named_loss *loss, size_t index) {
     const struct search *search = &errors->search;
     bool fails = in(FINDINGS_SETTINGS->error_kinds, loss);
     if (!outputs_results() || errors->muted || !search->facts.at_end || !is_counted(errors, loss) ||
         !(fails || in(FINDINGS_SETTINGS->show_kinds, loss)))
         return;
     struct naming naming = findings_naming(errors);
-    loss_name_holder(loss, &naming);
+    named_loss_name_holder(loss, &naming);
     const struct result *result = results_add_loss(
         outputs_results(), loss, index, search->facts.losses, naming.options, errors->pid, fails);
     errors->known_leaks += fails && result->known;
@@ -82,15 +82,15 @@ void leaks_add(struct errors *errors, const struct wire_loss *losses, size_t siz
     struct naming naming = findings_naming(errors);
     const char *at = (const char *)losses, *end = at + size;
     while (at < end && search->count < search->facts.losses) {
-        const struct wire_loss *facts = (const struct wire_loss *)at;
+        const struct wire_loss *message = (const struct wire_loss *)at;
         if (search->count >= MOST_ANNOUNCED)
             search->losses =
                 base_reallocate(search->losses, (search->count + 1) * sizeof *search->losses);
-        struct loss *loss = &search->losses[search->count++];
-        loss_make(loss, &naming, facts);
+        struct named_loss *loss = &search->losses[search->count++];
+        named_loss_make(loss, &naming, &message->loss, message->pcs, message->pc_count);
         judge(errors, loss);
         collect(errors, loss, search->count);
-        at += sizeof *facts + facts->pc_count * sizeof facts->pcs[0];
+        at += sizeof *message + message->pc_count * sizeof message->pcs[0];
     }
 }
 
@@ -98,11 +98,11 @@ void leaks_add(struct errors *errors, const struct wire_loss *losses, size_t siz
 
 static void show_loss(struct errors *errors, size_t index) {
     struct search *search = &errors->search;
-    struct loss *loss = &search->losses[index];
+    struct named_loss *loss = &search->losses[index];
     struct naming naming = findings_naming(errors);
     struct text text = {0};
     struct text raw = {0};
-    loss_name_holder(loss, &naming);
+    named_loss_name_holder(loss, &naming);
     if (findings.request->xml.wanted) {
         xml_loss(&text, loss, errors->next_unique++, index + 1, search->count,
                  search->facts.is_delta, naming.options,
@@ -157,17 +157,17 @@ static void show_sums(struct errors *errors) {
     const uint64_t *blocks = errors->last_sums.blocks;
     struct text text = {0};
     text_string(&text, "LEAK SUMMARY:");
-    add_sum(&text, "   definitely lost", errors, LOSS_DEFINITE);
-    add_sum(&text, "   indirectly lost", errors, LOSS_INDIRECT);
-    add_sum(&text, "     possibly lost", errors, LOSS_POSSIBLE);
-    add_sum(&text, "   still reachable", errors, LOSS_REACHABLE);
+    add_sum(&text, "   definitely lost", errors, LEAK_DEFINITE);
+    add_sum(&text, "   indirectly lost", errors, LEAK_INDIRECT);
+    add_sum(&text, "     possibly lost", errors, LEAK_POSSIBLE);
+    add_sum(&text, "   still reachable", errors, LEAK_REACHABLE);
     add_heuristics(&text, &search->facts);
-    add_sum(&text, "        suppressed", errors, LOSS_KINDS);
-    if (!search->facts.full && (blocks[LOSS_DEFINITE] || blocks[LOSS_INDIRECT] ||
-                                blocks[LOSS_POSSIBLE] || blocks[LOSS_REACHABLE]))
+    add_sum(&text, "        suppressed", errors, LEAK_KINDS);
+    if (!search->facts.full && (blocks[LEAK_DEFINITE] || blocks[LEAK_INDIRECT] ||
+                                blocks[LEAK_POSSIBLE] || blocks[LEAK_REACHABLE]))
         text_string(&text, "\nRerun with --leak-check=full to see details of leaked memory");
-    if (search->facts.full && blocks[LOSS_REACHABLE] &&
-        !(FINDINGS_SETTINGS->show_kinds & 1u << LOSS_REACHABLE))
+    if (search->facts.full && blocks[LEAK_REACHABLE] &&
+        !(FINDINGS_SETTINGS->show_kinds & 1u << LEAK_REACHABLE))
         text_string(&text,
                     "\nReachable blocks (those to which a pointer was found) are not shown.\n"
                     "To see them, rerun with: --leak-check=full --show-leak-kinds=all");
@@ -190,7 +190,7 @@ void leaks_show(struct errors *errors) {
     if (is_tree)
         leaks_write_xtree(errors);
     for (size_t i = 0; !is_tree && i < search->count; i++) {
-        const struct loss *loss = &search->losses[i];
+        const struct named_loss *loss = &search->losses[i];
         if (is_counted(errors, loss) && in(FINDINGS_SETTINGS->show_kinds, loss))
             show_loss(errors, i);
     }
@@ -207,8 +207,8 @@ void leaks_check(struct errors *errors) {
     budget_number(&numbers, BUDGET_ALLOCATIONS, errors->heap.allocations);
     if (is_searched || (errors->ended && !errors->heap.live_blocks))
         budget_number(&numbers, BUDGET_LEAKED,
-                      is_searched ? sums->bytes[LOSS_DEFINITE] + sums->bytes[LOSS_INDIRECT] +
-                                        sums->bytes[LOSS_POSSIBLE]
+                      is_searched ? sums->bytes[LEAK_DEFINITE] + sums->bytes[LEAK_INDIRECT] +
+                                        sums->bytes[LEAK_POSSIBLE]
                                   : 0);
     if (errors->muted)
         return;

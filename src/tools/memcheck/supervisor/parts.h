@@ -27,14 +27,14 @@ struct hidden_loss {
 };
 
 struct leak_sums {
-    uint64_t bytes[LOSS_KINDS + 1], blocks[LOSS_KINDS + 1]; // the last is for suppressed ones
+    uint64_t bytes[LEAK_KINDS + 1], blocks[LEAK_KINDS + 1]; // the last is for suppressed ones
 };
 
 struct search {
     bool active; // announced, not all losses are there yet
     bool done;   // at the end of the process
     struct wire_leaks facts;
-    struct loss *losses;
+    struct named_loss *losses;
     size_t count;
     struct leak_sums sums, old_sums;
 };

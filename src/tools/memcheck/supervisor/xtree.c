@@ -46,16 +46,16 @@ static void set(uint64_t values[EVENTS], unsigned event, uint64_t now, uint64_t 
     values[2 * NOW + event] = now < before ? before - now : 0;
 }
 
-static void add(struct xtree *tree, const struct loss *loss) {
-    static const unsigned places[LOSS_KINDS] = {
-        [LOSS_REACHABLE] = 0, [LOSS_POSSIBLE] = 1, [LOSS_INDIRECT] = 2, [LOSS_DEFINITE] = 3};
-    const struct wire_loss *facts = &loss->facts;
+static void add(struct xtree *tree, const struct named_loss *loss) {
+    static const unsigned places[LEAK_KINDS] = {
+        [LEAK_REACHABLE] = 0, [LEAK_POSSIBLE] = 1, [LEAK_INDIRECT] = 2, [LEAK_DEFINITE] = 3};
+    const struct loss *facts = &loss->facts;
     uint64_t values[EVENTS] = {0};
     unsigned place = places[facts->kind];
     set(values, place, facts->bytes + facts->indirect_bytes,
         facts->old_bytes + facts->old_indirect_bytes);
     set(values, 5 + place, facts->blocks, facts->old_blocks);
-    if (facts->kind == LOSS_DEFINITE)
+    if (facts->kind == LEAK_DEFINITE)
         set(values, 4, facts->indirect_bytes, facts->old_indirect_bytes);
     xtree_add(tree, &loss->stack, values);
 }

@@ -258,7 +258,7 @@ static uint64_t do_leak_check(uint64_t mode, uint64_t delta) {
 
 // Lost, possibly lost, reachable, suppressed, as four words of the target. What is suppressed is
 // known outside the target only, so suppressed leaks count as what they are.
-static uint64_t count_leaks(const uint64_t to[4], const uint64_t amounts[5]) {
+static uint64_t count_leaks(const uint64_t to[4], const uint64_t amounts[LEAK_KINDS + 1]) {
     uint64_t words[4] = {amounts[0] + amounts[1], amounts[2], amounts[3], amounts[4]};
     for (int i = 0; i < 4; i++) {
         if (tool_write(to[i], &words[i], sizeof words[i]) == 0)

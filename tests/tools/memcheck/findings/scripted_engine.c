@@ -70,7 +70,7 @@ static struct {
 static struct tool_mapping mapping;
 static int thread_number = 1;
 static struct heap_totals totals;
-static struct loss_record losses[MOST];
+static struct loss losses[MOST];
 static size_t loss_count;
 
 static const char *word(void) {
@@ -279,8 +279,8 @@ static bool play_error(const char *verb) {
 }
 
 static void play_loss(void) {
-    struct loss_record *loss = &losses[loss_count++ % MOST];
-    *loss = (struct loss_record){.kind = (enum leak_kind)number()};
+    struct loss *loss = &losses[loss_count++ % MOST];
+    *loss = (struct loss){.kind = (enum leak_kind)number()};
     loss->stack = (uint32_t)number();
     loss->blocks = number();
     loss->bytes = number();
@@ -288,7 +288,7 @@ static void play_loss(void) {
     loss->old_blocks = number();
     loss->old_bytes = number();
     loss->cycle = number();
-    loss->holder = (enum holder_kind)number();
+    loss->holder = (enum loss_holder)number();
     loss->holder_thread = (int)number();
     loss->holder_address = number();
     loss->holder_pc = number();

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "profile/findings/leaks.h"
+
 enum {
     ORIGIN_STACK = 1u << 30,
     ORIGIN_REQUEST = 2u << 30,
@@ -48,35 +50,18 @@ struct ledger_heap *errors_heap_counters(void);
 
 // ---- leaks (leaks.c finds them; the supervisor suppresses, prints and counts) ----
 
-enum leak_kind { LEAK_DEFINITE, LEAK_INDIRECT, LEAK_POSSIBLE, LEAK_REACHABLE };
-enum holder_kind { HOLDER_NONE, HOLDER_REGISTER, HOLDER_STACK, HOLDER_DATA, HOLDER_MAPPING };
-struct loss_record {
-    enum leak_kind kind;
-    uint32_t stack; // where the blocks were made
-    uint64_t blocks, bytes, indirect_bytes;
-    uint64_t old_blocks, old_bytes, old_indirect_bytes; // of the search before
-    bool passed_over; // a delta search does not show it: it has not grown, changed, or is not new
-    uint64_t cycle;   // blocks of the largest lost cycle in it; 0: none
-    // Of reachable blocks, the place that holds the nearest of them.
-    enum holder_kind holder;
-    int holder_thread;
-    uint64_t holder_address; // of the pointer; of HOLDER_REGISTER: the register's number
-    uint64_t holder_pc;      // of HOLDER_STACK: in the function whose frame it is
-    unsigned holder_steps;   // pointers followed from there
-};
 struct leak_search {
     bool full, at_end, is_delta;
-    struct loss_record *records; // sorted as they are printed
+    struct loss *records; // sorted as they are printed
     size_t record_count;
-    uint64_t heuristic_blocks[4],
-        heuristic_bytes[4]; // stdstring length64 newarray multipleinheritance
+    uint64_t heuristic_blocks[LEAK_HEURISTICS], heuristic_bytes[LEAK_HEURISTICS];
     uint64_t bytes_searched;
 };
 // Allocates nothing and takes no lock of the C library: may be called while threads are stopped.
 void errors_leaks(const struct leak_search *);
 // What is left of the latest search when suppressions are applied: bytes and blocks for each
 // enum leak_kind, then those suppressed. Waits for the supervisor.
-void errors_leak_totals(uint64_t bytes[5], uint64_t blocks[5]);
+void errors_leak_totals(uint64_t bytes[LEAK_KINDS + 1], uint64_t blocks[LEAK_KINDS + 1]);
 
 // The heap's totals are sent with errors_end; HEAP SUMMARY and LEAK SUMMARY come from both.
 void errors_end(void);

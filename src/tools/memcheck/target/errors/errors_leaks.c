@@ -8,10 +8,6 @@
 #include "tools/memcheck/target/heap/stacks.h"
 #include "wire/wire.h"
 
-_Static_assert((int)LEAK_REACHABLE == (int)LOSS_REACHABLE &&
-                   (int)HOLDER_MAPPING == (int)HELD_BY_MAPPING,
-               "the wire's words are the tool's");
-
 static uint32_t searches; // begun so far
 static int busy;          // one search at a time; no lock of the C library may be waited for
 static _Alignas(8) char packet[WIRE_PAYLOAD_MAX & ~7ul];
@@ -23,30 +19,16 @@ static void flush(void) {
     packed = 0;
 }
 
-static void pack(const struct loss_record *record) {
+static void pack(const struct loss *loss) {
     const uint64_t *pcs = NULL;
-    size_t count = record->stack ? stack_pcs(record->stack, &pcs) : 0;
+    size_t count = loss->stack ? stack_pcs(loss->stack, &pcs) : 0;
     if (count > FINDING_STACK_MAX)
         count = FINDING_STACK_MAX;
-    struct wire_loss loss = {.kind = (uint8_t)record->kind,
-                             .holder = (uint8_t)record->holder,
-                             .is_quiet = record->passed_over,
-                             .holder_thread = record->holder_thread,
-                             .blocks = record->blocks,
-                             .bytes = record->bytes,
-                             .indirect_bytes = record->indirect_bytes,
-                             .old_blocks = record->old_blocks,
-                             .old_bytes = record->old_bytes,
-                             .old_indirect_bytes = record->old_indirect_bytes,
-                             .cycle = record->cycle,
-                             .holder_address = record->holder_address,
-                             .holder_pc = record->holder_pc,
-                             .holder_steps = record->holder_steps,
-                             .pc_count = (uint32_t)count};
-    if (packed + sizeof loss + count * sizeof *pcs > sizeof packet)
+    struct wire_loss head = {.loss = *loss, .pc_count = (uint32_t)count};
+    if (packed + sizeof head + count * sizeof *pcs > sizeof packet)
         flush();
-    memcpy(packet + packed, &loss, sizeof loss);
-    packed += sizeof loss;
+    memcpy(packet + packed, &head, sizeof head);
+    packed += sizeof head;
     if (count)
         memcpy(packet + packed, pcs, count * sizeof *pcs);
     packed += count * sizeof *pcs;
@@ -69,7 +51,7 @@ void errors_leaks(const struct leak_search *search) {
     __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
 }
 
-void errors_leak_totals(uint64_t bytes[5], uint64_t blocks[5]) {
+void errors_leak_totals(uint64_t bytes[LEAK_KINDS + 1], uint64_t blocks[LEAK_KINDS + 1]) {
     const struct ledger_answers *answers =
         ledger_wait_search(__atomic_load_n(&searches, __ATOMIC_ACQUIRE));
     memcpy(bytes, answers->leaked_bytes, sizeof answers->leaked_bytes);

@@ -14,30 +14,11 @@ static struct leak_totals last;
 
 // ---- options -----------------------------------------------------------------------------------
 
-static const char *const heuristic_names[LEAK_HEURISTICS] = {"stdstring", "length64", "newarray",
-                                                             "multipleinheritance"};
-
-// A list divided by commas; `all` and `none` stand alone.
-static unsigned heuristics_in(const char *list) {
-    if (!list || strcmp(list, "all") == 0)
-        return (1 << LEAK_HEURISTICS) - 1;
-    unsigned set = 0;
-    while (*list) {
-        size_t length = strcspn(list, ",");
-        for (unsigned i = 0; i < LEAK_HEURISTICS; i++)
-            if (strlen(heuristic_names[i]) == length &&
-                strncmp(list, heuristic_names[i], length) == 0)
-                set |= 1u << i;
-        list += length + (list[length] == ',');
-    }
-    return set;
-}
-
 void leaks_change_option(const char *name, const char *value) {
     const char *xml = tool_option("xml");
     bool is_xml = xml && strcmp(xml, "yes") == 0;
     if (strcmp(name, "leak-check-heuristics") == 0)
-        heuristics = heuristics_in(value);
+        heuristics = leak_heuristics_in(value);
     else if (strcmp(name, "leak-check") != 0 || is_xml)
         return;
     else if (strcmp(value, "no") == 0)
@@ -51,11 +32,12 @@ void leaks_change_option(const char *name, const char *value) {
 void leaks_start(void) {
     const char *check = tool_option("leak-check");
     const char *xml = tool_option("xml");
+    const char *list = tool_option("leak-check-heuristics");
     if (check)
         leaks_change_option("leak-check", check);
     if (xml && strcmp(xml, "yes") == 0)
         at_end = CHECK_FULL;
-    heuristics = heuristics_in(tool_option("leak-check-heuristics"));
+    heuristics = leak_heuristics_in(list ? list : "all");
     records_start();
 }
 

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "profile/findings/leaks.h"
+
 enum leak_mode { LEAKS_SUMMARY, LEAKS_FULL };
 enum leak_delta { LEAKS_ALL, LEAKS_INCREASED, LEAKS_CHANGED, LEAKS_NEW };
 
@@ -14,7 +16,7 @@ void leaks_check_at_end(void);                                 // what --leak-ch
 void leaks_check(enum leak_mode, enum leak_delta);             // a client request
 
 struct leak_totals {
-    uint64_t bytes[5], blocks[5]; // definite, indirect, possible, reachable, suppressed
+    uint64_t bytes[LEAK_KINDS + 1], blocks[LEAK_KINDS + 1]; // the last is for suppressed ones
 };
 struct leak_totals leaks_last(void); // VALGRIND_COUNT_LEAKS
 

@@ -22,7 +22,7 @@ enum {
 };
 
 // How a block is held: the place of the pointer, or a register.
-#define HELD_BY_REGISTER (1ul << 62)
+#define WAY_REGISTER (1ul << 62)
 
 // ---- chunks ------------------------------------------------------------------------------------
 
@@ -268,7 +268,7 @@ void mark_release(struct leak_helpers *helpers) {
 
 static void mark_register(struct worker *worker, uint64_t value, int thread, unsigned number) {
     struct leak_block block;
-    worker->way = HELD_BY_REGISTER | (uint64_t)thread << 8 | number;
+    worker->way = WAY_REGISTER | (uint64_t)thread << 8 | number;
     if (blocks_find(&worker->marking->search->blocks, value, &block))
         visit_reachable(worker, 0, 0, value, &block);
 }
@@ -335,13 +335,12 @@ bool mark_all(struct search *search, struct leak_helpers *helpers) {
     return !marking.failed;
 }
 
-void mark_holder(const struct search *search, const struct leak_near *near,
-                 struct loss_record *record) {
+void mark_holder(const struct search *search, const struct leak_near *near, struct loss *record) {
     uint64_t way = ((const uint64_t *)search->held.at)[near->held - 1];
     record->holder_steps = near->steps;
-    record->holder_address = way & ~HELD_BY_REGISTER;
-    if (way & HELD_BY_REGISTER) {
-        record->holder = HOLDER_REGISTER;
+    record->holder_address = way & ~WAY_REGISTER;
+    if (way & WAY_REGISTER) {
+        record->holder = HELD_BY_REGISTER;
         record->holder_thread = (int)(record->holder_address >> 8);
         record->holder_address &= 0xff;
         return;
@@ -349,12 +348,12 @@ void mark_holder(const struct search *search, const struct leak_near *near,
     struct tool_frame frame;
     struct tool_mapping mapping;
     if (tool_frame_of(record->holder_address, &frame)) {
-        record->holder = HOLDER_STACK;
+        record->holder = HELD_BY_STACK;
         record->holder_thread = frame.thread;
         record->holder_pc = frame.pc;
     } else if (tool_mapping_at(record->holder_address, &mapping) && mapping.is_module) {
-        record->holder = HOLDER_DATA;
+        record->holder = HELD_BY_DATA;
     } else {
-        record->holder = HOLDER_MAPPING;
+        record->holder = HELD_BY_MAPPING;
     }
 }

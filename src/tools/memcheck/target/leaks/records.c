@@ -7,7 +7,7 @@
 
 // Records are kept from one search to the next, which may ask for what has changed.
 struct table {
-    struct loss_record *records;
+    struct loss *records;
     uint32_t *slots; // number plus 1, 0: free; a power of two of them, at least twice the room
     size_t count, room;
 };
@@ -62,7 +62,7 @@ static uint32_t *table_slot(const struct table *table, enum leak_kind kind, uint
     size_t mask = 2 * table->room - 1;
     for (size_t i = hash_of(kind, stack);; i++) {
         uint32_t *slot = &table->slots[i & mask];
-        const struct loss_record *record = &table->records[*slot - 1];
+        const struct loss *record = &table->records[*slot - 1];
         if (!*slot || (record->kind == kind && same_stack(record->stack, stack)))
             return slot;
     }
@@ -77,7 +77,7 @@ static bool table_grow(struct table *table) {
         return false;
     }
     for (; larger.count < table->count; larger.count++) {
-        const struct loss_record *record = &table->records[larger.count];
+        const struct loss *record = &table->records[larger.count];
         *table_slot(&larger, record->kind, record->stack) = larger.count + 1;
         larger.records[larger.count] = *record;
     }
@@ -87,12 +87,12 @@ static bool table_grow(struct table *table) {
 }
 
 // The record of this kind and stack, new if need be. NULL: out of memory.
-static struct loss_record *table_record(struct table *table, enum leak_kind kind, uint32_t stack) {
+static struct loss *table_record(struct table *table, enum leak_kind kind, uint32_t stack) {
     if (table->count == table->room && !table_grow(table))
         return NULL;
     uint32_t *slot = table_slot(table, kind, stack);
     if (!*slot) {
-        table->records[table->count] = (struct loss_record){.kind = kind, .stack = stack};
+        table->records[table->count] = (struct loss){.kind = kind, .stack = stack};
         *slot = ++table->count;
     }
     return &table->records[*slot - 1];
@@ -103,10 +103,10 @@ static struct loss_record *table_record(struct table *table, enum leak_kind kind
 // What the search before has found; what was gone then already is forgotten.
 static bool take_over(struct table *table) {
     for (size_t i = 0; i < kept.count; i++) {
-        const struct loss_record *old = &kept.records[i];
+        const struct loss *old = &kept.records[i];
         if (!old->blocks)
             continue;
-        struct loss_record *record = table_record(table, old->kind, old->stack);
+        struct loss *record = table_record(table, old->kind, old->stack);
         if (!record)
             return false;
         record->old_blocks = old->blocks;
@@ -123,7 +123,7 @@ struct merging {
 };
 
 static void merge_block(struct merging *merging, const struct leak_block *block,
-                        struct loss_record *record) {
+                        struct loss *record) {
     const struct search *search = merging->search;
     record->blocks++;
     record->bytes += block->size;
@@ -154,7 +154,7 @@ static bool add_holders(const struct search *search, struct table *table) {
             if (!near.held)
                 continue;
             // Stacks that are merged have one number.
-            struct loss_record *record = table_record(table, LEAK_REACHABLE, near.stack);
+            struct loss *record = table_record(table, LEAK_REACHABLE, near.stack);
             if (!record)
                 return false;
             near.stack = record->stack;
@@ -170,7 +170,7 @@ static bool add_holders(const struct search *search, struct table *table) {
 
 static bool merge(struct merging *merging, struct table *table) {
     const struct leak_blocks *blocks = &merging->search->blocks;
-    struct loss_record *record = NULL;
+    struct loss *record = NULL;
     struct leak_walk walk = {0};
     struct leak_block block;
     while (blocks_next(blocks, &walk, &block)) {
@@ -190,7 +190,7 @@ static int compare(uint64_t a, uint64_t b) {
     return a < b ? -1 : a > b;
 }
 
-static bool is_before(const struct loss_record *a, const struct loss_record *b) {
+static bool is_before(const struct loss *a, const struct loss *b) {
     int order = compare(a->bytes + a->indirect_bytes, b->bytes + b->indirect_bytes);
     if (!order)
         order = compare(b->kind, a->kind); // the harmless first
@@ -201,13 +201,13 @@ static bool is_before(const struct loss_record *a, const struct loss_record *b) 
     return order < 0;
 }
 
-static void swap(struct loss_record *a, struct loss_record *b) {
-    struct loss_record other = *a;
+static void swap(struct loss *a, struct loss *b) {
+    struct loss other = *a;
     *a = *b;
     *b = other;
 }
 
-static void sift_down(struct loss_record *records, size_t at, size_t count) {
+static void sift_down(struct loss *records, size_t at, size_t count) {
     for (size_t child; (child = 2 * at + 1) < count; at = child) {
         if (child + 1 < count && is_before(&records[child], &records[child + 1]))
             child++;
@@ -217,7 +217,7 @@ static void sift_down(struct loss_record *records, size_t at, size_t count) {
     }
 }
 
-static void sort(struct loss_record *records, size_t count) {
+static void sort(struct loss *records, size_t count) {
     for (size_t i = count / 2; i-- > 0;)
         sift_down(records, i, count);
     for (size_t end = count; end-- > 1;) {
@@ -226,7 +226,7 @@ static void sort(struct loss_record *records, size_t count) {
     }
 }
 
-static bool is_wanted(const struct loss_record *record, enum leak_delta delta) {
+static bool is_wanted(const struct loss *record, enum leak_delta delta) {
     switch (delta) {
     case LEAKS_INCREASED:
         return record->blocks > record->old_blocks || record->bytes > record->old_bytes ||
@@ -256,7 +256,7 @@ bool records_make(const struct search *search, enum leak_delta delta, struct lea
         memcpy(result->records, table.records, *record_room);
         result->record_count = table.count;
         for (size_t i = 0; i < table.count; i++)
-            result->records[i].passed_over = !is_wanted(&result->records[i], delta);
+            result->records[i].is_quiet = !is_wanted(&result->records[i], delta);
         sort(result->records, result->record_count);
     }
     table_free(&kept);

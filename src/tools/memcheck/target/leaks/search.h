@@ -35,8 +35,6 @@
 #include "tools/memcheck/target/leaks/leaks.h"
 #include "tools/memcheck/target/shadow/shadow.h"
 
-enum leak_heuristic { LEAK_STDSTRING, LEAK_LENGTH64, LEAK_NEWARRAY, LEAK_INHERITANCE };
-
 // A block's state: its kind, and of a reachable one the heuristic plus 1 in the bits above.
 enum {
     STATE_KIND = 3,
@@ -213,7 +211,7 @@ struct leak_helpers *mark_prepare(void); // before the others are stopped; NULL:
 bool mark_all(struct search *, struct leak_helpers *);
 void mark_release(struct leak_helpers *); // after they go on
 // Where a block is held.
-void mark_holder(const struct search *, const struct leak_near *, struct loss_record *);
+void mark_holder(const struct search *, const struct leak_near *, struct loss *);
 
 // ---- leaks/nearest.c ----
 
