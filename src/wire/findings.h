@@ -1,13 +1,11 @@
-// What a tool that looks for errors tells the supervisor: findings, losses, totals.
+// What a tool that looks for errors sends the supervisor: findings, losses, totals.
 //
-// Words
-//   finding    something wrong, told once, when it is first seen
-//   context    all findings that are alike: same kind and detail, same innermost callers. Contexts
-//              are numbered from 0 in each process; a forked child goes on with its parent's
-//   loss       heap blocks of one kind that nobody will free, made at one place
-//   ledger     a memory file that the process shares with the supervisor: how often each context
-//              was seen, what the heap holds. It survives the process, so that nothing is lost when
-//              that is killed. The other way, it carries the supervisor's answers
+// The messages carry the model of profile/findings (finding, context, loss). Contexts are numbered
+// from 0 in each process; a forked child continues its parent's numbers.
+//
+// The *ledger* is a memory file that the process shares with the supervisor: how often each context
+// was seen, what the heap holds. It survives the process, so that nothing is lost when that is
+// killed. In the other direction, it carries the supervisor's answers.
 //
 // A finding is one packet. Losses follow the WIRE_LEAKS that announces them, many in a packet. The
 // supervisor reads and writes the ledger as a file, never by mapping: the process could cut it
@@ -17,72 +15,17 @@
 
 #include <stdint.h>
 
+#include "profile/findings/finding.h"
 #include "profile/findings/leaks.h"
 
-enum finding_kind {
-    FINDING_READ,
-    FINDING_WRITE,
-    FINDING_CONDITION,
-    FINDING_VALUE,
-    FINDING_JUMP,
-    FINDING_PARAMETER,
-    FINDING_CLIENT,
-    FINDING_FREE,
-    FINDING_MISMATCHED_FREE,
-    FINDING_OVERLAP,
-    FINDING_FISHY,
-    FINDING_POOL,
-    FINDING_CORE,
-    FINDING_KINDS,
-    FINDING_LIMIT = 255, // so many that no more are told
-};
-
-// Of FINDING_PARAMETER (all) and FINDING_CLIENT (the last two).
-enum finding_fault { FAULT_REGISTER, FAULT_UNADDRESSABLE, FAULT_UNDEFINED };
-
-enum finding_place {
-    PLACE_NONE,    // the finding is about no address
-    PLACE_UNKNOWN, // or one that the supervisor may know: data, code
-    PLACE_BLOCK,   // a heap block, or around it
-    PLACE_FREED,
-    PLACE_CLIENT, // a block that the target described itself; the second name is its description
-    PLACE_STACK,
-    PLACE_BRK,
-    PLACE_ANONYMOUS,
-    PLACE_FILE, // the second name is its path
-    PLACE_SHARED,
-    PLACES,
-};
-
-enum finding_origin {
-    MADE_UNKNOWN,
-    MADE_BY_HEAP,
-    MADE_BY_STACK,
-    MADE_BY_CLIENT,
-    MADE_BY_SIGNAL,
-    MADE_KINDS
-};
-
-enum { STACK_OF_FINDING, STACK_OF_MAKING, STACK_OF_FREEING, STACK_OF_ORIGIN, FINDING_STACKS };
-enum { FINDING_STACK_MAX = 500, THREAD_NAME = 16 };
+// Instead of a kind: there were so many findings that the process sends no more.
+enum { FINDING_LIMIT = 255 };
 
 struct wire_finding {
     uint32_t context;
-    uint8_t kind;
-    uint8_t fault;  // enum finding_fault; of FINDING_OVERLAP: whether the size is known
-    uint8_t place;  // enum finding_place, of the address
-    uint8_t origin; // enum finding_origin
-    int32_t thread; // from 1
-    uint32_t prot;  // of a mapping
-    char thread_name[THREAD_NAME]; // terminated; empty: it has none of its own
-    uint64_t address;
-    uint64_t size;
-    int64_t value;       // FINDING_FISHY: the argument; FINDING_OVERLAP: the source
-    uint64_t start, end; // of the block, brk area or mapping; of PLACE_STACK the frame's end
-    int32_t place_thread, frame; // PLACE_STACK; frame -1: not known
-    uint64_t frame_pc;
-    int64_t below; // bytes below the stack pointer; 0: not below
     uint32_t pc_counts[FINDING_STACKS];
+    uint32_t reserved;
+    struct finding_facts facts;
     uint64_t pcs[]; // the stacks one after the other; then two terminated names
 };
 

@@ -18,9 +18,10 @@ static bool ends_with_string(const char *payload, size_t size, size_t fixed) {
 // Whether the payload is a finding whose parts are as long as it says.
 static bool finding_sound(const char *payload, size_t size) {
     const struct wire_finding *finding = (const struct wire_finding *)payload;
-    if (size < sizeof *finding || finding->place >= PLACES || finding->origin >= MADE_KINDS ||
-        (finding->kind >= FINDING_KINDS && finding->kind != FINDING_LIMIT) ||
-        finding->context >= LEDGER_CONTEXTS || finding->thread_name[THREAD_NAME - 1])
+    const struct finding_facts *facts = &finding->facts;
+    if (size < sizeof *finding || facts->place >= PLACES || facts->origin >= MADE_KINDS ||
+        (facts->kind >= FINDING_KINDS && facts->kind != FINDING_LIMIT) ||
+        finding->context >= LEDGER_CONTEXTS || facts->thread_name[THREAD_NAME - 1])
         return false;
     size_t at = sizeof *finding;
     for (int i = 0; i < FINDING_STACKS; i++) {

@@ -96,6 +96,14 @@ static inline const char *leak_kind_xml(unsigned kind) {
     return names[kind];
 }
 
+// The kind that XML calls so; LEAK_KINDS: none.
+static inline unsigned leak_kind_of_xml(const char *xml) {
+    unsigned kind = 0;
+    while (kind < LEAK_KINDS && strcmp(leak_kind_xml(kind), xml) != 0)
+        kind++;
+    return kind;
+}
+
 static inline const char *leak_heuristic_name(unsigned heuristic) {
     static const char *const names[LEAK_HEURISTICS] = {
 #define NAME(id, name) name,

@@ -8,7 +8,7 @@
 
 #include "base/glob.h"
 #include "base/text.h"
-#include "report/findings/finding.h"
+#include "report/findings/named_finding.h"
 #include "report/findings/suppressions_parts.h"
 
 struct suppressions *suppressions_new(void) {

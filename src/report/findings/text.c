@@ -47,15 +47,15 @@ static void stack(void *context, const struct named_stack *stack) {
     }
 }
 
-void finding_text(const struct finding *finding, const struct stack_text_options *options,
+void finding_text(const struct named_finding *finding, const struct stack_text_options *options,
                   struct text *text) {
     struct writing writing = {text, options};
-    finding_tell(finding, options, &(struct teller){headline, stack, remark, &writing});
+    finding_write(finding, options, &(struct finding_writer){headline, stack, remark, &writing});
 }
 
 void loss_text(const struct named_loss *loss, size_t index, size_t count, bool is_delta,
                const struct stack_text_options *options, struct text *text) {
     struct writing writing = {text, options};
-    loss_tell(loss, index, count, is_delta, options,
-              &(struct teller){headline, stack, remark, &writing});
+    loss_write(loss, index, count, is_delta, options,
+               &(struct finding_writer){headline, stack, remark, &writing});
 }

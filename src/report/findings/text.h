@@ -2,9 +2,9 @@
 #ifndef QUERN_REPORT_FINDING_TEXT_H
 #define QUERN_REPORT_FINDING_TEXT_H
 
-#include "report/findings/finding.h"
+#include "report/findings/named_finding.h"
 
-void finding_text(const struct finding *, const struct stack_text_options *, struct text *);
+void finding_text(const struct named_finding *, const struct stack_text_options *, struct text *);
 void loss_text(const struct named_loss *, size_t index, size_t count, bool is_delta,
                const struct stack_text_options *, struct text *);
 

@@ -108,11 +108,11 @@ static void add_stack(struct text *text, const struct named_stack *stack) {
     text_string(text, "  </stack>\n");
 }
 
-static void tell_stack(void *context, const struct named_stack *stack) {
+static void write_stack(void *context, const struct named_stack *stack) {
     add_stack(((struct writing *)context)->text, stack);
 }
 
-static void tell_headline(void *context, const char *line) {
+static void write_headline(void *context, const char *line) {
     struct writing *writing = context;
     if (!writing->loss) {
         element(writing->text, "  ", "what", line);
@@ -127,7 +127,7 @@ static void tell_headline(void *context, const char *line) {
                 facts->bytes + facts->indirect_bytes, facts->blocks);
 }
 
-static void tell_remark(void *context, const char *line) {
+static void write_remark(void *context, const char *line) {
     element(((struct writing *)context)->text, "  ", "auxwhat", line);
 }
 
@@ -176,14 +176,14 @@ static void end_error(struct text *text, struct text *suppression, bool wanted) 
     text_string(text, "</error>\n\n");
 }
 
-void xml_finding(struct text *text, const struct finding *finding, uint64_t unique,
+void xml_finding(struct text *text, const struct named_finding *finding, uint64_t unique,
                  const struct stack_text_options *options, bool suppression) {
     struct writing writing = {.text = text};
     struct text raw = {0};
-    begin_error(text, unique, finding->facts->thread, finding->facts->thread_name,
-                finding_xml_kind(finding));
-    finding_tell(finding, options,
-                 &(struct teller){tell_headline, tell_stack, tell_remark, &writing});
+    begin_error(text, unique, finding->facts.thread, finding->facts.thread_name,
+                finding_kind_xml(finding->facts.kind));
+    finding_write(finding, options,
+                  &(struct finding_writer){write_headline, write_stack, write_remark, &writing});
     finding_suppression(finding, &raw);
     end_error(text, &raw, suppression);
 }
@@ -194,8 +194,8 @@ void xml_loss(struct text *text, const struct named_loss *loss, uint64_t unique,
     struct writing writing = {.text = text, .loss = loss};
     struct text raw = {0};
     begin_error(text, unique, 1, "", leak_kind_xml(loss->facts.kind));
-    loss_tell(loss, index, count, is_delta, options,
-              &(struct teller){tell_headline, tell_stack, tell_remark, &writing});
+    loss_write(loss, index, count, is_delta, options,
+               &(struct finding_writer){write_headline, write_stack, write_remark, &writing});
     loss_suppression(loss, &raw);
     end_error(text, &raw, suppression);
 }

@@ -3,7 +3,7 @@
 #ifndef QUERN_REPORT_FINDING_XML_H
 #define QUERN_REPORT_FINDING_XML_H
 
-#include "report/findings/finding.h"
+#include "report/findings/named_finding.h"
 
 struct xml_head {
     const char *const *preamble; // lines, NULL at the end
@@ -18,7 +18,7 @@ struct xml_head {
 void xml_begin(struct text *, const struct xml_head *);
 void xml_status(struct text *, const char *state, uint64_t milliseconds);
 // With a suppression to go with it if `suppression` is not NULL.
-void xml_finding(struct text *, const struct finding *, uint64_t unique,
+void xml_finding(struct text *, const struct named_finding *, uint64_t unique,
                  const struct stack_text_options *, bool suppression);
 void xml_loss(struct text *, const struct named_loss *, uint64_t unique, size_t index, size_t count,
               bool is_delta, const struct stack_text_options *, bool suppression);

@@ -12,46 +12,53 @@
 
 // ---- rules -------------------------------------------------------------------------------------
 
-static const struct rule {
-    const char *name, *help;
-} rules[] = {
-    {"InvalidRead", "Memory is read that the program must not touch: beyond a block, after it was "
-                    "freed, or below the stack. The second stack says where the block comes from."},
-    {"InvalidWrite", "Memory is written that the program must not touch. The second stack says "
-                     "where the block comes from; look at its size there."},
-    {"UninitCondition", "A decision depends on a value that was never set. --track-origins=yes "
-                        "says where the value was created."},
-    {"UninitValue", "An address is computed from a value that was never set. --track-origins=yes "
-                    "says where the value was created."},
-    {"InvalidJump", "The program jumps to where there is no code."},
-    {"SyscallParam", "A system call is given memory that was never set, or that is not the "
-                     "program's."},
-    {"ClientCheck", "A check that the program asked for has failed."},
-    {"InvalidFree", "What is freed is no live block: it was freed before, or never allocated."},
-    {"MismatchedFree", "Memory is freed by another function than fits the one that allocated it: "
-                       "malloc with free, new with delete, new[] with delete[]."},
-    {"Overlap", "Source and destination of a copy overlap; memmove is made for that."},
-    {"FishyValue", "A size that looks like a negative number."},
-    {"InvalidMemPool", "A memory pool that does not exist is named."},
-    {"CoreMemError", "The system is given memory that is not the program's."},
-    {"Leak_DefinitelyLost", "Nothing points to this memory any more: it can never be freed."},
-    {"Leak_IndirectlyLost", "Only memory that is lost itself points to this; mend that first."},
-    {"Leak_PossiblyLost", "Only pointers to the inside of this memory are left."},
-    {"Leak_StillReachable", "Memory that was not freed at the end, but could have been."},
-    {"OtherError", "An error of another tool."},
+static const char *const finding_help[FINDING_KINDS] = {
+    [FINDING_READ] = "Memory is read that the program must not touch: beyond a block, after it was "
+                     "freed, or below the stack. The second stack says where the block comes from.",
+    [FINDING_WRITE] = "Memory is written that the program must not touch. The second stack says "
+                      "where the block comes from; look at its size there.",
+    [FINDING_CONDITION] = "A decision depends on a value that was never set. --track-origins=yes "
+                          "says where the value was created.",
+    [FINDING_VALUE] = "An address is computed from a value that was never set. --track-origins=yes "
+                      "says where the value was created.",
+    [FINDING_JUMP] = "The program jumps to where there is no code.",
+    [FINDING_PARAMETER] = "A system call is given memory that was never set, or that is not the "
+                          "program's.",
+    [FINDING_CLIENT] = "A check that the program asked for has failed.",
+    [FINDING_FREE] = "What is freed is no live block: it was freed before, or never allocated.",
+    [FINDING_MISMATCHED_FREE] =
+        "Memory is freed by another function than fits the one that allocated it: "
+        "malloc with free, new with delete, new[] with delete[].",
+    [FINDING_OVERLAP] = "Source and destination of a copy overlap; memmove is made for that.",
+    [FINDING_FISHY] = "A size that looks like a negative number.",
+    [FINDING_POOL] = "A memory pool that does not exist is named.",
+    [FINDING_CORE] = "The system is given memory that is not the program's.",
 };
 
+static const char *const leak_help[LEAK_KINDS] = {
+    [LEAK_DEFINITE] = "Nothing points to this memory any more: it can never be freed.",
+    [LEAK_INDIRECT] = "Only memory that is lost itself points to this; mend that first.",
+    [LEAK_POSSIBLE] = "Only pointers to the inside of this memory are left.",
+    [LEAK_REACHABLE] = "Memory that was not freed at the end, but could have been.",
+};
+
+static const char other_rule[] = "OtherError";
+
 const char *result_rule(const char *name) {
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (strcmp(rules[i].name, name) == 0)
-            return rules[i].name;
-    return "OtherError";
+    unsigned kind = finding_kind_of_xml(name), leak = leak_kind_of_xml(name);
+    return kind < FINDING_KINDS ? finding_kind_xml(kind)
+           : leak < LEAK_KINDS  ? leak_kind_xml(leak)
+                                : other_rule;
 }
 
 const char *result_rule_help(const char *name) {
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (strcmp(rules[i].name, name) == 0)
-            return rules[i].help;
+    unsigned kind = finding_kind_of_xml(name), leak = leak_kind_of_xml(name);
+    if (kind < FINDING_KINDS)
+        return finding_help[kind];
+    if (leak < LEAK_KINDS)
+        return leak_help[leak];
+    if (strcmp(name, other_rule) == 0)
+        return "An error of another tool.";
     const char *help = diagnosis_rule_help(name);
     return help ? help : "A limit that was set for this run was exceeded.";
 }
@@ -167,7 +174,7 @@ static void add_stack(struct result *result, const struct named_stack *stack, ch
     }
 }
 
-static void tell_headline(void *context, const char *text) {
+static void write_headline(void *context, const char *text) {
     struct result *result = context;
     free(result->message);
     result->message = base_copy(text);
@@ -178,12 +185,12 @@ void results_add_remark(struct result *result, const char *text) {
     *vector_push(result->remarks, result->remark_count) = base_copy(text);
 }
 
-static void tell_remark(void *context, const char *text) {
+static void write_remark(void *context, const char *text) {
     results_add_remark(context, text);
 }
 
 // A stack but the first belongs to the remark before it.
-static void tell_stack(void *context, const struct named_stack *stack) {
+static void write_stack(void *context, const struct named_stack *stack) {
     struct result *result = context;
     const char *title = result->stack_count && result->remark_count
                             ? result->remarks[result->remark_count - 1]
@@ -191,11 +198,12 @@ static void tell_stack(void *context, const struct named_stack *stack) {
     add_stack(result, stack, copy_or_null(title));
 }
 
-struct result *results_add_finding(struct results *results, const struct finding *finding,
+struct result *results_add_finding(struct results *results, const struct named_finding *finding,
                                    const struct stack_text_options *options, int pid) {
-    struct result *result = results_add(results, finding_xml_kind(finding), RESULT_ERROR, "", pid);
-    finding_tell(finding, options,
-                 &(struct teller){tell_headline, tell_stack, tell_remark, result});
+    struct result *result =
+        results_add(results, finding_kind_xml(finding->facts.kind), RESULT_ERROR, "", pid);
+    finding_write(finding, options,
+                  &(struct finding_writer){write_headline, write_stack, write_remark, result});
     struct text suppression = {0};
     finding_suppression(finding, &suppression);
     result->suppression = text_take(&suppression);
@@ -220,8 +228,8 @@ struct result *results_add_loss(struct results *results, const struct named_loss
     struct result *result =
         results_add(results, leak_kind_xml(loss->facts.kind), loss_level(loss), "", pid);
     result->fails = fails;
-    loss_tell(loss, index, count, false, options,
-              &(struct teller){tell_headline, tell_stack, tell_remark, result});
+    loss_write(loss, index, count, false, options,
+               &(struct finding_writer){write_headline, write_stack, write_remark, result});
     // Its number among all losses says nothing outside the log.
     char *record = strstr(result->message, " in loss record ");
     if (record)

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "report/findings/finding.h"
+#include "report/findings/named_finding.h"
 
 enum result_level { RESULT_ERROR, RESULT_WARNING, RESULT_NOTE };
 
@@ -55,7 +55,7 @@ struct results {
 };
 
 // The error as a result, which belongs to the results and stays where it is.
-struct result *results_add_finding(struct results *, const struct finding *,
+struct result *results_add_finding(struct results *, const struct named_finding *,
                                    const struct stack_text_options *, int pid);
 struct result *results_add_loss(struct results *, const struct named_loss *, size_t index,
                                 size_t count, const struct stack_text_options *, int pid,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/findings/leaks.h"
 #include "report/heap/names.h"
 #include "view/documents/document.h"
 #include "view/documents/findings_file.h"
@@ -10,7 +11,7 @@
 enum { BY_LEAKED, BY_ERRORS, BY_REACHABLE };
 
 static bool is_reachable(const struct findings_finding *finding) {
-    return strcmp(finding->kind, "Leak_StillReachable") == 0;
+    return leak_kind_of_xml(finding->kind) == LEAK_REACHABLE;
 }
 
 static uint64_t value_of(const struct findings_finding *finding, unsigned metric) {

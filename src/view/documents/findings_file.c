@@ -9,6 +9,8 @@
 
 #include "base/text.h"
 #include "base/vector.h"
+#include "profile/findings/finding.h"
+#include "profile/findings/leaks.h"
 
 #define CHUNK    65536
 #define TEXT_MAX (1u << 20) // of one element
@@ -267,7 +269,7 @@ static uint64_t direct_bytes(const struct findings_finding *finding) {
 static void count_once(struct findings_file *file) {
     bool is_listed = false;
     for (size_t i = 0; i < file->count; i++)
-        is_listed = is_listed || strcmp(file->list[i].kind, "Leak_IndirectlyLost") == 0;
+        is_listed = is_listed || leak_kind_of_xml(file->list[i].kind) == LEAK_INDIRECT;
     for (size_t i = 0; i < file->count; i++) {
         struct findings_finding *finding = &file->list[i];
         finding->own_bytes = is_listed ? direct_bytes(finding) : finding->leaked_bytes;
@@ -347,37 +349,26 @@ void findings_file_free(struct findings_file *file) {
 
 // ---- suppressions ----
 
-// The kind as suppressions call it; the size of an access is in its words.
+// The kind as suppressions call it; XML states the size of an access in words only.
 static void add_kind(struct text *text, const struct findings_finding *finding) {
-    static const char *const kinds[][2] = {
-        {"UninitCondition", "Cond"},        {"SyscallParam", "Param"},    {"InvalidFree", "Free"},
-        {"MismatchedFree", "Free"},         {"InvalidJump", "Jump"},      {"Overlap", "Overlap"},
-        {"InvalidMemPool", "Mempool"},      {"FishyValue", "FishyValue"}, {"CoreMemError", "Core"},
-        {"ReallocSizeZero", "ReallocZero"}, {"ClientCheck", "User"},
-    };
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (strcmp(kinds[i][0], finding->kind) == 0) {
-            text_string(text, kinds[i][1]);
-            return;
-        }
-    }
-    const char *of_size = strstr(finding->what, "of size ");
+    unsigned kind = finding_kind_of_xml(finding->kind);
+    bool is_sized = false;
     if (finding->is_leak)
         text_string(text, "Leak");
-    else if (strncmp(finding->kind, "Uninit", 6) == 0)
-        text_format(text, "Value%lu", of_size ? strtoul(of_size + 8, NULL, 10) : 8);
+    else if (strcmp(finding->kind, "ReallocSizeZero") == 0) // Valgrind's only
+        text_string(text, "ReallocZero");
     else
-        text_format(text, "Addr%lu", of_size ? strtoul(of_size + 8, NULL, 10) : 8);
+        text_string(
+            text, finding_kind_suppression(kind < FINDING_KINDS ? kind : FINDING_READ, &is_sized));
+    const char *of_size = strstr(finding->what, "of size ");
+    if (is_sized)
+        text_format(text, "%lu", of_size ? strtoul(of_size + 8, NULL, 10) : 8);
 }
 
 static void add_leak_kind(struct text *text, const struct findings_finding *finding) {
-    static const char *const kinds[][2] = {{"Leak_DefinitelyLost", "definite"},
-                                           {"Leak_IndirectlyLost", "indirect"},
-                                           {"Leak_PossiblyLost", "possible"},
-                                           {"Leak_StillReachable", "reachable"}};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (strcmp(kinds[i][0], finding->kind) == 0)
-            text_format(text, "   match-leak-kinds: %s\n", kinds[i][1]);
+    unsigned kind = leak_kind_of_xml(finding->kind);
+    if (kind < LEAK_KINDS)
+        text_format(text, "   match-leak-kinds: %s\n", leak_kind_name(kind));
 }
 
 char *findings_suppression(const struct findings_finding *finding) {
@@ -390,7 +381,7 @@ char *findings_suppression(const struct findings_finding *finding) {
     add_kind(&text, finding);
     text_char(&text, '\n');
     add_leak_kind(&text, finding);
-    if (strcmp(finding->kind, "SyscallParam") == 0) {
+    if (finding_kind_of_xml(finding->kind) == FINDING_PARAMETER) {
         const char *name = strstr(finding->what, "param ");
         size_t size = name ? strcspn(name + 6, " ") : 0;
         if (size)

@@ -120,9 +120,9 @@ TEST(findings_with_lying_counts_are_refused) {
     packet.finding.pc_counts[3] = FINDING_STACK_MAX + 1;
     CHECK_EQ(wire_decode(&packet, sizeof packet, &message), WIRE_BAD);
     packet.finding.pc_counts[3] = 0;
-    packet.finding.kind = FINDING_KINDS;
+    packet.finding.facts.kind = FINDING_KINDS;
     CHECK_EQ(wire_decode(&packet, sizeof packet, &message), WIRE_BAD);
-    packet.finding.kind = 0;
+    packet.finding.facts.kind = 0;
     packet.finding.context = LEDGER_CONTEXTS;
     CHECK_EQ(wire_decode(&packet, sizeof packet, &message), WIRE_BAD);
     packet.finding.context = 0;
@@ -164,7 +164,7 @@ static void visit_finding(const struct wire_finding *finding) {
         for (uint32_t j = 0; j < finding->pc_counts[i]; j++)
             sum += *pcs++;
     const char *name = (const char *)pcs;
-    sum += strlen(name + strlen(name) + 1) + strlen(finding->thread_name);
+    sum += strlen(name + strlen(name) + 1) + strlen(finding->facts.thread_name);
     seen_findings++;
 }
 

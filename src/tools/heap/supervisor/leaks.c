@@ -26,12 +26,6 @@ struct record {
 
 static bool failed;
 
-struct sums {
-    uint64_t blocks[LEAK_KINDS], bytes[LEAK_KINDS];
-    uint64_t heuristic_blocks[LEAK_HEURISTICS], heuristic_bytes[LEAK_HEURISTICS];
-    uint64_t suppressed_blocks, suppressed_bytes;
-};
-
 static const struct stacks *stacks_of(const struct heap_process *process) {
     return process->massif || process->lifetimes ? &process->stacks : &process->summary.stacks;
 }
@@ -277,19 +271,16 @@ static struct suppression *suppressed_by(const struct named_loss *loss) {
          .linkage = "_ZnamSt11align_val_t"},
     };
     struct suppressions *all = heap_settings()->leaks.suppressions;
-    struct suppression_subject subject = {
-        .kind = "Leak", .leak_kind = 1u << loss->facts.kind, .stack = &loss->stack};
-    struct suppression *by = suppressions_match(all, &subject);
+    struct suppression *by = loss_suppressed_by(loss, &loss->stack, all);
     if (by)
         return by;
     struct named_stack whole = {.count = loss->stack.count + 1, .shown = loss->stack.shown + 1};
     whole.frames = base_allocate(whole.count * sizeof *whole.frames);
     if (loss->stack.count)
         memcpy(whole.frames + 1, loss->stack.frames, loss->stack.count * sizeof *whole.frames);
-    subject.stack = &whole;
     for (size_t i = 0; i < sizeof callees / sizeof *callees && !by; i++) {
         whole.frames[0] = (struct named_frame){.symbol = callees[i]};
-        by = suppressions_match(all, &subject);
+        by = loss_suppressed_by(loss, &whole, all);
     }
     free(whole.frames);
     return by;
@@ -306,12 +297,13 @@ static void forget_used(void) {
     }
 }
 
-static void count_used(struct suppression *by, const struct record *record, struct sums *sums) {
+static void count_used(struct suppression *by, const struct record *record,
+                       struct leak_sums *sums) {
     by->used++;
     by->leaked_bytes += record->bytes + record->indirect;
     by->leaked_blocks += record->blocks;
-    sums->suppressed_bytes += record->bytes;
-    sums->suppressed_blocks += record->blocks;
+    sums->bytes[LEAK_KINDS] += record->bytes;
+    sums->blocks[LEAK_KINDS] += record->blocks;
     sums->bytes[record->kind] -= record->bytes;
     sums->blocks[record->kind] -= record->blocks;
 }
@@ -384,15 +376,7 @@ static struct suppression *take_record(struct heap_process *process, const struc
     return by;
 }
 
-static void add_sum(struct text *text, const char *label, uint64_t bytes, uint64_t blocks) {
-    text_format(text, "\n%s: ", label);
-    text_commas(text, bytes);
-    text_string(text, " bytes in ");
-    text_commas(text, blocks);
-    text_string(text, " blocks");
-}
-
-static void sum_up(const struct leak_graph *graph, struct sums *sums) {
+static void sum_up(const struct leak_graph *graph, struct leak_sums *sums) {
     size_t count;
     const struct leak_graph_block *blocks = leak_graph_blocks(graph, &count);
     for (size_t i = 0; i < count; i++) {
@@ -405,34 +389,12 @@ static void sum_up(const struct leak_graph *graph, struct sums *sums) {
     }
 }
 
-static void sums_text(const struct sums *sums, struct text *text) {
-    static const char *const labels[LEAK_KINDS] = {"   definitely lost", "   indirectly lost",
-                                                   "     possibly lost", "   still reachable"};
-    static const char *const names[LEAK_HEURISTICS] = {
-        "                        stdstring          ",
-        "                        length64           ",
-        "                        newarray           ",
-        "                        multipleinheritance"};
-    bool any = false;
-    for (unsigned i = 0; i < LEAK_HEURISTICS; i++)
-        any |= sums->heuristic_blocks[i] != 0;
-    text_string(text, "LEAK SUMMARY:");
-    for (unsigned i = 0; i < LEAK_KINDS; i++)
-        add_sum(text, labels[i], sums->bytes[i], sums->blocks[i]);
-    if (any)
-        text_string(text, "\n                      of which reachable via heuristic:");
-    for (unsigned i = 0; i < LEAK_HEURISTICS; i++)
-        if (sums->heuristic_blocks[i])
-            add_sum(text, names[i], sums->heuristic_bytes[i], sums->heuristic_blocks[i]);
-    add_sum(text, "        suppressed", sums->suppressed_bytes, sums->suppressed_blocks);
-}
-
 // Who asks while the program runs wants to see them all, unless the options say otherwise.
 static void show(struct heap_process *process, const struct leak_graph *graph, bool is_last,
                  struct text *text) {
     const struct heap_leak_settings *settings = &heap_settings()->leaks;
     size_t count;
-    struct sums sums = {0};
+    struct leak_sums sums = {0};
     bool full = settings->check != LEAK_CHECK_SUMMARY && (log_shows(0) || is_last);
     sorter = (struct sorter){stacks_of(process), heap_settings()->names.text.callers};
     sum_up(graph, &sums);
@@ -454,7 +416,7 @@ static void show(struct heap_process *process, const struct leak_graph *graph, b
     }
     leak_graph_blocks(graph, &count);
     if (count)
-        sums_text(&sums, text);
+        leak_sums_text(&sums, NULL, text);
     else
         text_string(text, "All heap blocks were freed -- no leaks are possible");
     if (!log_shows(0))

@@ -55,7 +55,7 @@ static void forget(struct errors *errors) {
         }
     }
     for (size_t i = 0; i < errors->context_count; i++)
-        finding_drop(errors->contexts[i].finding);
+        named_finding_drop(errors->contexts[i].finding);
     leaks_drop(errors);
     if (errors->ledger >= 0)
         close(errors->ledger);
@@ -108,7 +108,7 @@ void findings_fork(int parent, int child) {
     to->contexts = base_allocate(from->context_count * sizeof *to->contexts);
     for (size_t i = 0; i < from->context_count; i++) {
         to->contexts[i] = from->contexts[i];
-        finding_share(to->contexts[i].finding);
+        named_finding_share(to->contexts[i].finding);
     }
     to->context_count = from->context_count;
 }
@@ -221,7 +221,7 @@ void findings_show(struct errors *errors, int thread, const char *thread_name, c
         log_raw(errors->pid, raw);
 }
 
-static void show_finding(struct errors *errors, const struct finding *finding) {
+static void show_finding(struct errors *errors, const struct named_finding *finding) {
     struct text text = {0};
     struct text raw = {0};
     const struct stack_text_options *stacks = &findings.request->stacks;
@@ -233,7 +233,7 @@ static void show_finding(struct errors *errors, const struct finding *finding) {
     } else {
         finding_text(finding, stacks, &text);
         finding_suppression(finding, &raw);
-        findings_show(errors, finding->facts->thread, finding->facts->thread_name, text.bytes,
+        findings_show(errors, finding->facts.thread, finding->facts.thread_name, text.bytes,
                       raw.bytes);
     }
     text_free(&text);
@@ -275,18 +275,17 @@ static bool within_limits(struct errors *errors) {
 
 // ---- messages ----------------------------------------------------------------------------------
 
-static struct suppression *suppressed_by(const struct finding *finding) {
-    struct text kind = {0};
-    struct text parameter = {0};
-    finding_suppression_kind(finding, &kind);
-    bool has_parameter = finding_parameter(finding, &parameter);
-    struct suppression_subject subject = {.kind = kind.bytes,
-                                          .parameter = has_parameter ? parameter.bytes : NULL,
-                                          .stack = &finding->stacks[STACK_OF_FINDING]};
-    struct suppression *by = suppressions_match(FINDINGS_SETTINGS->suppressions, &subject);
-    text_free(&kind);
-    text_free(&parameter);
-    return by;
+// The finding of a message, which has been checked: it points into the message.
+static struct finding finding_of(const struct wire_finding *message) {
+    struct finding finding = {.facts = message->facts};
+    const uint64_t *pcs = message->pcs;
+    for (unsigned i = 0; i < FINDING_STACKS; i++) {
+        finding.stacks[i] = (struct finding_stack){pcs, message->pc_counts[i]};
+        pcs += message->pc_counts[i];
+    }
+    finding.names[0] = (const char *)pcs;
+    finding.names[1] = finding.names[0] + strlen(finding.names[0]) + 1;
+    return finding;
 }
 
 static void stop_process(struct errors *errors) {
@@ -300,14 +299,15 @@ static void stop_process(struct errors *errors) {
     findings_say(errors, "\nExit program on first error (--exit-on-first-error=yes)");
 }
 
-static bool is_about_values(const struct wire_finding *facts) {
+static bool is_about_values(const struct finding_facts *facts) {
     return facts->kind == FINDING_CONDITION || facts->kind == FINDING_VALUE ||
            (facts->kind == FINDING_PARAMETER && facts->fault != FAULT_UNADDRESSABLE) ||
            (facts->kind == FINDING_CLIENT && facts->fault == FAULT_UNDEFINED);
 }
 
 static void take_finding(struct errors *errors, const struct wire_message *message) {
-    const struct wire_finding *facts = message->finding;
+    const struct finding_facts *facts = &message->finding->facts;
+    uint32_t number = message->finding->context;
     if (facts->kind == FINDING_LIMIT) {
         if (!errors->closed)
             say_limit(errors, "10000000 total");
@@ -315,15 +315,16 @@ static void take_finding(struct errors *errors, const struct wire_message *messa
     }
     note_thread(errors, message->tid, facts->thread);
     if (!within_limits(errors) || errors->stopped) {
-        answer_verdict(errors, facts->context, VERDICT_SUPPRESSED); // the process may wait for it
+        answer_verdict(errors, number, VERDICT_SUPPRESSED); // the process may wait for it
         return;
     }
     struct naming naming = findings_naming(errors);
-    struct context context = {.number = facts->context,
+    struct finding finding = finding_of(message->finding);
+    struct context context = {.number = number,
                               .unique = errors->next_unique,
-                              .finding = finding_make(&naming, facts, message->size),
+                              .finding = named_finding_make(&naming, &finding),
                               .count = 1};
-    context.suppressed_by = suppressed_by(context.finding);
+    context.suppressed_by = finding_suppressed_by(context.finding, FINDINGS_SETTINGS->suppressions);
     errors->contexts =
         base_reallocate(errors->contexts, (errors->context_count + 1) * sizeof *errors->contexts);
     uint8_t verdict = VERDICT_SUPPRESSED;
@@ -340,7 +341,7 @@ static void take_finding(struct errors *errors, const struct wire_message *messa
     }
     errors->contexts[errors->context_count++] = context;
     errors->next_unique++;
-    answer_verdict(errors, facts->context, verdict);
+    answer_verdict(errors, number, verdict);
 }
 
 static void take_ledger(struct errors *errors, int fd) {

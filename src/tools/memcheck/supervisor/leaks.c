@@ -27,6 +27,10 @@ void leaks_begin(struct errors *errors, const struct wire_leaks *message) {
     errors->search.facts = *message;
     errors->search.old_sums = errors->last_sums;
     errors->last_sums = (struct leak_sums){0};
+    memcpy(errors->last_sums.heuristic_blocks, message->heuristic_blocks,
+           sizeof message->heuristic_blocks);
+    memcpy(errors->last_sums.heuristic_bytes, message->heuristic_bytes,
+           sizeof message->heuristic_bytes);
     size_t room = message->losses < MOST_ANNOUNCED ? message->losses : MOST_ANNOUNCED;
     errors->search.losses = base_allocate(room * sizeof *errors->search.losses);
 }
@@ -48,9 +52,8 @@ static void hide(struct errors *errors, struct suppression *by, const struct los
 
 // Takes a loss into the sums. A suppressed one is not shown.
 static void judge(struct errors *errors, struct named_loss *loss) {
-    struct suppression_subject subject = {
-        .kind = "Leak", .leak_kind = 1u << loss->facts.kind, .stack = &loss->stack};
-    struct suppression *by = suppressions_match(FINDINGS_SETTINGS->suppressions, &subject);
+    struct suppression *by =
+        loss_suppressed_by(loss, &loss->stack, FINDINGS_SETTINGS->suppressions);
     struct leak_sums *sums = &errors->last_sums;
     unsigned bucket = by ? LEAK_KINDS : loss->facts.kind;
     sums->bytes[bucket] += loss->facts.bytes;
@@ -120,49 +123,11 @@ static void show_loss(struct errors *errors, size_t index) {
     text_free(&raw);
 }
 
-static void add_sum(struct text *text, const char *label, const struct errors *errors,
-                    unsigned bucket) {
-    const struct search *search = &errors->search;
-    const struct leak_sums *now = &errors->last_sums, *before = &search->old_sums;
-    bool is_delta = search->facts.is_delta;
-    text_format(text, "\n%s: ", label);
-    text_commas(text, now->bytes[bucket]);
-    text_delta(text, now->bytes[bucket], before->bytes[bucket], is_delta);
-    text_string(text, " bytes in ");
-    text_commas(text, now->blocks[bucket]);
-    text_delta(text, now->blocks[bucket], before->blocks[bucket], is_delta);
-    text_string(text, " blocks");
-}
-
-static void add_heuristics(struct text *text, const struct wire_leaks *facts) {
-    static const char *const names[LEAK_HEURISTICS] = {"stdstring", "length64", "newarray",
-                                                       "multipleinheritance"};
-    bool any = false;
-    for (unsigned i = 0; i < LEAK_HEURISTICS; i++) {
-        if (!facts->heuristic_blocks[i])
-            continue;
-        if (!any)
-            text_string(text, "\n                      of which reachable via heuristic:");
-        any = true;
-        text_format(text, "\n                        %-19s: ", names[i]);
-        text_commas(text, facts->heuristic_bytes[i]);
-        text_string(text, " bytes in ");
-        text_commas(text, facts->heuristic_blocks[i]);
-        text_string(text, " blocks");
-    }
-}
-
 static void show_sums(struct errors *errors) {
     const struct search *search = &errors->search;
     const uint64_t *blocks = errors->last_sums.blocks;
     struct text text = {0};
-    text_string(&text, "LEAK SUMMARY:");
-    add_sum(&text, "   definitely lost", errors, LEAK_DEFINITE);
-    add_sum(&text, "   indirectly lost", errors, LEAK_INDIRECT);
-    add_sum(&text, "     possibly lost", errors, LEAK_POSSIBLE);
-    add_sum(&text, "   still reachable", errors, LEAK_REACHABLE);
-    add_heuristics(&text, &search->facts);
-    add_sum(&text, "        suppressed", errors, LEAK_KINDS);
+    leak_sums_text(&errors->last_sums, search->facts.is_delta ? &search->old_sums : NULL, &text);
     if (!search->facts.full && (blocks[LEAK_DEFINITE] || blocks[LEAK_INDIRECT] ||
                                 blocks[LEAK_POSSIBLE] || blocks[LEAK_REACHABLE]))
         text_string(&text, "\nRerun with --leak-check=full to see details of leaked memory");

@@ -2,9 +2,10 @@
 #ifndef QUERN_SUPERVISOR_FINDINGS_PARTS_H
 #define QUERN_SUPERVISOR_FINDINGS_PARTS_H
 
-#include "report/findings/finding.h"
+#include "report/findings/named_finding.h"
 #include "report/results/results.h"
 #include "report/findings/suppressions.h"
+#include "wire/findings.h"
 #include "tools/memcheck/supervisor/findings.h"
 #include "supervisor/outputs.h"
 
@@ -14,7 +15,7 @@ enum { SHOWN_IN_DETAIL = 100, SHOWN_AT_MOST = 1000 };
 struct context {
     uint32_t number;
     uint64_t unique; // in XML
-    struct finding *finding;
+    struct named_finding *finding;
     struct suppression *suppressed_by; // NULL: shown
     struct result *result;             // NULL: nobody wants it
     uint64_t count;                    // from the ledger, at the end
@@ -24,10 +25,6 @@ struct context {
 struct hidden_loss {
     struct suppression *by;
     uint64_t bytes, blocks;
-};
-
-struct leak_sums {
-    uint64_t bytes[LEAK_KINDS + 1], blocks[LEAK_KINDS + 1]; // the last is for suppressed ones
 };
 
 struct search {

@@ -130,7 +130,7 @@ static bool show_list(struct errors *errors, uint64_t contexts) {
             order[count++] = &errors->contexts[i];
     qsort(order, count, sizeof *order, by_count);
     for (size_t i = 0; i < count; i++) {
-        const struct finding *finding = order[i]->finding;
+        const struct named_finding *finding = order[i]->finding;
         struct text head = {0};
         struct text text = {0};
         text_format(
@@ -139,8 +139,7 @@ static bool show_list(struct errors *errors, uint64_t contexts) {
             order[i]->suppressed_by ? order[i]->suppressed_by->name : "");
         findings_say(errors, head.bytes);
         finding_text(finding, &findings.request->stacks, &text);
-        findings_show(errors, finding->facts->thread, finding->facts->thread_name, text.bytes,
-                      NULL);
+        findings_show(errors, finding->facts.thread, finding->facts.thread_name, text.bytes, NULL);
         text_free(&head);
         text_free(&text);
     }

@@ -12,11 +12,11 @@
 typedef bool teller(uint64_t address, struct request_block *);
 
 static bool in_named_block(struct description *d, teller *describe) {
-    if (!describe(d->finding.address, &d->named))
+    if (!describe(d->facts.address, &d->named))
         return false;
-    d->finding.place = PLACE_CLIENT;
-    d->finding.start = d->named.start;
-    d->finding.end = d->named.start + d->named.size;
+    d->facts.place = PLACE_CLIENT;
+    d->facts.start = d->named.start;
+    d->facts.end = d->named.start + d->named.size;
     d->names[1] = d->named.name;
     d->made_at = d->named.made_at;
     return true;
@@ -24,11 +24,11 @@ static bool in_named_block(struct description *d, teller *describe) {
 
 static bool in_heap(struct description *d) {
     struct heap_block block;
-    if (!heap_find(d->finding.address, &block))
+    if (!heap_find(d->facts.address, &block))
         return false;
-    d->finding.place = block.state == HEAP_FREED ? PLACE_FREED : PLACE_BLOCK;
-    d->finding.start = block.start;
-    d->finding.end = block.start + block.size;
+    d->facts.place = block.state == HEAP_FREED ? PLACE_FREED : PLACE_BLOCK;
+    d->facts.start = block.start;
+    d->facts.end = block.start + block.size;
     d->made_at = block.made_at;
     if (block.state == HEAP_FREED)
         d->freed_at = block.freed_at;
@@ -37,15 +37,15 @@ static bool in_heap(struct description *d) {
 
 static bool in_stack(struct description *d) {
     struct tool_frame frame;
-    if (!tool_frame_of(d->finding.address, &frame))
+    if (!tool_frame_of(d->facts.address, &frame))
         return false;
-    d->finding.place = PLACE_STACK;
-    d->finding.place_thread = frame.thread;
-    d->finding.frame = frame.frame;
-    d->finding.frame_pc = frame.pc;
-    d->finding.end = frame.end;
+    d->facts.place = PLACE_STACK;
+    d->facts.place_thread = frame.thread;
+    d->facts.frame = frame.frame;
+    d->facts.frame_pc = frame.pc;
+    d->facts.end = frame.end;
     // Leaf functions may use the red zone.
-    d->finding.below = frame.below > RED_ZONE ? frame.below : 0;
+    d->facts.below = frame.below > RED_ZONE ? frame.below : 0;
     return true;
 }
 
@@ -83,19 +83,19 @@ static bool path_of_mapping(uint64_t address, char *path) {
 
 static bool in_mapping(struct description *d) {
     struct tool_mapping mapping;
-    if (!tool_mapping_at(d->finding.address, &mapping) || d->finding.address < mapping.start)
+    if (!tool_mapping_at(d->facts.address, &mapping) || d->facts.address < mapping.start)
         return false;
-    d->finding.start = mapping.start;
-    d->finding.end = mapping.end;
-    d->finding.prot = (uint32_t)mapping.prot;
+    d->facts.start = mapping.start;
+    d->facts.end = mapping.end;
+    d->facts.prot = (uint32_t)mapping.prot;
     if (mapping.is_brk) {
-        d->finding.place = PLACE_BRK;
+        d->facts.place = PLACE_BRK;
     } else if (mapping.is_file || mapping.is_module) {
-        d->finding.place = PLACE_FILE;
-        if (path_of_mapping(d->finding.address, d->path))
+        d->facts.place = PLACE_FILE;
+        if (path_of_mapping(d->facts.address, d->path))
             d->names[1] = d->path;
     } else {
-        d->finding.place = mapping.is_shared ? PLACE_SHARED : PLACE_ANONYMOUS;
+        d->facts.place = mapping.is_shared ? PLACE_SHARED : PLACE_ANONYMOUS;
     }
     return true;
 }

@@ -10,7 +10,7 @@
 enum { DESCRIPTION_NAME = 4096 };
 
 struct description {
-    struct wire_finding finding;
+    struct finding_facts facts;
     const char *names[2];
     uint32_t made_at, freed_at, origin; // stacks.h
     struct request_block named;         // by the target
@@ -18,7 +18,7 @@ struct description {
     char variable[FINDING_STACKS * FINDING_STACK_MAX * sizeof(uint64_t) + 2 * DESCRIPTION_NAME];
 };
 
-// Fills in the place of finding.address: blocks first, then stacks, then mappings. What lies in a
+// Fills in the place of facts.address: blocks first, then stacks, then mappings. What lies in a
 // module is left to the supervisor, which has the symbols.
 void describe_address(struct description *);
 

@@ -65,30 +65,31 @@ void errors_disable(int by) {
 // ---- raising -----------------------------------------------------------------------------------
 
 // A thread has a name of its own if it is not the one that the program gave to all.
-static void name_thread(struct wire_finding *finding) {
+static void name_thread(struct finding_facts *facts) {
     char name[THREAD_NAME] = "";
     prctl(PR_GET_NAME, name);
     if (strcmp(name, program_name) != 0)
-        memcpy(finding->thread_name, name, sizeof name);
+        memcpy(facts->thread_name, name, sizeof name);
 }
 
-static size_t add_stack(struct description *d, unsigned which, size_t used, const uint64_t *pcs,
-                        size_t count) {
+static size_t add_stack(struct description *d, struct wire_finding *head, unsigned which,
+                        size_t used, const uint64_t *pcs, size_t count) {
     if (count > callers)
         count = callers;
     memcpy(d->variable + used, pcs, count * sizeof *pcs);
-    d->finding.pc_counts[which] = (uint32_t)count;
+    head->pc_counts[which] = (uint32_t)count;
     return used + count * sizeof *pcs;
 }
 
-static void send(struct description *d, const uint64_t *pcs, size_t count) {
+static void send(struct description *d, uint32_t context, const uint64_t *pcs, size_t count) {
+    struct wire_finding head = {.context = context, .facts = d->facts};
     uint32_t kept[FINDING_STACKS] = {0, d->made_at, d->freed_at, d->origin};
-    size_t used = add_stack(d, STACK_OF_FINDING, 0, pcs, count);
+    size_t used = add_stack(d, &head, STACK_OF_FINDING, 0, pcs, count);
     for (unsigned i = STACK_OF_MAKING; i < FINDING_STACKS; i++) {
         const uint64_t *its;
         size_t its_count = kept[i] ? stack_pcs(kept[i], &its) : 0;
         if (its_count)
-            used = add_stack(d, i, used, its, its_count);
+            used = add_stack(d, &head, i, used, its, its_count);
     }
     for (unsigned i = 0; i < 2; i++) {
         const char *name = d->names[i] ? d->names[i] : "";
@@ -97,7 +98,7 @@ static void send(struct description *d, const uint64_t *pcs, size_t count) {
         d->variable[used + size] = 0;
         used += size + 1;
     }
-    tool_send(WIRE_FINDING, &d->finding, sizeof d->finding, d->variable, used);
+    tool_send(WIRE_FINDING, &head, sizeof head, d->variable, used);
 }
 
 static void stop_here(void) {
@@ -114,13 +115,12 @@ static bool ends_detail(uint32_t context) {
 static void tell(struct description *d, uint32_t context) {
     uint64_t pcs[FINDING_STACK_MAX];
     size_t count = tool_stack(pcs, callers);
-    d->finding.context = context;
-    d->finding.thread = tool_thread_number();
-    name_thread(&d->finding);
-    if (d->finding.place != PLACE_NONE)
+    d->facts.thread = tool_thread_number();
+    name_thread(&d->facts);
+    if (d->facts.place != PLACE_NONE)
         describe_address(d);
     ledger_note_heap();
-    send(d, pcs, count);
+    send(d, context, pcs, count);
     if ((waits || ends_detail(context)) && ledger_wait_verdict(context) == VERDICT_STOP)
         stop_here();
 }
@@ -129,7 +129,7 @@ static void tell_limit(void) {
     static bool told;
     if (__atomic_exchange_n(&told, true, __ATOMIC_RELAXED))
         return;
-    struct wire_finding limit = {.kind = FINDING_LIMIT, .thread = 1};
+    struct wire_finding limit = {.facts = {.kind = FINDING_LIMIT, .thread = 1}};
     tool_send(WIRE_FINDING, &limit, sizeof limit, "\0", 2);
 }
 
@@ -145,7 +145,7 @@ static void raise_finding(struct description *d, uint64_t detail) {
     size_t count = tool_stack(pcs, CONTEXT_CALLERS);
     bool is_new;
     // An instruction that reads and writes is wrong once.
-    unsigned kind = d->finding.kind == FINDING_WRITE ? FINDING_READ : d->finding.kind;
+    unsigned kind = d->facts.kind == FINDING_WRITE ? FINDING_READ : d->facts.kind;
     uint32_t context = context_of(kind, detail, pcs, count, &is_new);
     if (context == CONTEXT_NONE)
         return;
@@ -160,18 +160,18 @@ static uint64_t detail_of(const char *text) {
 
 static void set_origin(struct description *d, uint32_t origin) {
     d->origin = origin & ~(uint32_t)ORIGIN_KIND;
-    d->finding.origin = !d->origin                                 ? MADE_UNKNOWN
-                        : (origin & ORIGIN_KIND) == ORIGIN_STACK   ? MADE_BY_STACK
-                        : (origin & ORIGIN_KIND) == ORIGIN_REQUEST ? MADE_BY_CLIENT
-                        : (origin & ORIGIN_KIND) == ORIGIN_SIGNAL  ? MADE_BY_SIGNAL
-                                                                   : MADE_BY_HEAP;
+    d->facts.origin = !d->origin                                 ? MADE_UNKNOWN
+                      : (origin & ORIGIN_KIND) == ORIGIN_STACK   ? MADE_BY_STACK
+                      : (origin & ORIGIN_KIND) == ORIGIN_REQUEST ? MADE_BY_CLIENT
+                      : (origin & ORIGIN_KIND) == ORIGIN_SIGNAL  ? MADE_BY_SIGNAL
+                                                                 : MADE_BY_HEAP;
 }
 
 // ---- the kinds ---------------------------------------------------------------------------------
 
 #define DESCRIPTION(d, ...)                                                                        \
     struct description d;                                                                          \
-    d.finding = (struct wire_finding){__VA_ARGS__};                                                \
+    d.facts = (struct finding_facts){__VA_ARGS__};                                                 \
     d.names[0] = d.names[1] = NULL;                                                                \
     d.made_at = d.freed_at = d.origin = 0
 

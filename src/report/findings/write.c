@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "report/findings/finding.h"
+#include "report/findings/named_finding.h"
 
 void text_commas(struct text *text, uint64_t number) {
     char digits[24];
@@ -27,7 +27,7 @@ void text_delta(struct text *text, uint64_t now, uint64_t before, bool is_delta)
 
 // ---- headlines ---------------------------------------------------------------------------------
 
-static const char *fault_words(const struct wire_finding *facts) {
+static const char *fault_words(const struct finding_facts *facts) {
     switch (facts->fault) {
     case FAULT_REGISTER:
         return "contains uninitialised byte(s)";
@@ -38,8 +38,8 @@ static const char *fault_words(const struct wire_finding *facts) {
     }
 }
 
-static void add_headline(const struct finding *finding, struct text *text) {
-    const struct wire_finding *facts = finding->facts;
+static void add_headline(const struct named_finding *finding, struct text *text) {
+    const struct finding_facts *facts = &finding->facts;
     const char *name = finding->names[0];
     switch ((enum finding_kind)facts->kind) {
     case FINDING_READ:
@@ -88,33 +88,32 @@ static void add_headline(const struct finding *finding, struct text *text) {
         text_format(text, "%s contains unaddressable byte(s)", name);
         break;
     case FINDING_KINDS:
-    case FINDING_LIMIT:
         break;
     }
 }
 
 // ---- addresses ---------------------------------------------------------------------------------
 
-static void remark(const struct teller *teller, struct text *text) {
-    teller->remark(teller->context, text->bytes);
+static void remark(const struct finding_writer *writer, struct text *text) {
+    writer->remark(writer->context, text->bytes);
     text_free(text);
 }
 
-static void tell_stack(const struct teller *teller, const struct named_stack *stack) {
+static void write_stack(const struct finding_writer *writer, const struct named_stack *stack) {
     if (stack->shown)
-        teller->stack(teller->context, stack);
+        writer->stack(writer->context, stack);
 }
 
 // One that was not kept (--keep-stacktraces) is shown as a frame that is nowhere.
-static void tell_kept_stack(const struct teller *teller, const struct named_stack *stack) {
+static void write_kept_stack(const struct finding_writer *writer, const struct named_stack *stack) {
     static struct named_frame nowhere;
     static const struct named_stack not_kept = {.frames = &nowhere, .count = 1, .shown = 1};
-    teller->stack(teller->context, stack->shown ? stack : &not_kept);
+    writer->stack(writer->context, stack->shown ? stack : &not_kept);
 }
 
-static void tell_block(const struct finding *finding, struct text *line,
-                       const struct teller *teller) {
-    const struct wire_finding *facts = finding->facts;
+static void write_block(const struct named_finding *finding, struct text *line,
+                        const struct finding_writer *writer) {
+    const struct finding_facts *facts = &finding->facts;
     bool before = facts->address < facts->start, after = facts->address >= facts->end;
     text_string(line, "is ");
     text_commas(line, before  ? facts->start - facts->address
@@ -127,18 +126,18 @@ static void tell_block(const struct finding *finding, struct text *line,
     text_string(line, facts->place == PLACE_FREED   ? " free'd"
                       : facts->place == PLACE_BLOCK ? " alloc'd"
                                                     : " client-defined");
-    remark(teller, line);
+    remark(writer, line);
     const struct named_stack *making = &finding->stacks[STACK_OF_MAKING];
     if (facts->place == PLACE_BLOCK) {
-        tell_kept_stack(teller, making);
+        write_kept_stack(writer, making);
         return;
     }
     if (facts->place == PLACE_FREED) {
-        tell_kept_stack(teller, &finding->stacks[STACK_OF_FREEING]);
+        write_kept_stack(writer, &finding->stacks[STACK_OF_FREEING]);
         if (making->shown)
-            teller->remark(teller->context, "Block was alloc'd at");
+            writer->remark(writer->context, "Block was alloc'd at");
     }
-    tell_stack(teller, making);
+    write_stack(writer, making);
 }
 
 // "FUNC (FILE:LINE)" of a frame.
@@ -155,24 +154,26 @@ static void add_frame(struct text *line, const struct symbol_frame *frame,
     free(bytes);
 }
 
-static void tell_on_stack(const struct finding *finding, struct text *line,
-                          const struct stack_text_options *options, const struct teller *teller) {
-    const struct wire_finding *facts = finding->facts;
+static void write_on_stack(const struct named_finding *finding, struct text *line,
+                           const struct stack_text_options *options,
+                           const struct finding_writer *writer) {
+    const struct finding_facts *facts = &finding->facts;
     text_format(line, "is on thread %d's stack", facts->place_thread);
-    remark(teller, line);
+    remark(writer, line);
     if (facts->frame >= 0 && finding->frame.name) {
         text_format(line, "in frame #%d, created by ", facts->frame);
         add_frame(line, &finding->frame, options);
-        remark(teller, line);
+        remark(writer, line);
     }
     if (facts->below > 0) {
         text_format(line, "%" PRId64 " bytes below stack pointer", facts->below);
-        remark(teller, line);
+        remark(writer, line);
     }
 }
 
-static void tell_variable(const struct finding *finding, const struct teller *teller) {
-    const struct wire_finding *facts = finding->facts;
+static void write_variable(const struct named_finding *finding,
+                           const struct finding_writer *writer) {
+    const struct finding_facts *facts = &finding->facts;
     const struct symbol_variable *variable = &finding->variable;
     bool is_local = facts->place == PLACE_STACK;
     struct text line = {0};
@@ -182,7 +183,7 @@ static void tell_variable(const struct finding *finding, const struct teller *te
         text_format(&line, "%s var \"%s\"", is_local ? "local" : "global", variable->path);
     else
         text_format(&line, "%s,", variable->path);
-    remark(teller, &line);
+    remark(writer, &line);
     if (!is_local && !variable->is_whole)
         text_string(&line, "a global variable ");
     text_format(&line, "declared at %s:%" PRIu32, variable->file ? variable->file : "???",
@@ -190,11 +191,11 @@ static void tell_variable(const struct finding *finding, const struct teller *te
     if (is_local)
         text_format(&line, ", in frame #%d of thread %d", facts->frame > 0 ? facts->frame : 0,
                     facts->place_thread);
-    remark(teller, &line);
+    remark(writer, &line);
 }
 
-static void add_mapping(const struct finding *finding, struct text *line) {
-    const struct wire_finding *facts = finding->facts;
+static void add_mapping(const struct named_finding *finding, struct text *line) {
+    const struct finding_facts *facts = &finding->facts;
     text_format(line, "is in a %c%c%c ", facts->prot & PROT_READ ? 'r' : '-',
                 facts->prot & PROT_WRITE ? 'w' : '-', facts->prot & PROT_EXEC ? 'x' : '-');
     if (facts->place == PLACE_FILE)
@@ -205,22 +206,23 @@ static void add_mapping(const struct finding *finding, struct text *line) {
                     facts->place == PLACE_SHARED ? "shared memory segment" : "anonymous segment");
 }
 
-static void tell_address(const struct finding *finding, const struct stack_text_options *options,
-                         const struct teller *teller) {
-    const struct wire_finding *facts = finding->facts;
+static void write_address(const struct named_finding *finding,
+                          const struct stack_text_options *options,
+                          const struct finding_writer *writer) {
+    const struct finding_facts *facts = &finding->facts;
     struct text line = {0};
     if (finding->has_variable) {
-        tell_variable(finding, teller);
+        write_variable(finding, writer);
         return;
     }
     text_format(&line, "Address 0x%" PRIx64 " ", facts->address);
     if (facts->place == PLACE_BLOCK || facts->place == PLACE_FREED ||
         facts->place == PLACE_CLIENT) {
-        tell_block(finding, &line, teller);
+        write_block(finding, &line, writer);
         return;
     }
     if (facts->place == PLACE_STACK) {
-        tell_on_stack(finding, &line, options, teller);
+        write_on_stack(finding, &line, options, writer);
         return;
     }
     if (finding->has_data)
@@ -235,13 +237,13 @@ static void tell_address(const struct finding *finding, const struct stack_text_
         text_string(&line, "is not stack'd, malloc'd or (recently) free'd");
     else
         add_mapping(finding, &line);
-    remark(teller, &line);
+    remark(writer, &line);
     if (finding->code.shown)
-        teller->stack(teller->context, &finding->code);
+        writer->stack(writer->context, &finding->code);
 }
 
-void finding_tell(const struct finding *finding, const struct stack_text_options *options,
-                  const struct teller *teller) {
+void finding_write(const struct named_finding *finding, const struct stack_text_options *options,
+                   const struct finding_writer *writer) {
     static const char *const origins[MADE_KINDS] = {
         [MADE_BY_HEAP] = "Uninitialised value was created by a heap allocation",
         [MADE_BY_STACK] = "Uninitialised value was created by a stack allocation",
@@ -250,15 +252,15 @@ void finding_tell(const struct finding *finding, const struct stack_text_options
     };
     struct text text = {0};
     add_headline(finding, &text);
-    teller->headline(teller->context, text.bytes);
+    writer->headline(writer->context, text.bytes);
     text_free(&text);
-    teller->stack(teller->context, &finding->stacks[STACK_OF_FINDING]);
-    if (finding->facts->place != PLACE_NONE)
-        tell_address(finding, options, teller);
-    const char *origin = origins[finding->facts->origin];
+    writer->stack(writer->context, &finding->stacks[STACK_OF_FINDING]);
+    if (finding->facts.place != PLACE_NONE)
+        write_address(finding, options, writer);
+    const char *origin = origins[finding->facts.origin];
     if (origin && finding->stacks[STACK_OF_ORIGIN].shown) {
-        teller->remark(teller->context, origin);
-        teller->stack(teller->context, &finding->stacks[STACK_OF_ORIGIN]);
+        writer->remark(writer->context, origin);
+        writer->stack(writer->context, &finding->stacks[STACK_OF_ORIGIN]);
     }
 }
 
@@ -329,22 +331,22 @@ void loss_holder_text(const struct named_loss *loss, const struct stack_text_opt
                     facts->holder_steps > 2 ? "s" : "");
 }
 
-void loss_tell(const struct named_loss *loss, size_t index, size_t count, bool is_delta,
-               const struct stack_text_options *options, const struct teller *teller) {
+void loss_write(const struct named_loss *loss, size_t index, size_t count, bool is_delta,
+                const struct stack_text_options *options, const struct finding_writer *writer) {
     struct text text = {0};
     add_loss_headline(loss, index, count, is_delta, &text);
-    teller->headline(teller->context, text.bytes);
+    writer->headline(writer->context, text.bytes);
     text_clear(&text);
-    tell_kept_stack(teller, &loss->stack);
+    write_kept_stack(writer, &loss->stack);
     loss_holder_text(loss, options, &text);
     if (text.size)
-        teller->remark(teller->context, text.bytes);
+        writer->remark(writer->context, text.bytes);
     text_clear(&text);
     if (loss->facts.cycle) {
         text_string(&text, "A cycle of ");
         text_commas(&text, loss->facts.cycle);
         text_string(&text, " blocks");
-        teller->remark(teller->context, text.bytes);
+        writer->remark(writer->context, text.bytes);
     }
     text_free(&text);
 }
