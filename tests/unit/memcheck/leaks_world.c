@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "engine/tool.h"
-#include "tools/memcheck/target/errors/errors.h"
+#include "tools/memcheck/target/findings/findings.h"
 #include "tools/memcheck/target/heap/pools.h"
 #include "tools/memcheck/target/heap/stacks.h"
 
@@ -125,7 +125,7 @@ size_t stack_pcs(uint32_t stack, const uint64_t **pcs) {
     return 4;
 }
 
-void errors_leaks(const struct leak_search *search) {
+void findings_send_losses(const struct leak_search *search) {
     world.result = *search;
     memcpy(world.records, search->records, search->record_count * sizeof *world.records);
     world.result.records = world.records;

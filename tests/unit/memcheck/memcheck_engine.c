@@ -10,8 +10,8 @@
 
 #include "engine/tool.h"
 #include "tools/memcheck/target/shadow/origins.h"
-#include "tools/memcheck/target/errors/errors.h"
-#include "tools/memcheck/target/errors/ledger.h"
+#include "tools/memcheck/target/findings/findings.h"
+#include "tools/memcheck/target/findings/ledger.h"
 #include "tools/memcheck/target/memcheck.h"
 #include "tools/memcheck/target/track/track.h"
 
@@ -234,31 +234,32 @@ static void note(const char *what, uint64_t address, size_t size, bool writes) {
     pthread_mutex_unlock(&lock);
 }
 
-void error_access(uint64_t address, size_t size, bool write) {
+void findings_add_access(uint64_t address, size_t size, bool write) {
     note("access", address, size, write);
 }
 
-void error_condition(uint32_t origin) {
+void findings_add_condition(uint32_t origin) {
     note("condition", 0, 0, false);
 }
 
-void error_value(unsigned size, uint32_t origin) {
+void findings_add_value(unsigned size, uint32_t origin) {
     note("value", 0, size, false);
 }
 
-void error_free(uint64_t address, const char *function) {
+void findings_add_free(uint64_t address, const char *function) {
     note("free", address, 0, false);
 }
 
-void error_mismatched_free(uint64_t address) {
+void findings_add_mismatched_free(uint64_t address) {
     note("mismatch", address, 0, false);
 }
 
-void error_overlap(const char *function, uint64_t to, uint64_t from, size_t size, bool has_size) {
+void findings_add_overlap(const char *function, uint64_t to, uint64_t from, size_t size,
+                          bool has_size) {
     note("overlap", to, size, false);
 }
 
-void error_fishy(const char *function, const char *argument, int64_t value) {
+void findings_add_fishy(const char *function, const char *argument, int64_t value) {
     note("fishy", value, 0, false);
 }
 

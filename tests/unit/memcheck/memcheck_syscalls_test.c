@@ -15,7 +15,7 @@
 #include "unit.h"
 #include "tools/memcheck/target/shadow/origins.h"
 #include "tools/memcheck/target/track/track.h"
-#include "tools/memcheck/target/errors/errors.h"
+#include "tools/memcheck/target/findings/findings.h"
 #include "tools/memcheck/target/heap/heap.h"
 #include "tools/memcheck/target/shadow/registers.h"
 #include "tools/memcheck/target/shadow/shadow.h"
@@ -83,12 +83,12 @@ uint32_t shadow_origin(uint64_t address) {
     return 0;
 }
 
-void error_parameter(const char *name, enum parameter_fault fault, uint64_t address,
-                     uint32_t origin) {
+void findings_add_parameter(const char *name, enum finding_fault fault, uint64_t address,
+                            uint32_t origin) {
     static const char *const faults[] = {"register", "gone", "undefined"};
     size_t used = strlen(found);
     snprintf(found + used, sizeof found - used, "%s%s %s", used ? "; " : "", name, faults[fault]);
-    if (fault != PARAMETER_REGISTER && in_arena(address)) {
+    if (fault != FAULT_REGISTER && in_arena(address)) {
         used = strlen(found);
         snprintf(found + used, sizeof found - used, " at %zu", (size_t)(address - (uint64_t)arena));
     }

@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "base/x86.h"
-#include "tools/memcheck/target/errors/errors.h"
+#include "tools/memcheck/target/findings/findings.h"
 #include "tools/memcheck/target/shadow/frames.h"
 #include "tools/memcheck/target/heap/heap.h"
 #include "tools/memcheck/target/shadow/origins.h"
 #include "tools/memcheck/target/leaks/leaks.h"
-#include "tools/memcheck/target/errors/ledger.h"
+#include "tools/memcheck/target/findings/ledger.h"
 #include "tools/memcheck/target/functions/quick.h"
 #include "tools/memcheck/target/requests.h"
 #include "tools/memcheck/target/shadow/shadow.h"
@@ -32,8 +32,8 @@ static void start(void) {
     track_partial_loads = !is_option("partial-loads-ok", "no");
     if (frame)
         memcheck_max_frame = strtoul(frame, NULL, 0);
-    errors_start();
-    heap_make_counters = errors_heap_counters;
+    findings_start();
+    heap_make_counters = ledger_heap_counters;
     track_start();
     if (track_origins)
         origins_start();
@@ -45,7 +45,7 @@ static void start(void) {
 static void end(void) {
     requests_end();
     leaks_check_at_end();
-    errors_end();
+    findings_end();
 }
 
 static void forking(void) {
@@ -60,13 +60,13 @@ static void fork_made(void) {
 
 static void forked(void) {
     heap_forked();
-    errors_forked();
+    findings_forked();
     requests_forked();
 }
 
 // A thread's stack below its stack pointer is free to be used and undefined.
 static void thread_started(void) {
-    errors_thread_started();
+    findings_thread_started();
     uint64_t first, last;
     memcheck_thread()->stack_reach = tool_register(RSP);
     if (tool_own_stack(&first, &last))
@@ -130,7 +130,7 @@ static const struct tool_exit_function exit_functions[] = {
 static void jumped_nowhere(uint64_t address, bool is_mapped) {
     uint64_t bad;
     if (!is_mapped || shadow_check_addressable(address, 1, &bad) != SHADOW_FINE)
-        error_jump(address);
+        findings_add_jump(address);
 }
 
 const struct tool tool_memcheck = {
@@ -144,7 +144,7 @@ const struct tool tool_memcheck = {
     .exit_functions = exit_functions,
     .start = start,
     .end = end,
-    .exit_status = errors_exit_status,
+    .exit_status = findings_exit_status,
     .forking = forking,
     .fork_made = fork_made,
     .forked = forked,

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "engine/tool.h"
-#include "tools/memcheck/target/errors/errors.h"
+#include "tools/memcheck/target/findings/findings.h"
 #include "tools/memcheck/target/shadow/frames.h"
 #include "tools/memcheck/target/shadow/origins.h"
 #include "tools/memcheck/target/heap/heap.h"
@@ -191,7 +191,7 @@ static uint64_t check_addressable(uint64_t start, size_t size) {
     uint64_t bad;
     if (shadow_check_addressable(start, size, &bad) == SHADOW_FINE)
         return 0;
-    error_client_check(bad, true, 0);
+    findings_add_client_check(bad, FAULT_UNADDRESSABLE, 0);
     return bad;
 }
 
@@ -209,9 +209,10 @@ static uint64_t check_defined(uint64_t start, size_t size) {
             undefined = undefined ? undefined : at;
     }
     if (undefined)
-        error_client_check(undefined, false, track_origins ? shadow_origin(undefined) : 0);
+        findings_add_client_check(undefined, FAULT_UNDEFINED,
+                                  track_origins ? shadow_origin(undefined) : 0);
     if (unaddressable)
-        error_client_check(unaddressable, true, 0);
+        findings_add_client_check(unaddressable, FAULT_UNADDRESSABLE, 0);
     return bad;
 }
 
@@ -333,11 +334,11 @@ static bool answer_blocks(const uint64_t w[6], uint64_t *result) {
         return true;
     case FREELIKE_BLOCK:
         if (!heap_undeclare(w[1], w[2]))
-            error_free(w[1], "free");
+            findings_add_free(w[1], "free");
         return true;
     case RESIZEINPLACE_BLOCK:
         if (!heap_redeclare(w[1], w[2], w[3], w[4]))
-            error_free(w[1], "realloc");
+            findings_add_free(w[1], "realloc");
         return true;
     case CREATE_POOL:
         pools_create(w[1], w[2], w[3], w[4]);
@@ -423,7 +424,7 @@ static bool answer_others(const uint64_t w[6], uint64_t *result) {
         *result = 1;
         return true;
     case COUNT_ERRORS:
-        *result = errors_counted();
+        *result = findings_count();
         return true;
     case MONITOR_COMMAND:
         *result = monitor_command(w[1]);
@@ -453,17 +454,17 @@ static bool answer_others(const uint64_t w[6], uint64_t *result) {
         shadow_make_defined(w[2], sizeof nowhere);
         return true;
     case CHANGE_ERR_DISABLEMENT:
-        errors_disable((int)w[1]);
+        findings_disable((int)w[1]);
         return true;
     case DO_LEAK_CHECK:
         *result = do_leak_check(w[1], w[2]);
         return true;
     case COUNT_LEAKS:
-        errors_leak_totals(totals.bytes, totals.blocks);
+        findings_leak_totals(totals.bytes, totals.blocks);
         *result = count_leaks(w + 1, totals.bytes);
         return true;
     case COUNT_LEAK_BLOCKS:
-        errors_leak_totals(totals.bytes, totals.blocks);
+        findings_leak_totals(totals.bytes, totals.blocks);
         *result = count_leaks(w + 1, totals.blocks);
         return true;
     default:

@@ -4,7 +4,7 @@
 
 #include "../../../engine/differential/layout.h"
 #include "../../../engine/differential/state.h"
-#include "tools/memcheck/target/errors/errors.h"
+#include "tools/memcheck/target/findings/findings.h"
 #include "tools/memcheck/target/shadow/shadow.h"
 #include "tools/memcheck/target/track/parts.h"
 
@@ -13,7 +13,7 @@ enum { READ_ONLY = 0x1000, REGION_SIZE = DATA_SIZE + READ_ONLY, REGIONS = 4 };
 #define IN ((struct cpu_state *)(uintptr_t)CONTEXT_IN)
 
 struct shadow_registers engine_shadow;
-struct engine_complaints engine_complaints;
+struct engine_findings engine_findings;
 static uint8_t shadows[REGIONS][REGION_SIZE];
 static bool missing[REGIONS][REGION_SIZE];
 static const uint64_t starts[REGIONS] = {AREA_LOW + AREA_DATA, AREA_LOW + AREA_STACK,
@@ -167,22 +167,22 @@ uint32_t shadow_origin(uint64_t address) {
 
 void shadow_set_origin(uint64_t address, size_t size, uint32_t origin) {}
 
-// ---- complaints ----
+// ---- findings ----
 
-void error_access(uint64_t address, size_t size, bool write) {
-    engine_complaints.reads += !write;
-    engine_complaints.writes += write;
-    engine_complaints.address = address;
-    engine_complaints.size = size;
+void findings_add_access(uint64_t address, size_t size, bool write) {
+    engine_findings.reads += !write;
+    engine_findings.writes += write;
+    engine_findings.address = address;
+    engine_findings.size = size;
 }
 
-void error_condition(uint32_t origin) {
-    engine_complaints.conditions++;
-    engine_complaints.origin = origin;
+void findings_add_condition(uint32_t origin) {
+    engine_findings.conditions++;
+    engine_findings.origin = origin;
 }
 
-void error_value(unsigned size, uint32_t origin) {
-    engine_complaints.values++;
-    engine_complaints.size = size;
-    engine_complaints.origin = origin;
+void findings_add_value(unsigned size, uint32_t origin) {
+    engine_findings.values++;
+    engine_findings.size = size;
+    engine_findings.origin = origin;
 }

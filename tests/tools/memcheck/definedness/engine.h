@@ -10,13 +10,13 @@
 #include "tools/memcheck/target/track/track.h"
 
 extern struct shadow_registers engine_shadow;
-// What was complained about since it was last cleared.
-extern struct engine_complaints {
+// Findings since they were last cleared.
+extern struct engine_findings {
     unsigned values, conditions, reads, writes;
     unsigned size;    // of the last value or access
     uint64_t address; // of the last access
     uint32_t origin;
-} engine_complaints;
+} engine_findings;
 
 // The shadow byte of an address; NULL outside the areas.
 uint8_t *engine_shadow_byte(uint64_t address);

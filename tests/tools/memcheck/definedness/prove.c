@@ -456,7 +456,7 @@ static void run_trial(struct trial *t, struct random *r, bool sparse) {
         return;
     note_units();
     scene_set_flags(t->undefined_flags);
-    memset(&engine_complaints, 0, sizeof engine_complaints);
+    memset(&engine_findings, 0, sizeof engine_findings);
     engine_run(t->track);
     if (registers_changed(t))
         fail(t, "vector registers changed", 0);
@@ -468,7 +468,7 @@ static void run_trial(struct trial *t, struct random *r, bool sparse) {
     else
         run_some_combinations(t, r);
     // What has been reported counts as defined: the way of a loop, the index of a table.
-    if (!engine_complaints.conditions && !engine_complaints.values) {
+    if (!engine_findings.conditions && !engine_findings.values) {
         compare(t, sparse);
         check_written_units(t);
     }

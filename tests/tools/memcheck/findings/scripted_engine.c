@@ -23,8 +23,8 @@
 //     loss KIND STACK BLOCKS BYTES INDIRECT OLD_BLOCKS OLD_BYTES CYCLE
 //          HOLDER THREAD ADDRESS PC STEPS
 //     leaks FULL AT_END DELTA          sends the losses given so far
-//     counted                          tells errors_counted()
-//     totals                           tells errors_leak_totals()
+//     counted                          tells findings_count()
+//     totals                           tells findings_leak_totals()
 //     disable BY                       many COUNT (different reads)
 //     together THREADS COUNT           (the same, at once)
 //     fork                             the child goes on, its parent after the next `joined`
@@ -42,7 +42,8 @@
 #include <unistd.h>
 
 #include "engine/tool.h"
-#include "tools/memcheck/target/errors/errors.h"
+#include "tools/memcheck/target/findings/findings.h"
+#include "tools/memcheck/target/findings/ledger.h"
 #include "tools/memcheck/target/heap/heap.h"
 #include "tools/memcheck/target/requests.h"
 #include "tools/memcheck/target/heap/stacks.h"
@@ -119,6 +120,10 @@ const char *tool_option(const char *name) {
 
 void tool_give_ledger(int fd) {
     wire_send_file(WIRE_LEDGER, fd);
+}
+
+void tool_with_vectors(tool_function *function, void *argument) {
+    function(argument);
 }
 
 void tool_send(unsigned type, const void *first, size_t first_size, const void *second,
@@ -227,7 +232,7 @@ static bool play_facts(const char *verb) {
         totals.live_blocks = number();
         totals.live_bytes = number();
     } else if (is(verb, "count")) {
-        struct ledger_heap *counters = errors_heap_counters();
+        struct ledger_heap *counters = ledger_heap_counters();
         counters->allocations += number();
         counters->frees += number();
         counters->bytes += number();
@@ -241,37 +246,37 @@ static bool play_facts(const char *verb) {
 static bool play_error(const char *verb) {
     if (is(verb, "read") || is(verb, "write")) {
         uint64_t address = number();
-        error_access(address, number(), is(verb, "write"));
+        findings_add_access(address, number(), is(verb, "write"));
     } else if (is(verb, "condition")) {
-        error_condition((uint32_t)number());
+        findings_add_condition((uint32_t)number());
     } else if (is(verb, "value")) {
         unsigned size = (unsigned)number();
-        error_value(size, (uint32_t)number());
+        findings_add_value(size, (uint32_t)number());
     } else if (is(verb, "jump")) {
-        error_jump(number());
+        findings_add_jump(number());
     } else if (is(verb, "parameter")) {
         const char *name = word();
-        enum parameter_fault fault = (enum parameter_fault)number();
+        enum finding_fault fault = (enum finding_fault)number();
         uint64_t address = number();
-        error_parameter(name, fault, address, (uint32_t)number());
+        findings_add_parameter(name, fault, address, (uint32_t)number());
     } else if (is(verb, "client")) {
         uint64_t address = number();
-        error_client_check(address, number(), 0);
+        findings_add_client_check(address, number() ? FAULT_UNADDRESSABLE : FAULT_UNDEFINED, 0);
     } else if (is(verb, "free")) {
-        error_free(number(), "free");
+        findings_add_free(number(), "free");
     } else if (is(verb, "mismatched")) {
-        error_mismatched_free(number());
+        findings_add_mismatched_free(number());
     } else if (is(verb, "overlap")) {
         const char *name = word();
         uint64_t to = number(), from = number(), size = number();
-        error_overlap(name, to, from, size, number());
+        findings_add_overlap(name, to, from, size, number());
     } else if (is(verb, "fishy")) {
         const char *function = word(), *argument = word();
-        error_fishy(function, argument, strtoll(word(), NULL, 0));
+        findings_add_fishy(function, argument, strtoll(word(), NULL, 0));
     } else if (is(verb, "pool")) {
-        error_pool(number());
+        findings_add_pool(number());
     } else if (is(verb, "core")) {
-        error_core_memory(word(), 0);
+        findings_add_core_memory(word(), 0);
     } else {
         return false;
     }
@@ -300,13 +305,13 @@ static void play_leaks(void) {
     search.full = number();
     search.at_end = number();
     search.is_delta = number();
-    errors_leaks(&search);
+    findings_send_losses(&search);
     loss_count = 0;
 }
 
 static void *raise_many(void *count) {
     for (size_t i = 0; i < *(size_t *)count; i++)
-        error_condition(0);
+        findings_add_condition(0);
     return NULL;
 }
 
@@ -323,7 +328,7 @@ static void play_many(void) {
     uint64_t first = current.pcs[0];
     for (uint64_t i = number(); i; i--) {
         current.pcs[0] = first + i;
-        error_access(0x1000 + i, 1, false);
+        findings_add_access(0x1000 + i, 1, false);
     }
     current.pcs[0] = first;
 }
@@ -333,7 +338,7 @@ static void play_fork(void) {
     pid_t child = fork();
     if (child == 0) {
         wire_send_forked(parent, getpid());
-        errors_forked();
+        findings_forked();
         return;
     }
     while (!is(word(), "joined"))
@@ -353,14 +358,14 @@ static void play_fatal(void) {
 
 static void play_totals(void) {
     uint64_t bytes[5], block_sums[5];
-    errors_leak_totals(bytes, block_sums);
+    findings_leak_totals(bytes, block_sums);
     for (int i = 0; i < 5; i++)
         tool_say("left %lu %lu", bytes[i], block_sums[i]);
 }
 
 static int finish(int status) {
-    errors_end();
-    status = errors_exit_status(status);
+    findings_end();
+    status = findings_exit_status(status);
     wire_send_exiting(status);
     return status;
 }
@@ -382,11 +387,11 @@ static int play(void) {
         } else if (is(verb, "leaks")) {
             play_leaks();
         } else if (is(verb, "counted")) {
-            tool_say("counted %lu", errors_counted());
+            tool_say("counted %lu", findings_count());
         } else if (is(verb, "totals")) {
             play_totals();
         } else if (is(verb, "disable")) {
-            errors_disable(atoi(word()));
+            findings_disable(atoi(word()));
         } else if (is(verb, "many")) {
             play_many();
         } else if (is(verb, "together")) {
@@ -396,7 +401,7 @@ static int play(void) {
         } else if (is(verb, "exec")) {
             char *words[] = {*next_word, NULL};
             wire_send_hello(getpid(), getppid(), word(), words);
-            errors_start();
+            findings_start();
         } else if (is(verb, "away")) {
             wire_send_exec_away("/bin/true");
             _exit(0);
@@ -412,7 +417,7 @@ static int play(void) {
         } else if (is(verb, "ending")) {
             wire_send_ending();
         } else if (is(verb, "finish")) {
-            errors_end();
+            findings_end();
         } else if (is(verb, "exit")) {
             return finish((int)number());
         } else {
@@ -431,7 +436,7 @@ int main(int argc, char **argv) {
     close(start.config);
     wire_send_hello(getpid(), getppid(), start.path, start.argv);
     next_word = start.argv + 1;
-    errors_start();
-    errors_thread_started();
+    findings_start();
+    findings_thread_started();
     return play();
 }

@@ -4,38 +4,21 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "tools/memcheck/target/errors/errors.h"
+#include "tools/memcheck/target/findings/findings.h"
 #include "tools/memcheck/target/shadow/origins.h"
 #include "tools/memcheck/target/heap/heap.h"
 #include "tools/memcheck/target/track/track.h"
 
-// ---- errors ------------------------------------------------------------------------------------
-
-struct wrong {
-    uint64_t address;
-    unsigned size;
-    bool writes;
-};
-
-static void report_access(void *argument) {
-    const struct wrong *wrong = argument;
-    error_access(wrong->address, wrong->size, wrong->writes);
-}
-
-static void report_condition(void *argument) {
-    const struct wrong *wrong = argument;
-    error_condition(track_origins ? shadow_origin(wrong->address) : 0);
-}
+// ---- findings ----------------------------------------------------------------------------------
 
 void access_report(uint64_t address, unsigned size, bool writes, bool decides) {
-    struct wrong wrong = {address, size, writes};
     uint64_t bad;
     if (shadow_is_forbidden(address))
         tool_fault(address, writes);
     if (shadow_check_addressable(address, size, &bad) != SHADOW_FINE)
-        tool_with_vectors(report_access, &wrong);
-    else if (decides && shadow_check_defined(address, size, &wrong.address) != SHADOW_FINE)
-        tool_with_vectors(report_condition, &wrong);
+        findings_add_access(address, size, writes);
+    else if (decides && shadow_check_defined(address, size, &bad) != SHADOW_FINE)
+        findings_add_condition(track_origins ? shadow_origin(bad) : 0);
 }
 
 void access_copy_state(uint64_t to, uint64_t from, size_t size) {
@@ -56,24 +39,6 @@ void access_set_state(uint64_t address, size_t size, uint8_t bits) {
             shadow_set_bits(address + i, bits);
 }
 
-struct overlapping {
-    const char *name;
-    uint64_t to, from;
-    size_t size;
-    bool has_size;
-};
-
-static void report_overlap(void *argument) {
-    const struct overlapping *it = argument;
-    error_overlap(it->name, it->to, it->from, it->size, it->has_size);
-}
-
-void access_report_overlap(const char *name, uint64_t to, uint64_t from, size_t size,
-                           bool has_size) {
-    struct overlapping it = {name, to, from, size, has_size};
-    tool_with_vectors(report_overlap, &it);
-}
-
 // ---- running -----------------------------------------------------------------------------------
 
 struct fault {
@@ -87,9 +52,9 @@ static void report_fault(void *argument) {
     const struct fault *fault = argument;
     struct tool_mapping mapping;
     if (!tool_mapping_at(fault->address, &mapping) || fault->address < mapping.start)
-        error_access(fault->address, fault->call->step,
-                     fault->call->writing ||
-                         fault->address - fault->call->written < fault->call->written_size);
+        findings_add_access(fault->address, fault->call->step,
+                            fault->call->writing ||
+                                fault->address - fault->call->written < fault->call->written_size);
     tool_raise();
 }
 

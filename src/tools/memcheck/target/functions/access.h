@@ -102,7 +102,4 @@ ALWAYS bool overlap(uint64_t a, size_t a_size, uint64_t b, size_t b_size) {
     return a_size && b_size && (a < b ? b - a < a_size : a - b < b_size);
 }
 
-void access_report_overlap(const char *name, uint64_t to, uint64_t from, size_t size,
-                           bool has_size);
-
 #endif

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "tools/shared/arguments.h"
-#include "tools/memcheck/target/errors/errors.h"
+#include "tools/memcheck/target/findings/findings.h"
 #include "tools/memcheck/target/memcheck.h"
 
 static inline void set_result(uint64_t value) {

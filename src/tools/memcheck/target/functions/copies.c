@@ -98,7 +98,7 @@ static void memcpy_body(void *argument) {
     size_t size = call->a[2];
     // A copy onto itself does no harm, and compilers make such copies of structures.
     if (UNLIKELY(overlap(to, size, from, size)) && to != from)
-        access_report_overlap(call->name, to, from, size, true);
+        findings_add_overlap(call->name, to, from, size, true);
     copy_body(call, size, false);
     call->result = to;
 }
@@ -108,7 +108,7 @@ static void mempcpy_body(void *argument) {
     uint64_t to = call->a[0], from = call->a[1];
     size_t size = call->a[2];
     if (UNLIKELY(overlap(to, size, from, size)) && to != from)
-        access_report_overlap(call->name, to, from, size, true);
+        findings_add_overlap(call->name, to, from, size, true);
     copy_body(call, size, true);
     call->result = to + size;
 }

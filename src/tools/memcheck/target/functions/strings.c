@@ -1,5 +1,5 @@
 // Strings, narrow and wide: the same bodies for elements of one byte and of four. General registers
-// only. Where the usual functions find nothing to complain about, they work by words.
+// only. Where the usual functions find nothing wrong, they work by words.
 #include "tools/memcheck/target/functions/strings.h"
 
 #include "tools/memcheck/target/functions/access.h"
@@ -86,7 +86,7 @@ ALWAYS uint64_t copy_string(struct call *call, uint64_t to, uint64_t from, unsig
     while (step == 1 ? byte_load(from + size - 1) : wide_load(from + (size - 1) * step))
         size++;
     if (overlap(to, size * step, from, size * step) && to != from)
-        access_report_overlap(call->name, to, from, 0, false);
+        findings_add_overlap(call->name, to, from, 0, false);
     for (i = 0; i < size; i++)
         carry(call, to + i * step, from + i * step, step);
     return to + (size - 1) * step;
@@ -126,7 +126,7 @@ ALWAYS size_t copy_padded(struct call *call, uint64_t to, uint64_t from, size_t 
         length++;
     }
     if (overlap(to, size * step, from, copied * step) && to != from)
-        access_report_overlap(call->name, to, from, size, true);
+        findings_add_overlap(call->name, to, from, size, true);
     for (; copied < size; copied++)
         put(call, to + copied * step, 0, step);
     return length;
@@ -178,7 +178,7 @@ ALWAYS void append_part(struct call *call, unsigned step) {
         put(call, to + i * step, 0, step);
     // As Valgrind has it, the text that was there counts, too.
     if (overlap(call->a[0], to + i * step - call->a[0], from, i * step))
-        access_report_overlap(call->name, call->a[0], from, most, true);
+        findings_add_overlap(call->name, call->a[0], from, most, true);
     call->result = call->a[0];
 }
 
@@ -195,7 +195,7 @@ ALWAYS size_t copy_fitting(struct call *call, uint64_t to, uint64_t from, size_t
     size_t length = length_of(call, from, SIZE_MAX, 1);
     size_t copied = !room ? 0 : length < room ? length : room - 1;
     if (room && overlap(to, copied + 1, from, copied + 1))
-        access_report_overlap(call->name, to, from, room, true);
+        findings_add_overlap(call->name, to, from, room, true);
     for (size_t i = 0; i < copied; i++)
         carry(call, to + i, from + i, 1);
     if (room)
@@ -225,7 +225,7 @@ static void memccpy_body(void *argument) {
         i++;
     }
     if (overlap(to, i, from, i) && to != from)
-        access_report_overlap("memccpy", to, from, i, true);
+        findings_add_overlap("memccpy", to, from, i, true);
     call->result = found ? to + i : 0;
 }
 

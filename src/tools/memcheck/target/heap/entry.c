@@ -6,7 +6,7 @@
 #include "tools/shared/allocators.h"
 #include "tools/memcheck/target/functions/arguments.h"
 #include "tools/memcheck/target/heap/blocks.h"
-#include "tools/memcheck/target/errors/errors.h"
+#include "tools/memcheck/target/findings/findings.h"
 #include "tools/memcheck/target/heap/heap.h"
 #include "tools/memcheck/target/shadow/shadow.h"
 #include "tools/shared/target_errno.h"
@@ -17,16 +17,6 @@ enum { PAGE = 4096 };
 
 // ---- failing -----------------------------------------------------------------------------------
 
-struct fishy {
-    const char *function, *argument;
-    uint64_t value;
-};
-
-static void report_fishy(void *argument) {
-    const struct fishy *fishy = argument;
-    error_fishy(fishy->function, fishy->argument, fishy->value);
-}
-
 static _Thread_local bool is_again __attribute__((tls_model("local-exec")));
 
 static bool is_fishy(const char *function, const char *argument, uint64_t value) {
@@ -36,8 +26,7 @@ static bool is_fishy(const char *function, const char *argument, uint64_t value)
         is_again = false;
         return true;
     }
-    struct fishy fishy = {function, argument, value};
-    tool_with_vectors(report_fishy, &fishy);
+    findings_add_fishy(function, argument, (int64_t)value);
     return true;
 }
 

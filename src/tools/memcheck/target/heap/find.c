@@ -4,7 +4,7 @@
 
 #include "engine/tool.h"
 #include "tools/memcheck/target/heap/blocks.h"
-#include "tools/memcheck/target/errors/collectors.h"
+#include "tools/memcheck/target/functions/collectors.h"
 #include "tools/memcheck/target/heap/sites.h"
 #include "tools/memcheck/target/shadow/frames.h"
 #include "tools/memcheck/target/heap/stacks.h"

@@ -3,7 +3,7 @@
 
 #include "engine/tool.h"
 #include "tools/memcheck/target/heap/blocks.h"
-#include "tools/memcheck/target/errors/errors.h"
+#include "tools/memcheck/target/findings/findings.h"
 #include "tools/memcheck/target/shadow/shadow.h"
 #include "tools/memcheck/target/heap/sites.h"
 #include "tools/memcheck/target/heap/stacks.h"
@@ -475,23 +475,23 @@ static void report_bad_free(void *argument) {
     const struct bad_free *bad = argument;
     if (declared_is_live(bad->address)) {
         if (heap_options.mismatches)
-            error_mismatched_free(bad->address);
+            findings_add_mismatched_free(bad->address);
         heap_undeclare(bad->address, heap_options.red_zone);
         return;
     }
-    error_free(bad->address, bad->function);
+    findings_add_free(bad->address, bad->function);
 }
 
-static void report_mismatch(void *address) {
-    if (entry_knows_makers())
-        error_mismatched_free((uint64_t)address);
+static void report_mismatch(uint64_t address) {
+    if (heap_options.mismatches && entry_knows_makers())
+        findings_add_mismatched_free(address);
 }
 
 void heap_free(uint64_t address, enum heap_maker maker, const char *function) {
     struct found found;
     bool is_live = find_live(address, &found);
-    if (is_live && UNLIKELY(found.maker != maker) && heap_options.mismatches)
-        tool_with_vectors(report_mismatch, (void *)address);
+    if (is_live && UNLIKELY(found.maker != maker))
+        report_mismatch(address);
     if (UNLIKELY(!is_live || !give_up(address, &found))) {
         struct bad_free bad = {address, function, maker};
         tool_with_vectors(report_bad_free, &bad);
@@ -519,8 +519,8 @@ uint64_t heap_resize(uint64_t address, size_t size) {
         tool_with_vectors(report_bad_free, &bad);
         return 0;
     }
-    if (UNLIKELY(found.maker != HEAP_MALLOC) && heap_options.mismatches)
-        tool_with_vectors(report_mismatch, (void *)address);
+    if (UNLIKELY(found.maker != HEAP_MALLOC))
+        report_mismatch(address);
     uint64_t block = heap_allocate(size, heap_options.alignment, HEAP_MALLOC, false);
     if (!block)
         return 0;

@@ -6,7 +6,7 @@
 
 #include "base/hash.h"
 #include "engine/tool.h"
-#include "tools/memcheck/target/errors/errors.h"
+#include "tools/memcheck/target/findings/findings.h"
 #include "tools/memcheck/target/heap/heap.h"
 #include "tools/memcheck/target/leaks/search.h"
 #include "tools/memcheck/target/heap/sites.h"
@@ -157,7 +157,7 @@ void pools_destroy(uint64_t anchor) {
         end_all_chunks(pool);
     pthread_mutex_unlock(&lock);
     if (!pool)
-        error_pool(anchor);
+        findings_add_pool(anchor);
     free(pool);
 }
 
@@ -176,7 +176,7 @@ void pools_allocate(uint64_t anchor, uint64_t start, size_t size) {
     pthread_mutex_unlock(&lock);
     if (!pool) {
         free(chunk);
-        error_pool(anchor);
+        findings_add_pool(anchor);
         return;
     }
     heap_chunk_made(start, size);
@@ -220,11 +220,11 @@ void pools_free(uint64_t anchor, uint64_t start) {
         end_chunk(pool, chunk);
     pthread_mutex_unlock(&lock);
     if (!pool) {
-        error_pool(anchor);
+        findings_add_pool(anchor);
         return;
     }
     if (!chunk) {
-        error_free(start, "free");
+        findings_add_free(start, "free");
         return;
     }
     if (auto_free)
@@ -269,7 +269,7 @@ void pools_trim(uint64_t anchor, uint64_t start, size_t size) {
     }
     pthread_mutex_unlock(&lock);
     if (!pool)
-        error_pool(anchor);
+        findings_add_pool(anchor);
 }
 
 void pools_move(uint64_t anchor, uint64_t to) {
@@ -281,7 +281,7 @@ void pools_move(uint64_t anchor, uint64_t to) {
     }
     pthread_mutex_unlock(&lock);
     if (!pool)
-        error_pool(anchor);
+        findings_add_pool(anchor);
 }
 
 void pools_change(uint64_t anchor, uint64_t old_start, uint64_t start, size_t size) {
@@ -297,9 +297,9 @@ void pools_change(uint64_t anchor, uint64_t old_start, uint64_t start, size_t si
     }
     pthread_mutex_unlock(&lock);
     if (!pool)
-        error_pool(anchor);
+        findings_add_pool(anchor);
     else if (!chunk)
-        error_free(old_start, "free");
+        findings_add_free(old_start, "free");
 }
 
 bool pools_exists(uint64_t anchor) {

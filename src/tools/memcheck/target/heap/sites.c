@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 
 #include "engine/tool.h"
-#include "tools/memcheck/target/errors/ledger.h"
+#include "tools/memcheck/target/findings/ledger.h"
 #include "tools/memcheck/target/heap/stacks.h"
 
 enum { SLOTS = 2 * LEDGER_SITES }; // a place of each stack that has one; at most half full

@@ -16,7 +16,7 @@ enum {
     LEVELS = 12, // the first has 2^LEVEL_BITS entries, each next one twice as many
     LEVEL_BITS = 12,
     CHUNK_BITS = 17,  // words in a chunk
-    CHUNKS = 1 << 13, // numbers have 30 bits (errors.h adds two)
+    CHUNKS = 1 << 13, // numbers have 30 bits (findings.h adds two)
     COUNT_BITS = 10,  // of a stack's first word; the rest is its hash
 };
 

@@ -81,7 +81,7 @@ static void check(bool full, bool is_end, enum leak_delta delta) {
     tool_resume_threads();
     mark_release(helpers);
     if (ok)
-        errors_leaks(&result);
+        findings_send_losses(&result);
     else
         tool_say("There is not enough memory to look for leaks.");
     search_unmap(result.records, record_room);

@@ -31,7 +31,7 @@
 #include <stdint.h>
 
 #include "tools/memcheck/target/heap/blocks.h"
-#include "tools/memcheck/target/errors/errors.h"
+#include "tools/memcheck/target/findings/findings.h"
 #include "tools/memcheck/target/leaks/leaks.h"
 #include "tools/memcheck/target/shadow/shadow.h"
 

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Of an undefined byte, as errors.h has it; 0: not known.
+// Of an undefined byte, as findings.h has it; 0: not known.
 uint32_t shadow_origin(uint64_t address);
 void shadow_set_origin(uint64_t address, size_t size, uint32_t origin);
 // From now on; once.

@@ -4,7 +4,7 @@
 
 #include "base/x86.h"
 #include "engine/tool.h"
-#include "tools/memcheck/target/errors/errors.h"
+#include "tools/memcheck/target/findings/findings.h"
 #include "tools/memcheck/target/heap/heap.h"
 #include "tools/memcheck/target/memcheck.h"
 #include "tools/memcheck/target/shadow/origins.h"

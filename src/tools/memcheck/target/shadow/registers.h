@@ -21,7 +21,7 @@ struct shadow_registers {
     uint64_t vector[32][8];        // zmm0 … zmm31
     uint64_t x87[8][2];            // by physical register, 80 bits each; mmx is the low half
     uint16_t x87_status;           // of its condition codes, by place; part of TOOL_UNIT_X87
-    uint32_t origin[TOOL_UNITS];   // where undefined bits come from (errors.h), 0: not known
+    uint32_t origin[TOOL_UNITS];   // where undefined bits come from (findings.h), 0: not known
 };
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/memcheck/target/errors/errors.h"
+#include "tools/memcheck/target/findings/findings.h"
 #include "tools/memcheck/target/heap/heap.h"
 #include "tools/memcheck/target/shadow/origins.h"
 #include "tools/memcheck/target/shadow/registers.h"
@@ -56,9 +56,9 @@ static void report(const struct pass *pass, enum shadow_verdict verdict, uint64_
     else
         vsnprintf(name, sizeof name, format, words);
     whole_name(pass, name, whole);
-    error_parameter(
-        whole, verdict == SHADOW_BAD_ADDRESS ? PARAMETER_UNADDRESSABLE : PARAMETER_UNDEFINED,
-        address, track_origins && verdict == SHADOW_BAD_VALUE ? shadow_origin(address) : 0);
+    findings_add_parameter(
+        whole, verdict == SHADOW_BAD_ADDRESS ? FAULT_UNADDRESSABLE : FAULT_UNDEFINED, address,
+        track_origins && verdict == SHADOW_BAD_VALUE ? shadow_origin(address) : 0);
 }
 
 // ---- memory ------------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ static void check_register(const struct pass *pass, unsigned number, unsigned si
     const struct shadow_registers *registers = pass->registers;
     uint64_t counts = size == 8 ? ~0ul : (1ul << size * 8) - 1;
     if (registers->undefined[number] && registers->general[number] & counts)
-        error_parameter(name, PARAMETER_REGISTER, 0, registers->origin[number]);
+        findings_add_parameter(name, FAULT_REGISTER, 0, registers->origin[number]);
 }
 
 void pass_register(const struct pass *pass, unsigned argument, unsigned size, const char *name) {

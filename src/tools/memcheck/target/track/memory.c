@@ -1,46 +1,20 @@
-// Memory operands: addresses, bits read and written, and complaints about them.
+// Memory operands: addresses, bits read and written, and findings about them.
 #include "tools/memcheck/target/track/parts.h"
-
-// ---- complaints, which may use vector registers ----
-
-struct complaint {
-    uint64_t address;
-    uint32_t size, origin;
-    bool write;
-};
-
-static void complain_access(void *argument) {
-    const struct complaint *complaint = argument;
-    error_access(complaint->address, complaint->size, complaint->write);
-}
-
-static void complain_value(void *argument) {
-    const struct complaint *complaint = argument;
-    error_value(complaint->size, complaint->origin);
-}
-
-static void complain_condition(void *argument) {
-    const struct complaint *complaint = argument;
-    error_condition(complaint->origin);
-}
 
 static void report_access(uint64_t address, unsigned size, bool write) {
     if (shadow_is_forbidden(address))
         tool_fault(address, write);
-    struct complaint complaint = {.address = address, .size = size, .write = write};
-    tool_with_vectors(complain_access, &complaint);
+    findings_add_access(address, size, write);
 }
 
 void report_value(struct context *c, unsigned size) {
-    struct complaint complaint = {.size = size, .origin = c->origin};
     if (track_value_errors)
-        tool_with_vectors(complain_value, &complaint);
+        findings_add_value(size, c->origin);
 }
 
 void report_condition(struct context *c) {
-    struct complaint complaint = {.origin = c->origin};
     if (track_value_errors)
-        tool_with_vectors(complain_condition, &complaint);
+        findings_add_condition(c->origin);
 }
 
 // ---- addresses ----

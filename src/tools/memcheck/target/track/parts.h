@@ -12,7 +12,7 @@
 #ifndef QUERN_MEMCHECK_TRACK_PARTS_H
 #define QUERN_MEMCHECK_TRACK_PARTS_H
 
-#include "tools/memcheck/target/errors/errors.h"
+#include "tools/memcheck/target/findings/findings.h"
 #include "tools/memcheck/target/shadow/registers.h"
 #include "tools/memcheck/target/shadow/origins.h"
 #include "tools/memcheck/target/shadow/shadow.h"
@@ -175,9 +175,9 @@ static inline void operand_set_bits(struct context *c, const struct track *t, un
 
 // ---- memory (track/memory.c) ----
 
-// The address of a memory operand; complains once if it is undefined.
+// The address of a memory operand; adds one finding if it is undefined.
 uint64_t operand_address(struct context *, const struct track *, unsigned operand);
-// Complains about memory that is not addressable. `bits` is filled with `size` bytes.
+// Adds a finding if memory is not addressable. `bits` is filled with `size` bytes.
 void memory_load(struct context *, uint64_t address, unsigned size, void *bits);
 void memory_store(struct context *, uint64_t address, unsigned size, const void *bits);
 uint64_t memory_load_word(struct context *, uint64_t address, unsigned size);

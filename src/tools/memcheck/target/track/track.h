@@ -3,9 +3,11 @@
 // When a block is translated, instructions that may meet undefined values are prepared once
 // (track_prepare); when they run, track_run goes first, on the thread, with the target's general
 // registers saved (tool_register and its kin work), vector registers still in the processor. It
-//   - checks what the instruction's addresses depend on (error_value) and whether memory it touches
-//     is addressable (error_access),
-//   - for a conditional branch, move or set: whether its condition is defined (error_condition; a
+//   - checks what the instruction's addresses depend on (findings_add_value) and whether memory it
+//   touches
+//     is addressable (findings_add_access),
+//   - for a conditional branch, move or set: whether its condition is defined
+//   (findings_add_condition; a
 //     set merely passes the bits on),
 //   - computes the undefined bits of everything it writes, registers (registers.h) and memory
 //     (shadow.h), from values and bits that it reads.
@@ -43,7 +45,8 @@ struct track *track_prepare(uint64_t pc, const uint8_t *bytes, const ZydisDecode
 void track_forget_all(void); // translated code is gone
 
 // General registers only: neither it nor anything it calls on its usual way touches vector
-// registers, except through stubs that put them back. Errors take another way (tool_with_vectors).
+// registers, except through stubs that put them back. Findings take another way
+// (tool_with_vectors).
 void track_run(const struct track *);
 
 #endif

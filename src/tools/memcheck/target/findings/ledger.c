@@ -1,4 +1,4 @@
-#include "tools/memcheck/target/errors/ledger.h"
+#include "tools/memcheck/target/findings/ledger.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -10,7 +10,7 @@
 
 #include "base/fd.h"
 #include "engine/tool.h"
-#include "tools/memcheck/target/errors/errors.h"
+#include "tools/memcheck/target/findings/findings.h"
 #include "tools/memcheck/target/heap/heap.h"
 
 #define WAIT_STEP_NS 200000
@@ -155,7 +155,7 @@ void ledger_forked(void) {
 
 // ---- the heap's counters -----------------------------------------------------------------------
 
-struct ledger_heap *errors_heap_counters(void) {
+struct ledger_heap *ledger_heap_counters(void) {
     pthread_mutex_lock(&lock);
     uint32_t entry = used_threads < LEDGER_THREADS - 1 ? used_threads++ : LEDGER_THREADS - 1;
     pthread_mutex_unlock(&lock);

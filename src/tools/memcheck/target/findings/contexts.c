@@ -1,4 +1,4 @@
-#include "tools/memcheck/target/errors/contexts.h"
+#include "tools/memcheck/target/findings/contexts.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "base/hash.h"
 #include "engine/tool.h"
-#include "tools/memcheck/target/errors/ledger.h"
+#include "tools/memcheck/target/findings/ledger.h"
 
 // A context is in both tables; they are at most half full.
 enum { SLOTS = LEDGER_CONTEXTS * 2, FEW_CALLERS = 2 };

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "engine/tool.h"
-#include "tools/memcheck/target/errors/errors.h"
-#include "tools/memcheck/target/errors/ledger.h"
+#include "tools/memcheck/target/findings/findings.h"
+#include "tools/memcheck/target/findings/ledger.h"
 #include "tools/memcheck/target/heap/stacks.h"
 #include "wire/wire.h"
 
@@ -34,7 +34,7 @@ static void pack(const struct loss *loss) {
     packed += count * sizeof *pcs;
 }
 
-void errors_leaks(const struct leak_search *search) {
+void findings_send_losses(const struct leak_search *search) {
     while (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
         __builtin_ia32_pause();
     struct wire_leaks leaks = {.losses = search->record_count,
@@ -51,7 +51,7 @@ void errors_leaks(const struct leak_search *search) {
     __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
 }
 
-void errors_leak_totals(uint64_t bytes[LEAK_KINDS + 1], uint64_t blocks[LEAK_KINDS + 1]) {
+void findings_leak_totals(uint64_t bytes[LEAK_KINDS + 1], uint64_t blocks[LEAK_KINDS + 1]) {
     const struct ledger_answers *answers =
         ledger_wait_search(__atomic_load_n(&searches, __ATOMIC_ACQUIRE));
     memcpy(bytes, answers->leaked_bytes, sizeof answers->leaked_bytes);

@@ -1,4 +1,4 @@
-#include "tools/memcheck/target/errors/collectors.h"
+#include "tools/memcheck/target/functions/collectors.h"
 
 #include "base/x86.h"
 #include "tools/memcheck/target/shadow/shadow.h"

@@ -1,4 +1,4 @@
-#include "tools/memcheck/target/errors/ignored.h"
+#include "tools/memcheck/target/findings/ignored.h"
 
 #include <stddef.h>
 #include <stdlib.h>
