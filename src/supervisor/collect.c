@@ -17,7 +17,7 @@
 #include "tools/callgrind/supervisor/counts.h"
 #include "tools/callgrind/supervisor/base.h"
 #include "tools/dhat/supervisor/dhat.h"
-#include "tools/memcheck/supervisor/findings.h"
+#include "tools/memcheck/supervisor/memcheck.h"
 #include "tools/flame/supervisor/flame.h"
 #include "tools/heap/supervisor/heap.h"
 #include "supervisor/job.h"
@@ -70,7 +70,7 @@ static void forget(struct loop *loop, int pid) {
     else if (process && process->counts >= 0)
         counts_report(loop->request, loop->symbols, process);
     if (process)
-        findings_finish(process);
+        findings_finish(memcheck_findings(), process);
     if (process && process->pidfd >= 0)
         epoll_ctl(loop->events, EPOLL_CTL_DEL, process->pidfd, NULL);
     followed_remove(pid);
@@ -117,7 +117,7 @@ static void greet(struct loop *loop, struct followed *process, const struct wire
     if (!count)
         return;
     heap_finish(process->pid);
-    findings_begin(process->pid);
+    findings_begin(memcheck_findings(), process->pid);
     symbols_end(loop->symbols, process->pid);
     process->muted = false;
     // The first program's banner was printed before it started.
@@ -143,7 +143,7 @@ static void note_fork(struct loop *loop, const struct wire_message *message) {
         return;
     struct followed *child = known(loop, child_pid);
     symbols_fork(loop->symbols, message->forked->parent, child_pid);
-    findings_fork(message->forked->parent, child_pid);
+    findings_fork(memcheck_findings(), message->forked->parent, child_pid);
     child->greeted = true;
     const struct followed *parent = followed_find(message->forked->parent);
     if (parent && parent->command)
@@ -194,21 +194,21 @@ static void take_message(struct loop *loop, const struct wire_message *message) 
         symbols_map(loop->symbols, process->pid, message->module_map->start,
                     message->module_map->end, message->module_map->offset,
                     message->module_map->path, NULL);
-        findings_mapped(process->pid);
+        findings_mapped(memcheck_findings(), process->pid);
         heap_map(process->pid, message->module_map->start, message->module_map->end,
                  message->module_map->offset, message->module_map->path);
         break;
     case WIRE_MODULE_UNMAP:
         symbols_unmap(loop->symbols, process->pid, message->module_unmap->start,
                       message->module_unmap->end);
-        findings_mapped(process->pid);
+        findings_mapped(memcheck_findings(), process->pid);
         break;
     case WIRE_NOTICE:
     case WIRE_DEBUG:
         show_text(process, message);
         break;
     case WIRE_OPTION:
-        findings_change_option(process, message->text->text);
+        findings_change_option(memcheck_findings(), process, message->text->text);
         break;
     case WIRE_PRINT:
         if (!process->muted)
@@ -237,7 +237,7 @@ static void take_message(struct loop *loop, const struct wire_message *message) 
     case WIRE_LEAKS:
     case WIRE_LOSSES:
     case WIRE_FINDINGS_END:
-        findings_take(process, message);
+        findings_take(memcheck_findings(), process, message);
         break;
     case WIRE_ENDING:
         process->ending = true;
@@ -460,7 +460,7 @@ int collect_until_end(const struct supervisor_request *request, const struct lau
     bool made;
     followed_add(loop.main_pid, &made);
     heap_prepare(request, loop.symbols, loop.main_pid);
-    findings_prepare(request, loop.symbols, loop.main_pid);
+    memcheck_prepare(request, loop.symbols, loop.main_pid);
     scenario_begin(request, launch->pid);
     for (int i = 0; i < 2; i++)
         if (launch->output[i] >= 0)

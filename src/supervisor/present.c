@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "config.h"
 #include "report/findings/xml.h"
-#include "tools/memcheck/supervisor/findings.h"
+#include "tools/memcheck/supervisor/memcheck.h"
 #include "supervisor/log.h"
 #include "supervisor/xml_out.h"
 
@@ -106,13 +106,14 @@ static void write_xml_signal(const struct supervisor_request *request, struct sy
     struct stack stack = {.pid = pid, .addresses = fatal->pcs, .count = fatal->pc_count};
     struct named_stack named = named_stack_make(symbols, cache, &stack, &request->stacks);
     struct text text = {0};
-    xml_signal(&text, &(struct xml_signal){.thread = findings_thread(pid, fatal->tid),
-                                           .signal = fatal->signal,
-                                           .code = fatal->code,
-                                           .name = signal_name(fatal->signal),
-                                           .event = signal_cause(fatal->signal, fatal->code),
-                                           .address = fatal->address,
-                                           .stack = &named});
+    xml_signal(&text,
+               &(struct xml_signal){.thread = findings_thread(memcheck_findings(), pid, fatal->tid),
+                                    .signal = fatal->signal,
+                                    .code = fatal->code,
+                                    .name = signal_name(fatal->signal),
+                                    .event = signal_cause(fatal->signal, fatal->code),
+                                    .address = fatal->address,
+                                    .stack = &named});
     xml_put(pid, &text);
     text_free(&text);
     named_stack_free(&named);

@@ -7,7 +7,7 @@
 #include "supervisor/budgets.h"
 #include "supervisor/collect.h"
 #include "supervisor/diagnosis.h"
-#include "tools/memcheck/supervisor/findings.h"
+#include "tools/memcheck/supervisor/memcheck.h"
 #include "tools/flame/supervisor/flame.h"
 #include "tools/heap/supervisor/heap.h"
 #include "supervisor/job.h"
@@ -23,7 +23,7 @@
 
 // The status to exit with; -1: die by the signal that ended the target.
 static int own_status(const struct supervisor_request *request, int status) {
-    if (request->findings.error_status && findings_main_failed())
+    if (request->findings.error_status && findings_main_failed(memcheck_findings()))
         return request->findings.error_status;
     if (request->budgets.error_status && heap_leaks_failed())
         return request->budgets.error_status;

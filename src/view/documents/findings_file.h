@@ -20,8 +20,8 @@
 #define FINDINGS_MOST     200000 // in a file
 
 struct findings_frame {
-    char *address, *object, *function, *directory, *file; // NULL: not told
-    uint32_t line;                                        // 0: not told
+    char *address, *object, *function, *directory, *file; // NULL: missing
+    uint32_t line;                                        // 0: missing
 };
 
 struct findings_section {
@@ -34,7 +34,7 @@ struct findings_finding {
     char *unique, *kind, *thread, *what;
     uint64_t count; // how often; 1 if the file does not say
     bool is_leak;
-    uint64_t leaked_bytes, leaked_blocks; // as told: with what is lost along with these blocks
+    uint64_t leaked_bytes, leaked_blocks; // with what is lost along with these blocks
     uint64_t own_bytes; // without what other records of the file list: sums count nothing twice
     struct findings_section *sections;
     size_t section_count;
@@ -42,7 +42,7 @@ struct findings_finding {
 };
 
 struct findings_file {
-    char *tool, *command, *pid, *state; // NULL: not told
+    char *tool, *command, *pid, *state; // NULL: missing
     struct findings_finding *list;
     size_t count;
     bool is_whole;

@@ -13,91 +13,93 @@
 #include "supervisor/log.h"
 #include "supervisor/xml_out.h"
 
-struct findings findings;
-
-static struct errors **table;
-static size_t table_count;
-
-void findings_prepare(const struct supervisor_request *request, struct symbols *symbols,
-                      int main_pid) {
-    findings.request = request;
-    findings.symbols = symbols;
-    findings.main_pid = main_pid;
-    findings.ask = request->findings.generate == GENERATE_ASK;
+struct findings *findings_new(const struct supervisor_request *request, struct symbols *symbols,
+                              int main_pid) {
+    struct findings *run = base_allocate(sizeof *run);
+    *run = (struct findings){.request = request,
+                             .symbols = symbols,
+                             .ask = request->findings.generate == GENERATE_ASK,
+                             .main_pid = main_pid};
+    return run;
 }
 
-static struct errors *find(int pid) {
-    for (size_t i = 0; i < table_count; i++)
-        if (table[i]->pid == pid)
-            return table[i];
+static struct process_findings *find(const struct findings *run, int pid) {
+    for (size_t i = 0; i < run->process_count; i++)
+        if (run->processes[i]->pid == pid)
+            return run->processes[i];
     return NULL;
 }
 
-static struct errors *known(int pid) {
-    struct errors *errors = find(pid);
-    if (errors)
-        return errors;
-    errors = base_allocate(sizeof *errors);
-    errors->pid = pid;
-    errors->ledger = -1;
-    errors->last_thread = 1;
-    errors->cache = named_cache_new();
-    table = base_reallocate(table, (table_count + 1) * sizeof *table);
-    table[table_count++] = errors;
-    return errors;
+static struct process_findings *find_or_add(struct findings *run, int pid) {
+    struct process_findings *process = find(run, pid);
+    if (process)
+        return process;
+    process = base_allocate(sizeof *process);
+    *process = (struct process_findings){
+        .run = run, .pid = pid, .ledger = -1, .last_thread = 1, .cache = named_cache_new()};
+    run->processes =
+        base_reallocate(run->processes, (run->process_count + 1) * sizeof *run->processes);
+    run->processes[run->process_count++] = process;
+    return process;
 }
 
-static void forget(struct errors *errors) {
-    for (size_t i = 0; i < table_count; i++) {
-        if (table[i] == errors) {
-            table[i] = table[--table_count];
+static void forget(struct process_findings *process) {
+    struct findings *run = process->run;
+    for (size_t i = 0; i < run->process_count; i++) {
+        if (run->processes[i] == process) {
+            run->processes[i] = run->processes[--run->process_count];
             break;
         }
     }
-    for (size_t i = 0; i < errors->context_count; i++)
-        named_finding_drop(errors->contexts[i].finding);
-    leaks_drop(errors);
-    if (errors->ledger >= 0)
-        close(errors->ledger);
-    named_cache_free(errors->cache);
-    free(errors->contexts);
-    free(errors->hidden);
-    free(errors->threads);
-    free(errors);
-    if (!table_count) {
-        free(table);
-        table = NULL;
-    }
+    for (size_t i = 0; i < process->context_count; i++)
+        named_finding_drop(process->contexts[i].finding);
+    leaks_drop(process);
+    if (process->ledger >= 0)
+        close(process->ledger);
+    named_cache_free(process->cache);
+    free(process->contexts);
+    free(process->hidden);
+    free(process->threads);
+    free(process);
 }
 
-struct naming findings_naming(struct errors *errors) {
-    return (struct naming){findings.symbols, errors->cache, errors->pid, &findings.request->stacks};
+void findings_free(struct findings *run) {
+    while (run && run->process_count)
+        forget(run->processes[0]);
+    if (run)
+        free(run->processes);
+    free(run);
+}
+
+struct naming findings_naming(struct process_findings *process) {
+    return (struct naming){process->run->symbols, process->cache, process->pid,
+                           &process->run->request->stacks};
 }
 
 // A program may hand its ledger over before it says hello.
-void findings_begin(int pid) {
-    struct errors *errors = find(pid);
-    if (!errors)
+void findings_begin(struct findings *run, int pid) {
+    struct process_findings *process = find(run, pid);
+    if (!process)
         return;
-    int ledger = errors->ledger_is_new ? errors->ledger : -1;
-    if (errors->ledger_is_new)
-        errors->ledger = -1;
-    forget(errors);
+    int ledger = process->ledger_is_new ? process->ledger : -1;
+    if (process->ledger_is_new)
+        process->ledger = -1;
+    forget(process);
     if (ledger >= 0)
-        known(pid)->ledger = ledger;
+        find_or_add(run, pid)->ledger = ledger;
 }
 
-void findings_mapped(int pid) {
-    struct errors *errors = find(pid);
-    if (errors)
-        named_cache_clear(errors->cache);
+void findings_mapped(struct findings *run, int pid) {
+    struct process_findings *process = find(run, pid);
+    if (process)
+        named_cache_clear(process->cache);
 }
 
-void findings_fork(int parent, int child) {
-    const struct errors *from = find(parent);
-    if (!from || find(child))
+void findings_fork(struct findings *run, int parent, int child) {
+    const struct process_findings *from = find(run, parent);
+    if (!from || find(run, child))
         return;
-    struct errors *to = known(child);
+    struct process_findings *to = find_or_add(run, child);
     to->closed = from->closed;
     to->told_detail = from->told_detail;
     to->has_values = from->has_values;
@@ -113,69 +115,45 @@ void findings_fork(int parent, int child) {
     to->context_count = from->context_count;
 }
 
-static void note_thread(struct errors *errors, int tid, int number) {
-    for (size_t i = 0; i < errors->thread_count; i++) {
-        if (errors->threads[i].tid == tid) {
-            errors->threads[i].number = number;
+static void note_thread(struct process_findings *process, int tid, int number) {
+    for (size_t i = 0; i < process->thread_count; i++) {
+        if (process->threads[i].tid == tid) {
+            process->threads[i].number = number;
             return;
         }
     }
-    errors->threads =
-        base_reallocate(errors->threads, (errors->thread_count + 1) * sizeof *errors->threads);
-    errors->threads[errors->thread_count++] = (struct thread_number){tid, number};
+    process->threads =
+        base_reallocate(process->threads, (process->thread_count + 1) * sizeof *process->threads);
+    process->threads[process->thread_count++] = (struct thread_number){tid, number};
 }
 
-int findings_thread(int pid, int tid) {
-    const struct errors *errors = find(pid);
-    for (size_t i = 0; errors && i < errors->thread_count; i++)
-        if (errors->threads[i].tid == tid)
-            return errors->threads[i].number;
+int findings_thread(const struct findings *run, int pid, int tid) {
+    const struct process_findings *process = find(run, pid);
+    for (size_t i = 0; process && i < process->thread_count; i++)
+        if (process->threads[i].tid == tid)
+            return process->threads[i].number;
     return 1;
-}
-
-// ---- answers -----------------------------------------------------------------------------------
-
-// The file is the process's: a write that fails hurts nobody but itself.
-static void answer(const struct errors *errors, size_t offset, const void *value, size_t size) {
-    if (errors->ledger >= 0 &&
-        pwrite(errors->ledger, value, size, (off_t)(offsetof(struct ledger, answers) + offset)) < 0)
-        return;
-}
-
-#define ANSWER(errors, field, value)                                                               \
-    answer(errors, offsetof(struct ledger_answers, field), value, sizeof *(value))
-
-static void answer_verdict(const struct errors *errors, uint32_t context, uint8_t verdict) {
-    uint32_t shown = (uint32_t)errors->shown_count;
-    ANSWER(errors, shown, &shown);
-    answer(errors, offsetof(struct ledger_answers, verdicts) + context, &verdict, 1);
-}
-
-static void close_down(struct errors *errors) {
-    uint32_t closed = 1;
-    errors->closed = true;
-    ANSWER(errors, closed, &closed);
 }
 
 // ---- showing -----------------------------------------------------------------------------------
 
-void findings_say(struct errors *errors, const char *text) {
-    if (!errors->muted)
-        log_print(errors->pid, LOG_USER, text);
+void findings_say(struct process_findings *process, const char *text) {
+    if (!process->muted)
+        log_print(process->pid, LOG_USER, text);
 }
 
 // The answer to whether a suppression is to be printed: 'y', 'n', or 'c' for never again.
-static char ask(const struct errors *errors) {
-    const struct followed *process = followed_find(errors->pid);
+static char ask(const struct process_findings *process) {
+    const struct followed *followed = followed_find(process->pid);
     char reply = 'n';
-    log_print(errors->pid, LOG_USER, "");
-    log_prompt(errors->pid, "---- Print suppression ? --- [Return/N/n/Y/y/C/c] ---- ");
+    log_print(process->pid, LOG_USER, "");
+    log_prompt(process->pid, "---- Print suppression ? --- [Return/N/n/Y/y/C/c] ---- ");
     for (char c = ' '; c != '\n';) {
         // Nobody waits for the answer when the process is gone.
-        struct pollfd wait[2] = {{.fd = FINDINGS_SETTINGS->input_fd, .events = POLLIN},
-                                 {.fd = process ? process->pidfd : -1, .events = POLLIN}};
+        struct pollfd wait[2] = {{.fd = settings_of(process)->input_fd, .events = POLLIN},
+                                 {.fd = followed ? followed->pidfd : -1, .events = POLLIN}};
         if (poll(wait, 2, -1) < 0 || !(wait[0].revents) ||
-            read(FINDINGS_SETTINGS->input_fd, &c, 1) != 1)
+            read(settings_of(process)->input_fd, &c, 1) != 1)
             return 'c';
         if (strchr("yY", c))
             reply = 'y';
@@ -185,55 +163,50 @@ static char ask(const struct errors *errors) {
     return reply;
 }
 
-static bool wants_suppression(const struct errors *errors) {
-    if (FINDINGS_SETTINGS->generate == GENERATE_ALL)
+static bool wants_suppression(const struct process_findings *process) {
+    if (settings_of(process)->generate == GENERATE_ALL)
         return true;
-    if (!findings.ask)
+    if (!process->run->ask)
         return false;
-    char reply = ask(errors);
-    findings.ask = reply != 'c';
+    char reply = ask(process);
+    process->run->ask = reply != 'c';
     return reply == 'y';
 }
 
-static void show_text(struct errors *errors, int thread, const char *thread_name,
-                      const char *text) {
+void findings_show(struct process_findings *process, int thread, const char *thread_name,
+                   const char *text, const char *suppression) {
+    const struct findings_settings *settings = settings_of(process);
     struct text out = {0};
-    const struct findings_settings *settings = FINDINGS_SETTINGS;
+    if (process->muted)
+        return;
     if (settings->marker_begin)
         text_format(&out, "%s\n", settings->marker_begin);
-    if (thread != errors->last_thread)
+    if (thread != process->last_thread)
         text_format(&out, "Thread %d%s%s:\n", thread, *thread_name ? " " : "", thread_name);
-    errors->last_thread = thread;
+    process->last_thread = thread;
     text_string(&out, text);
-    log_print(errors->pid, LOG_USER, out.bytes);
-    log_print(errors->pid, LOG_USER, "");
+    log_print(process->pid, LOG_USER, out.bytes);
+    log_print(process->pid, LOG_USER, "");
     if (settings->marker_end)
-        log_print(errors->pid, LOG_USER, settings->marker_end);
+        log_print(process->pid, LOG_USER, settings->marker_end);
     text_free(&out);
+    if (suppression && wants_suppression(process))
+        log_raw(process->pid, suppression);
 }
 
-void findings_show(struct errors *errors, int thread, const char *thread_name, const char *text,
-                   const char *raw) {
-    if (errors->muted)
-        return;
-    show_text(errors, thread, thread_name, text);
-    if (raw && wants_suppression(errors))
-        log_raw(errors->pid, raw);
-}
-
-static void show_finding(struct errors *errors, const struct named_finding *finding) {
+static void show_finding(struct process_findings *process, const struct named_finding *finding) {
     struct text text = {0};
     struct text raw = {0};
-    const struct stack_text_options *stacks = &findings.request->stacks;
-    if (findings.request->xml.wanted) {
-        xml_finding(&text, finding, errors->next_unique, stacks,
-                    FINDINGS_SETTINGS->generate == GENERATE_ALL);
-        if (!errors->muted)
-            xml_put(errors->pid, &text);
+    const struct stack_text_options *stacks = &process->run->request->stacks;
+    if (process->run->request->xml.wanted) {
+        xml_finding(&text, finding, process->next_unique, stacks,
+                    settings_of(process)->generate == GENERATE_ALL);
+        if (!process->muted)
+            xml_put(process->pid, &text);
     } else {
         finding_text(finding, stacks, &text);
         finding_suppression(finding, &raw);
-        findings_show(errors, finding->facts.thread, finding->facts.thread_name, text.bytes,
+        findings_show(process, finding->facts.thread, finding->facts.thread_name, text.bytes,
                       raw.bytes);
     }
     text_free(&text);
@@ -242,33 +215,34 @@ static void show_finding(struct errors *errors, const struct named_finding *find
 
 // ---- limits ------------------------------------------------------------------------------------
 
-static void say_limit(struct errors *errors, const char *what) {
+static void say_limit(struct process_findings *process, const char *what) {
     struct text text = {0};
     text_format(&text,
                 "\nMore than %s errors detected.  I'm not reporting any more.\n"
                 "The counts at the end are of what was seen up to here only.\n"
                 "--error-limit=no lifts this limit.",
                 what);
-    findings_say(errors, text.bytes);
-    findings_say(errors, "");
+    findings_say(process, text.bytes);
+    findings_say(process, "");
     text_free(&text);
-    close_down(errors);
+    process->closed = true;
+    ledger_answer_closed(process);
 }
 
 // Whether there is room for one more context.
-static bool within_limits(struct errors *errors) {
-    if (errors->closed)
+static bool within_limits(struct process_findings *process) {
+    if (process->closed)
         return false;
-    if (findings.request->xml.wanted || !FINDINGS_SETTINGS->limit)
+    if (process->run->request->xml.wanted || !settings_of(process)->limit)
         return true;
-    if (errors->shown_count >= SHOWN_AT_MOST) {
-        say_limit(errors, "1000 different");
+    if (process->shown_count >= SHOWN_AT_MOST) {
+        say_limit(process, "1000 different");
         return false;
     }
-    if (errors->shown_count >= SHOWN_IN_DETAIL && !errors->told_detail) {
-        errors->told_detail = true;
-        findings_say(errors, "\nMore than 100 errors detected.  Subsequent errors\n"
-                             "will still be recorded, but in less detail than before.");
+    if (process->shown_count >= SHOWN_IN_DETAIL && !process->told_detail) {
+        process->told_detail = true;
+        findings_say(process, "\nMore than 100 errors detected.  Subsequent errors\n"
+                              "will still be recorded, but in less detail than before.");
     }
     return true;
 }
@@ -288,15 +262,15 @@ static struct finding finding_of(const struct wire_finding *message) {
     return finding;
 }
 
-static void stop_process(struct errors *errors) {
-    errors->stopped = true;
-    if (findings.request->xml.wanted) {
+static void stop_process(struct process_findings *process) {
+    process->stopped = true;
+    if (process->run->request->xml.wanted) {
         struct text end = {0};
         text_string(&end, "</valgrindoutput>\n");
-        xml_put(errors->pid, &end);
+        xml_put(process->pid, &end);
         text_free(&end);
     }
-    findings_say(errors, "\nExit program on first error (--exit-on-first-error=yes)");
+    findings_say(process, "\nExit program on first error (--exit-on-first-error=yes)");
 }
 
 static bool is_about_values(const struct finding_facts *facts) {
@@ -305,157 +279,141 @@ static bool is_about_values(const struct finding_facts *facts) {
            (facts->kind == FINDING_CLIENT && facts->fault == FAULT_UNDEFINED);
 }
 
-static void take_finding(struct errors *errors, const struct wire_message *message) {
+static void take_finding(struct process_findings *process, const struct wire_message *message) {
     const struct finding_facts *facts = &message->finding->facts;
     uint32_t number = message->finding->context;
     if (facts->kind == FINDING_LIMIT) {
-        if (!errors->closed)
-            say_limit(errors, "10000000 total");
+        if (!process->closed)
+            say_limit(process, "10000000 total");
         return;
     }
-    note_thread(errors, message->tid, facts->thread);
-    if (!within_limits(errors) || errors->stopped) {
-        answer_verdict(errors, number, VERDICT_SUPPRESSED); // the process may wait for it
+    note_thread(process, message->tid, facts->thread);
+    if (!within_limits(process) || process->stopped) {
+        ledger_answer_verdict(process, number, VERDICT_SUPPRESSED); // the process may wait for it
         return;
     }
-    struct naming naming = findings_naming(errors);
+    struct naming naming = findings_naming(process);
     struct finding finding = finding_of(message->finding);
     struct context context = {.number = number,
-                              .unique = errors->next_unique,
+                              .unique = process->next_unique,
                               .finding = named_finding_make(&naming, &finding),
                               .count = 1};
-    context.suppressed_by = finding_suppressed_by(context.finding, FINDINGS_SETTINGS->suppressions);
-    errors->contexts =
-        base_reallocate(errors->contexts, (errors->context_count + 1) * sizeof *errors->contexts);
+    context.suppressed_by =
+        finding_suppressed_by(context.finding, settings_of(process)->suppressions);
+    process->contexts = base_reallocate(process->contexts,
+                                        (process->context_count + 1) * sizeof *process->contexts);
     uint8_t verdict = VERDICT_SUPPRESSED;
     if (!context.suppressed_by) {
-        errors->has_values |= is_about_values(facts);
-        show_finding(errors, context.finding);
-        errors->shown_count++;
-        if (outputs_results() && !errors->muted)
+        process->has_values |= is_about_values(facts);
+        show_finding(process, context.finding);
+        process->shown_count++;
+        if (outputs_results() && !process->muted)
             context.result = results_add_finding(outputs_results(), context.finding,
-                                                 &findings.request->stacks, errors->pid);
-        verdict = FINDINGS_SETTINGS->exit_on_first ? VERDICT_STOP : VERDICT_SHOWN;
+                                                 &process->run->request->stacks, process->pid);
+        verdict = settings_of(process)->exit_on_first ? VERDICT_STOP : VERDICT_SHOWN;
         if (verdict == VERDICT_STOP)
-            stop_process(errors);
+            stop_process(process);
     }
-    errors->contexts[errors->context_count++] = context;
-    errors->next_unique++;
-    answer_verdict(errors, number, verdict);
+    process->contexts[process->context_count++] = context;
+    process->next_unique++;
+    ledger_answer_verdict(process, number, verdict);
 }
 
-static void take_ledger(struct errors *errors, int fd) {
-    if (errors->ledger >= 0)
-        close(errors->ledger);
-    errors->ledger = fd_move_high(fd);
-    errors->ledger_is_new = true;
-}
-
-static void answer_search(struct errors *errors) {
-    uint32_t searches = 0;
-    size_t offset = offsetof(struct ledger, answers) + offsetof(struct ledger_answers, searches);
-    if (errors->ledger < 0 ||
-        pread(errors->ledger, &searches, sizeof searches, (off_t)offset) != sizeof searches)
-        return;
-    ANSWER(errors, leaked_bytes, &errors->last_sums.bytes);
-    ANSWER(errors, leaked_blocks, &errors->last_sums.blocks);
-    searches++;
-    ANSWER(errors, searches, &searches);
-}
-
-static void take_losses(struct errors *errors, const struct wire_message *message) {
-    if (!errors->search.active)
-        return;
-    leaks_add(errors, message->losses, message->size);
+static void take_ledger(struct process_findings *process, int fd) {
+    if (process->ledger >= 0)
+        close(process->ledger);
+    process->ledger = fd_move_high(fd);
+    process->ledger_is_new = true;
 }
 
 // A search that is complete is taken into account at once; one at the end is shown with the
 // summary.
-static void search_progress(struct errors *errors) {
-    struct search *search = &errors->search;
+static void search_progress(struct process_findings *process) {
+    struct search *search = &process->search;
     if (!search->active || search->count < search->facts.losses)
         return;
     search->active = false;
     search->done = true;
     if (!search->facts.at_end)
-        leaks_show(errors);
-    answer_search(errors);
+        leaks_show(process);
+    ledger_answer_search(process);
 }
 
-static void take_end(struct errors *errors, const struct wire_findings_end *end) {
-    errors->ended = true;
-    errors->heap = end->heap;
-    summary_count(errors);
-    uint32_t verdict = summary_failures(errors) ? 2 : 1;
-    ANSWER(errors, end, &verdict);
+static void take_end(struct process_findings *process, const struct wire_findings_end *end) {
+    process->ended = true;
+    process->heap = end->heap;
+    summary_count(process);
+    ledger_answer_end(process, summary_failures(process) > 0);
 }
 
-void findings_take(const struct followed *process, const struct wire_message *message) {
-    if (!FINDINGS_SETTINGS->wanted) {
+void findings_take(struct findings *run, const struct followed *followed,
+                   const struct wire_message *message) {
+    if (!run->request->findings.wanted) {
         if (message->fd >= 0)
             close(message->fd);
         return;
     }
-    struct errors *errors = known(message->pid);
-    errors->muted = process->muted;
+    struct process_findings *process = find_or_add(run, message->pid);
+    process->muted = followed->muted;
     switch (message->type) {
     case WIRE_LEDGER:
-        take_ledger(errors, message->fd);
+        take_ledger(process, message->fd);
         break;
     case WIRE_FINDING:
-        take_finding(errors, message);
+        take_finding(process, message);
         break;
     case WIRE_LEAKS:
-        leaks_begin(errors, message->leaks);
-        search_progress(errors);
+        leaks_begin(process, message->leaks);
+        search_progress(process);
         break;
     case WIRE_LOSSES:
-        take_losses(errors, message);
-        search_progress(errors);
+        if (process->search.active)
+            leaks_add(process, message->losses, message->size);
+        search_progress(process);
         break;
     case WIRE_FINDINGS_END:
-        take_end(errors, message->findings_end);
+        take_end(process, message->findings_end);
         break;
     default:
         break;
     }
 }
 
-void findings_change_option(const struct followed *process, const char *word) {
-    const struct option_changer *changer = &findings.request->changer;
-    if (!FINDINGS_SETTINGS->wanted || !changer->change)
+void findings_change_option(struct findings *run, const struct followed *followed,
+                            const char *word) {
+    const struct option_changer *changer = &run->request->changer;
+    if (!run->request->findings.wanted || !changer->change)
         return;
     char *said = changer->change(changer->context, word);
-    if (!process->muted && log_shows(0))
-        log_print(process->pid, LOG_USER, said);
+    if (!followed->muted && log_shows(0))
+        log_print(followed->pid, LOG_USER, said);
     free(said);
 }
 
-void findings_finish(const struct followed *process) {
-    if (!FINDINGS_SETTINGS->wanted)
+void findings_finish(struct findings *run, const struct followed *followed) {
+    struct process_findings *process =
+        run->request->findings.wanted ? find(run, followed->pid) : NULL;
+    if (!process)
         return;
-    struct errors *errors = find(process->pid);
-    if (!errors)
-        return;
-    errors->muted = process->muted;
+    process->muted = followed->muted;
     // A process that became another program is not summed up: it has not ended as this one. Nor is
     // one that borrowed its parent's memory, and its ledger, until it became one.
-    bool counts = !process->away && errors->ledger >= 0;
-    if (counts && !errors->stopped) {
-        summary_count(errors);
-        summary_show(errors);
+    bool counts = !followed->away && process->ledger >= 0;
+    if (counts && !process->stopped) {
+        summary_count(process);
+        summary_show(process);
     }
-    if (process->pid == findings.main_pid)
-        findings.main_failed = counts && (errors->stopped || summary_failures(errors) > 0);
-    for (size_t i = 0; i < errors->context_count; i++) {
-        struct context *context = &errors->contexts[i];
-        if (context->result && context->result->pid == errors->pid)
+    if (process->pid == run->main_pid)
+        run->main_failed = counts && (process->stopped || summary_failures(process) > 0);
+    for (size_t i = 0; i < process->context_count; i++) {
+        struct context *context = &process->contexts[i];
+        if (context->result && context->result->pid == process->pid)
             context->result->count = context->count;
     }
     xml_drop(process->pid);
-    forget(errors);
+    forget(process);
 }
 
-bool findings_main_failed(void) {
-    return findings.main_failed;
+bool findings_main_failed(const struct findings *run) {
+    return run->main_failed;
 }

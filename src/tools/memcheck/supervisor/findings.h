@@ -1,34 +1,40 @@
-// The errors of all processes of a run: taken from the wire, suppressed, shown, counted, summed up.
+// The findings of all processes of a run: taken from the wire, suppressed, shown, counted, summed
+// up.
 //
-// A context (wire/findings.h) is shown when it is first told; how often it was seen stands in the
-// process's ledger, which is read when the process has ended, however that came about. A forked
-// child starts with its parent's contexts, as its memory does.
+// The first finding of a context (profile/findings/finding.h) is shown when it arrives. How often
+// the context was seen stands in the process's ledger. The supervisor reads the ledger when the
+// process has ended, however that came about. A forked child starts with its parent's contexts, as
+// its memory does.
 //
 // Does nothing for tools that do not look for errors.
-#ifndef QUERN_SUPERVISOR_FINDINGS_H
-#define QUERN_SUPERVISOR_FINDINGS_H
+#ifndef QUERN_MEMCHECK_SUPERVISOR_FINDINGS_H
+#define QUERN_MEMCHECK_SUPERVISOR_FINDINGS_H
 
 #include "supervisor/followed.h"
 #include "supervisor/supervisor.h"
 #include "wire/wire_supervisor.h"
 
+struct findings; // the state of a run
+
 // Once, before the main process runs.
-void findings_prepare(const struct supervisor_request *request, struct symbols *symbols,
-                      int main_pid);
+struct findings *findings_new(const struct supervisor_request *request, struct symbols *symbols,
+                              int main_pid);
+void findings_free(struct findings *);
 // The process runs a new program: what was found before is forgotten.
-void findings_begin(int pid);
-void findings_fork(int parent, int child);
+void findings_begin(struct findings *, int pid);
+void findings_fork(struct findings *, int parent, int child);
 // The mappings of a process have changed.
-void findings_mapped(int pid);
+void findings_mapped(struct findings *, int pid);
 // The process wants an option to be changed (WIRE_OPTION).
-void findings_change_option(const struct followed *process, const char *word);
+void findings_change_option(struct findings *, const struct followed *process, const char *word);
 // A message of types WIRE_LEDGER to WIRE_FINDINGS_END.
-void findings_take(const struct followed *process, const struct wire_message *message);
+void findings_take(struct findings *, const struct followed *process,
+                   const struct wire_message *message);
 // The process has ended; its mappings are still known. Shows the summary.
-void findings_finish(const struct followed *process);
+void findings_finish(struct findings *, const struct followed *process);
 // Whether the main process, which has ended, had errors that count for --error-exitcode.
-bool findings_main_failed(void);
-// The number of a thread that has been heard of, else 1.
-int findings_thread(int pid, int tid);
+bool findings_main_failed(const struct findings *);
+// The number of a thread that has sent a finding, else 1.
+int findings_thread(const struct findings *, int pid, int tid);
 
 #endif

@@ -1,4 +1,4 @@
-// A search for leaks, as the target made it: suppressing, showing, summing up.
+// The losses of a search for leaks: suppressed, shown, summed up.
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,76 +13,77 @@
 // More are announced only by a target that is broken: they come as they come.
 enum { MOST_ANNOUNCED = 1 << 20 };
 
-void leaks_drop(struct errors *errors) {
-    struct search *search = &errors->search;
+void leaks_drop(struct process_findings *process) {
+    struct search *search = &process->search;
     for (size_t i = 0; i < search->count; i++)
         named_loss_free(&search->losses[i]);
     free(search->losses);
     *search = (struct search){0};
 }
 
-void leaks_begin(struct errors *errors, const struct wire_leaks *message) {
-    leaks_drop(errors);
-    errors->search.active = true;
-    errors->search.facts = *message;
-    errors->search.old_sums = errors->last_sums;
-    errors->last_sums = (struct leak_sums){0};
-    memcpy(errors->last_sums.heuristic_blocks, message->heuristic_blocks,
+void leaks_begin(struct process_findings *process, const struct wire_leaks *message) {
+    leaks_drop(process);
+    process->search.active = true;
+    process->search.facts = *message;
+    process->search.old_sums = process->last_sums;
+    process->last_sums = (struct leak_sums){0};
+    memcpy(process->last_sums.heuristic_blocks, message->heuristic_blocks,
            sizeof message->heuristic_blocks);
-    memcpy(errors->last_sums.heuristic_bytes, message->heuristic_bytes,
+    memcpy(process->last_sums.heuristic_bytes, message->heuristic_bytes,
            sizeof message->heuristic_bytes);
     size_t room = message->losses < MOST_ANNOUNCED ? message->losses : MOST_ANNOUNCED;
-    errors->search.losses = base_allocate(room * sizeof *errors->search.losses);
+    process->search.losses = base_allocate(room * sizeof *process->search.losses);
 }
 
 static bool in(unsigned kinds, const struct named_loss *loss) {
     return kinds & 1u << loss->facts.kind;
 }
 
-static bool is_counted(const struct errors *errors, const struct named_loss *loss) {
-    return errors->search.facts.full && !loss->facts.is_quiet;
+static bool is_counted(const struct process_findings *process, const struct named_loss *loss) {
+    return process->search.facts.full && !loss->facts.is_quiet;
 }
 
-static void hide(struct errors *errors, struct suppression *by, const struct loss *facts) {
-    errors->hidden =
-        base_reallocate(errors->hidden, (errors->hidden_count + 1) * sizeof *errors->hidden);
-    errors->hidden[errors->hidden_count++] = (struct hidden_loss){
+static void hide(struct process_findings *process, struct suppression *by,
+                 const struct loss *facts) {
+    process->hidden =
+        base_reallocate(process->hidden, (process->hidden_count + 1) * sizeof *process->hidden);
+    process->hidden[process->hidden_count++] = (struct hidden_loss){
         .by = by, .bytes = facts->bytes + facts->indirect_bytes, .blocks = facts->blocks};
 }
 
 // Takes a loss into the sums. A suppressed one is not shown.
-static void judge(struct errors *errors, struct named_loss *loss) {
+static void judge(struct process_findings *process, struct named_loss *loss) {
     struct suppression *by =
-        loss_suppressed_by(loss, &loss->stack, FINDINGS_SETTINGS->suppressions);
-    struct leak_sums *sums = &errors->last_sums;
+        loss_suppressed_by(loss, &loss->stack, settings_of(process)->suppressions);
+    struct leak_sums *sums = &process->last_sums;
     unsigned bucket = by ? LEAK_KINDS : loss->facts.kind;
     sums->bytes[bucket] += loss->facts.bytes;
     sums->blocks[bucket] += loss->facts.blocks;
     if (by) {
-        hide(errors, by, &loss->facts);
+        hide(process, by, &loss->facts);
         loss->facts.is_quiet = 1;
-    } else if (is_counted(errors, loss) && in(FINDINGS_SETTINGS->error_kinds, loss)) {
-        errors->leak_errors++;
+    } else if (is_counted(process, loss) && in(settings_of(process)->error_kinds, loss)) {
+        process->counted_losses++;
     }
 }
 
 // Losses of the search at the end, for other programs.
-static void collect(struct errors *errors, struct named_loss *loss, size_t index) {
-    const struct search *search = &errors->search;
-    bool fails = in(FINDINGS_SETTINGS->error_kinds, loss);
-    if (!outputs_results() || errors->muted || !search->facts.at_end || !is_counted(errors, loss) ||
-        !(fails || in(FINDINGS_SETTINGS->show_kinds, loss)))
+static void collect(struct process_findings *process, struct named_loss *loss, size_t index) {
+    const struct search *search = &process->search;
+    bool fails = in(settings_of(process)->error_kinds, loss);
+    if (!outputs_results() || process->muted || !search->facts.at_end ||
+        !is_counted(process, loss) || !(fails || in(settings_of(process)->show_kinds, loss)))
         return;
-    struct naming naming = findings_naming(errors);
+    struct naming naming = findings_naming(process);
     named_loss_name_holder(loss, &naming);
     const struct result *result = results_add_loss(
-        outputs_results(), loss, index, search->facts.losses, naming.options, errors->pid, fails);
-    errors->known_leaks += fails && result->known;
+        outputs_results(), loss, index, search->facts.losses, naming.options, process->pid, fails);
+    process->known_leaks += fails && result->known;
 }
 
-void leaks_add(struct errors *errors, const struct wire_loss *losses, size_t size) {
-    struct search *search = &errors->search;
-    struct naming naming = findings_naming(errors);
+void leaks_add(struct process_findings *process, const struct wire_loss *losses, size_t size) {
+    struct search *search = &process->search;
+    struct naming naming = findings_naming(process);
     const char *at = (const char *)losses, *end = at + size;
     while (at < end && search->count < search->facts.losses) {
         const struct wire_loss *message = (const struct wire_loss *)at;
@@ -91,99 +92,99 @@ void leaks_add(struct errors *errors, const struct wire_loss *losses, size_t siz
                 base_reallocate(search->losses, (search->count + 1) * sizeof *search->losses);
         struct named_loss *loss = &search->losses[search->count++];
         named_loss_make(loss, &naming, &message->loss, message->pcs, message->pc_count);
-        judge(errors, loss);
-        collect(errors, loss, search->count);
+        judge(process, loss);
+        collect(process, loss, search->count);
         at += sizeof *message + message->pc_count * sizeof message->pcs[0];
     }
 }
 
 // ---- showing -----------------------------------------------------------------------------------
 
-static void show_loss(struct errors *errors, size_t index) {
-    struct search *search = &errors->search;
+static void show_loss(struct process_findings *process, size_t index) {
+    struct search *search = &process->search;
     struct named_loss *loss = &search->losses[index];
-    struct naming naming = findings_naming(errors);
+    struct naming naming = findings_naming(process);
     struct text text = {0};
     struct text raw = {0};
     named_loss_name_holder(loss, &naming);
-    if (findings.request->xml.wanted) {
-        xml_loss(&text, loss, errors->next_unique++, index + 1, search->count,
+    if (process->run->request->xml.wanted) {
+        xml_loss(&text, loss, process->next_unique++, index + 1, search->count,
                  search->facts.is_delta, naming.options,
-                 FINDINGS_SETTINGS->generate == GENERATE_ALL);
-        if (!errors->muted)
-            xml_put(errors->pid, &text);
+                 settings_of(process)->generate == GENERATE_ALL);
+        if (!process->muted)
+            xml_put(process->pid, &text);
     } else {
         loss_text(loss, index + 1, search->count, search->facts.is_delta, naming.options, &text);
         loss_suppression(loss, &raw);
         // The search at the end goes by the first thread, whoever ends the process.
-        findings_show(errors, search->facts.at_end ? 1 : errors->last_thread, "", text.bytes,
+        findings_show(process, search->facts.at_end ? 1 : process->last_thread, "", text.bytes,
                       raw.bytes);
     }
     text_free(&text);
     text_free(&raw);
 }
 
-static void show_sums(struct errors *errors) {
-    const struct search *search = &errors->search;
-    const uint64_t *blocks = errors->last_sums.blocks;
+static void show_sums(struct process_findings *process) {
+    const struct search *search = &process->search;
+    const uint64_t *blocks = process->last_sums.blocks;
     struct text text = {0};
-    leak_sums_text(&errors->last_sums, search->facts.is_delta ? &search->old_sums : NULL, &text);
+    leak_sums_text(&process->last_sums, search->facts.is_delta ? &search->old_sums : NULL, &text);
     if (!search->facts.full && (blocks[LEAK_DEFINITE] || blocks[LEAK_INDIRECT] ||
                                 blocks[LEAK_POSSIBLE] || blocks[LEAK_REACHABLE]))
         text_string(&text, "\nRerun with --leak-check=full to see details of leaked memory");
     if (search->facts.full && blocks[LEAK_REACHABLE] &&
-        !(FINDINGS_SETTINGS->show_kinds & 1u << LEAK_REACHABLE))
+        !(settings_of(process)->show_kinds & 1u << LEAK_REACHABLE))
         text_string(&text,
                     "\nReachable blocks (those to which a pointer was found) are not shown.\n"
                     "To see them, rerun with: --leak-check=full --show-leak-kinds=all");
-    findings_say(errors, text.bytes);
-    findings_say(errors, "");
+    findings_say(process, text.bytes);
+    findings_say(process, "");
     text_free(&text);
 }
 
-void leaks_show(struct errors *errors) {
-    const struct search *search = &errors->search;
-    bool says_sums = log_shows(0) && !findings.request->xml.wanted;
+void leaks_show(struct process_findings *process) {
+    const struct search *search = &process->search;
+    bool says_sums = log_shows(0) && !process->run->request->xml.wanted;
     if (!search->count && !search->facts.is_delta) {
         if (says_sums) {
-            findings_say(errors, "All heap blocks were freed -- no leaks are possible");
-            findings_say(errors, "");
+            findings_say(process, "All heap blocks were freed -- no leaks are possible");
+            findings_say(process, "");
         }
         return;
     }
-    bool is_tree = FINDINGS_SETTINGS->xtree_leak && search->facts.at_end;
+    bool is_tree = settings_of(process)->xtree_leak && search->facts.at_end;
     if (is_tree)
-        leaks_write_xtree(errors);
+        leaks_write_xtree(process);
     for (size_t i = 0; !is_tree && i < search->count; i++) {
         const struct named_loss *loss = &search->losses[i];
-        if (is_counted(errors, loss) && in(FINDINGS_SETTINGS->show_kinds, loss))
-            show_loss(errors, i);
+        if (is_counted(process, loss) && in(settings_of(process)->show_kinds, loss))
+            show_loss(process, i);
     }
     if (says_sums)
-        show_sums(errors);
+        show_sums(process);
 }
 
-void leaks_check(struct errors *errors) {
-    const struct search *search = &errors->search;
-    const struct supervisor_request *request = findings.request;
-    const struct leak_sums *sums = &errors->last_sums;
+void leaks_check(struct process_findings *process) {
+    const struct search *search = &process->search;
+    const struct supervisor_request *request = process->run->request;
+    const struct leak_sums *sums = &process->last_sums;
     struct budget_numbers numbers = {0};
     bool is_searched = search->done && search->facts.at_end;
-    budget_number(&numbers, BUDGET_ALLOCATIONS, errors->heap.allocations);
-    if (is_searched || (errors->ended && !errors->heap.live_blocks))
+    budget_number(&numbers, BUDGET_ALLOCATIONS, process->heap.allocations);
+    if (is_searched || (process->ended && !process->heap.live_blocks))
         budget_number(&numbers, BUDGET_LEAKED,
                       is_searched ? sums->bytes[LEAK_DEFINITE] + sums->bytes[LEAK_INDIRECT] +
                                         sums->bytes[LEAK_POSSIBLE]
                                   : 0);
-    if (errors->muted)
+    if (process->muted)
         return;
-    budgets_check(&request->budgets, errors->pid, &numbers);
+    budgets_check(&request->budgets, process->pid, &numbers);
     if (!diagnosis_wanted(request, false))
         return;
     struct diagnoses diagnoses = {0};
     for (size_t i = 0; is_searched && i < search->count; i++)
-        if (is_counted(errors, &search->losses[i]))
+        if (is_counted(process, &search->losses[i]))
             diagnose_loss(&search->losses[i], &diagnoses);
     diagnoses_sort(&diagnoses);
-    diagnosis_tell(request, errors->pid, &diagnoses, false);
+    diagnosis_tell(request, process->pid, &diagnoses, false);
 }

@@ -1,4 +1,4 @@
-// What findings.c, supervisor/leaks.c and supervisor/summary.c share: the errors of one process.
+// What the parts of memcheck's supervisor half share: the findings of a run, and of one process.
 #ifndef QUERN_SUPERVISOR_FINDINGS_PARTS_H
 #define QUERN_SUPERVISOR_FINDINGS_PARTS_H
 
@@ -29,26 +29,27 @@ struct hidden_loss {
 
 struct search {
     bool active; // announced, not all losses are there yet
-    bool done;   // at the end of the process
+    bool done;   // all losses are there
     struct wire_leaks facts;
     struct named_loss *losses;
     size_t count;
-    struct leak_sums sums, old_sums;
+    struct leak_sums old_sums; // of the search before
 };
 
 struct thread_number {
     int tid, number;
 };
 
-struct errors {
+struct process_findings {
+    struct findings *run;
     int pid;
     int ledger;         // file, -1: none
     bool ledger_is_new; // it belongs to the program that is about to say hello
     bool muted;
-    bool closed;      // no more are shown (--error-limit)
-    bool told_detail; // that they are compared in less detail
+    bool closed;      // no more contexts are shown (--error-limit)
+    bool told_detail; // the log has said that they are compared in less detail
     bool stopped;     // by --exit-on-first-error
-    bool ended;       // has said all
+    bool ended;       // and has sent everything
     bool has_values;  // uninitialised values are among those shown
     int last_thread;  // that was named in the log
     uint64_t next_unique;
@@ -58,9 +59,9 @@ struct errors {
     size_t shown_count;
     struct hidden_loss *hidden;
     size_t hidden_count;
-    uint64_t leak_errors; // losses that count as errors
-    uint64_t known_leaks; // of these, in the baseline
-    struct search search;
+    uint64_t counted_losses;    // losses that count for --error-exitcode
+    uint64_t known_leaks;       // of these, in the baseline
+    struct search search;       // the latest
     struct leak_sums last_sums; // of the latest search
     struct named_cache *cache;
     struct thread_number *threads;
@@ -73,33 +74,42 @@ struct findings {
     bool ask; // --gen-suppressions=yes, until the answer is C
     int main_pid;
     bool main_failed;
+    struct process_findings **processes;
+    size_t process_count;
 };
-extern struct findings findings;
 
-#define FINDINGS_SETTINGS (&findings.request->findings)
+static inline const struct findings_settings *settings_of(const struct process_findings *process) {
+    return &process->run->request->findings;
+}
 
-struct naming findings_naming(struct errors *errors);
-// Prints one error: markers, thread line, text, blank line; then the suppression, if wanted.
-// `raw` is the suppression.
-void findings_show(struct errors *errors, int thread, const char *thread_name, const char *text,
-                   const char *raw);
-void findings_say(struct errors *errors, const char *text);
+struct naming findings_naming(struct process_findings *process);
+// Prints the text of a finding or loss: markers, thread line, text, blank line. Then the
+// suppression, if it is wanted; NULL: there is none.
+void findings_show(struct process_findings *process, int thread, const char *thread_name,
+                   const char *text, const char *suppression);
+void findings_say(struct process_findings *process, const char *text);
 
-// supervisor/leaks.c
-void leaks_begin(struct errors *errors, const struct wire_leaks *message);
-void leaks_add(struct errors *errors, const struct wire_loss *losses, size_t size);
-// Instead of showing losses.
-void leaks_write_xtree(struct errors *);
-void leaks_show(struct errors *errors);  // the losses and the summary of the search
-void leaks_check(struct errors *errors); // limits, and what stands out
-void leaks_drop(struct errors *errors);
+// ledger.c
+bool ledger_read(const struct process_findings *, size_t offset, void *to, size_t size);
+void ledger_answer_verdict(const struct process_findings *, uint32_t context, enum ledger_verdict);
+void ledger_answer_closed(const struct process_findings *);
+void ledger_answer_search(const struct process_findings *);
+void ledger_answer_end(const struct process_findings *, bool failed);
 
-// supervisor/xtree.c
-void memory_write_xtree(struct errors *); // if it is wanted
+// leaks.c
+void leaks_begin(struct process_findings *, const struct wire_leaks *message);
+void leaks_add(struct process_findings *, const struct wire_loss *losses, size_t size);
+void leaks_show(struct process_findings *);  // the losses and the summary of the search
+void leaks_check(struct process_findings *); // limits, and the diagnosis
+void leaks_drop(struct process_findings *);
 
-// supervisor/summary.c
-void summary_count(struct errors *errors);              // reads the ledger
-uint64_t summary_failures(const struct errors *errors); // errors that are not in the baseline
-void summary_show(struct errors *errors);
+// xtree.c
+void leaks_write_xtree(struct process_findings *);  // instead of showing losses
+void memory_write_xtree(struct process_findings *); // if it is wanted
+
+// summary.c
+void summary_count(struct process_findings *);              // reads the ledger
+uint64_t summary_failures(const struct process_findings *); // findings that are not in the baseline
+void summary_show(struct process_findings *);
 
 #endif

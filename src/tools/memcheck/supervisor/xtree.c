@@ -60,25 +60,26 @@ static void add(struct xtree *tree, const struct named_loss *loss) {
     xtree_add(tree, &loss->stack, values);
 }
 
-static void say(struct errors *errors, char *line) {
+static void say(struct process_findings *process, char *line) {
     if (line)
-        findings_say(errors, line);
+        findings_say(process, line);
     free(line);
 }
 
-void leaks_write_xtree(struct errors *errors) {
-    char *command = xtree_file_command(errors->pid, findings.request->argv);
+void leaks_write_xtree(struct process_findings *process) {
+    char *command = xtree_file_command(process->pid, process->run->request->argv);
     struct xtree tree = {.events = events,
                          .event_count = EVENTS,
-                         .compress_strings = FINDINGS_SETTINGS->xtree_compress,
+                         .compress_strings = settings_of(process)->xtree_compress,
                          .command = command,
-                         .pid = errors->pid};
+                         .pid = process->pid};
     struct text content = {0};
-    for (size_t i = 0; i < errors->search.count; i++)
-        if (!errors->search.losses[i].facts.is_quiet) // else it is suppressed
-            add(&tree, &errors->search.losses[i]);
+    for (size_t i = 0; i < process->search.count; i++)
+        if (!process->search.losses[i].facts.is_quiet) // else it is suppressed
+            add(&tree, &process->search.losses[i]);
     xtree_write(&tree, &content);
-    say(errors, xtree_file_write(errors->pid, "leak", FINDINGS_SETTINGS->xtree_leak, &content));
+    say(process,
+        xtree_file_write(process->pid, "leak", settings_of(process)->xtree_leak, &content));
     xtree_free(&tree);
     text_free(&content);
     free(command);
@@ -95,10 +96,11 @@ struct memory {
     struct named_stack *stacks;
 };
 
-static bool read_part(const struct errors *errors, size_t offset, void *to, size_t size) {
+static bool read_part(const struct process_findings *process, size_t offset, void *to,
+                      size_t size) {
     size_t done = 0;
     while (done < size) {
-        ssize_t got = pread(errors->ledger, (char *)to + done, size - done,
+        ssize_t got = pread(process->ledger, (char *)to + done, size - done,
                             (off_t)(offsetof(struct ledger_and_sites, sites) + offset + done));
         if (got <= 0)
             return false;
@@ -107,9 +109,9 @@ static bool read_part(const struct errors *errors, size_t offset, void *to, size
     return true;
 }
 
-static bool memory_read(const struct errors *errors, struct memory *memory) {
+static bool memory_read(const struct process_findings *process, struct memory *memory) {
     uint32_t taken[2];
-    if (!read_part(errors, 0, taken, sizeof taken))
+    if (!read_part(process, 0, taken, sizeof taken))
         return false;
     memory->is_full = taken[0] >= LEDGER_SITES || taken[1] >= LEDGER_SITE_PCS;
     memory->count = taken[0] < LEDGER_SITES ? taken[0] : LEDGER_SITES;
@@ -118,9 +120,9 @@ static bool memory_read(const struct errors *errors, struct memory *memory) {
     memory->pcs = base_allocate((memory->pc_count + 1) * sizeof *memory->pcs);
     memory->stacks = base_allocate((memory->count + 1) * sizeof *memory->stacks);
     memset(memory->stacks, 0, (memory->count + 1) * sizeof *memory->stacks);
-    return read_part(errors, offsetof(struct ledger_sites, sites), memory->sites,
+    return read_part(process, offsetof(struct ledger_sites, sites), memory->sites,
                      memory->count * sizeof *memory->sites) &&
-           read_part(errors, offsetof(struct ledger_sites, pcs), memory->pcs,
+           read_part(process, offsetof(struct ledger_sites, pcs), memory->pcs,
                      memory->pc_count * sizeof *memory->pcs);
 }
 
@@ -144,14 +146,16 @@ static void drop_innermost(struct named_stack *stack) {
     stack->shown -= first;
 }
 
-static struct named_stack memory_stack(struct errors *errors, const struct memory *memory,
+static struct named_stack memory_stack(struct process_findings *process,
+                                       const struct memory *memory,
                                        const struct ledger_site *site) {
     struct named_stack named = {0};
     if (site->pc_count <= memory->pc_count && site->first_pc <= memory->pc_count - site->pc_count) {
-        struct stack stack = {
-            .pid = errors->pid, .addresses = memory->pcs + site->first_pc, .count = site->pc_count};
-        named =
-            named_stack_make(findings.symbols, errors->cache, &stack, &findings.request->stacks);
+        struct stack stack = {.pid = process->pid,
+                              .addresses = memory->pcs + site->first_pc,
+                              .count = site->pc_count};
+        named = named_stack_make(process->run->symbols, process->cache, &stack,
+                                 &process->run->request->stacks);
     }
     if (named.shown) {
         drop_innermost(&named);
@@ -170,30 +174,30 @@ static bool has_any(const uint64_t *values, unsigned count) {
     return false;
 }
 
-void memory_write_xtree(struct errors *errors) {
-    const char *pattern = FINDINGS_SETTINGS->xtree_memory;
+void memory_write_xtree(struct process_findings *process) {
+    const char *pattern = settings_of(process)->xtree_memory;
     struct memory memory = {0};
-    if (!pattern || !memory_read(errors, &memory)) {
+    if (!pattern || !memory_read(process, &memory)) {
         memory_free(&memory);
         return;
     }
-    char *command = xtree_file_command(errors->pid, findings.request->argv);
-    bool is_full = FINDINGS_SETTINGS->xtree_memory_full;
+    char *command = xtree_file_command(process->pid, process->run->request->argv);
+    bool is_full = settings_of(process)->xtree_memory_full;
     struct xtree tree = {.events = xtree_memory_events,
                          .event_count = is_full ? XTREE_MEMORY_EVENTS : XTREE_LIVE_EVENTS,
-                         .compress_strings = FINDINGS_SETTINGS->xtree_compress,
+                         .compress_strings = settings_of(process)->xtree_compress,
                          .command = command,
-                         .pid = errors->pid};
+                         .pid = process->pid};
     for (uint32_t i = 0; i < memory.count; i++) {
         if (!has_any(memory.sites[i].values, tree.event_count))
             continue;
-        memory.stacks[i] = memory_stack(errors, &memory, &memory.sites[i]);
+        memory.stacks[i] = memory_stack(process, &memory, &memory.sites[i]);
         xtree_add(&tree, &memory.stacks[i], memory.sites[i].values);
     }
     if (memory.is_full)
-        findings_say(errors, "There were more different stacks than --xtree-memory has room for: "
-                             "what the rest did stands under ???");
-    say(errors, xtree_file_write_memory(&tree, findings.request, pattern));
+        findings_say(process, "There were more different stacks than --xtree-memory has room for: "
+                              "what the rest did stands under ???");
+    say(process, xtree_file_write_memory(&tree, process->run->request, pattern));
     xtree_free(&tree);
     memory_free(&memory);
     free(command);

@@ -1,7 +1,8 @@
-// Telling findings apart: the number of the context that a finding belongs to.
+// The number of the context that a finding belongs to.
 //
-// Two tables: by four callers and, once so many contexts have been shown that less detail has to
-// do, by two, as Valgrind does. Looking up takes no lock; entries are only ever added, under one.
+// Findings are compared by four callers. After CONTEXTS_IN_DETAIL contexts have been shown, they
+// are compared by two, as in Valgrind. So there are two tables. A lookup takes no lock; entries are
+// only ever added, under one.
 #ifndef QUERN_MEMCHECK_CONTEXTS_H
 #define QUERN_MEMCHECK_CONTEXTS_H
 
@@ -9,9 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// CONTEXTS_IN_DETAIL: after so many that were shown, less has to do.
 enum { CONTEXT_CALLERS = 4, CONTEXTS_IN_DETAIL = 100 };
-#define CONTEXT_NONE UINT32_MAX // there are too many to tell apart
+#define CONTEXT_NONE UINT32_MAX // there is no room for another one
 
 void contexts_start(void);
 void contexts_forked(void);

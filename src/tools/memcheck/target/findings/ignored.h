@@ -1,4 +1,5 @@
-// Bad accesses that the user does not want to hear of: --ignore-ranges, --ignore-range-below-sp,
+// Invalid accesses that are not findings, because the user says so: --ignore-ranges,
+// --ignore-range-below-sp,
 // --workaround-gcc296-bugs, and what the target asks for itself (requests.h).
 #ifndef QUERN_MEMCHECK_IGNORED_H
 #define QUERN_MEMCHECK_IGNORED_H

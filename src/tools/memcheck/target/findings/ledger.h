@@ -1,8 +1,7 @@
-// The ledger of wire/findings.h, on the target's side: what is to outlive the process, and the
+// The ledger of wire/findings.h, on the target's side: counts that outlive the process, and the
 // supervisor's answers.
 //
-// Counting takes no lock. Waiting for an answer never lasts for ever: a supervisor that is gone, or
-// that does not answer for a minute, is taken for one that has nothing against going on.
+// Counting takes no lock. The process waits for an answer for a minute at most, then it goes on.
 #ifndef QUERN_MEMCHECK_LEDGER_H
 #define QUERN_MEMCHECK_LEDGER_H
 

@@ -1,4 +1,4 @@
-// Losses on their way to the supervisor, packed.
+// Sends losses to the supervisor, many in a packet.
 #include <pthread.h>
 #include <string.h>
 

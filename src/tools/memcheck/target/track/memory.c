@@ -141,10 +141,6 @@ void memory_store(struct context *c, uint64_t address, unsigned size, const void
         shadow_set_origin(address, size, c->origin);
 }
 
-void memory_store_word(struct context *c, uint64_t address, unsigned size, uint64_t bits) {
-    memory_store(c, address, size, &bits);
-}
-
 uint64_t memory_value(uint64_t address, unsigned size) {
     uint64_t value = 0;
     if (tool_read(&value, address, size))

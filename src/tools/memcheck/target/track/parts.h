@@ -181,7 +181,10 @@ uint64_t operand_address(struct context *, const struct track *, unsigned operan
 void memory_load(struct context *, uint64_t address, unsigned size, void *bits);
 void memory_store(struct context *, uint64_t address, unsigned size, const void *bits);
 uint64_t memory_load_word(struct context *, uint64_t address, unsigned size);
-void memory_store_word(struct context *, uint64_t address, unsigned size, uint64_t bits);
+static inline void memory_store_word(struct context *c, uint64_t address, unsigned size,
+                                     uint64_t bits) {
+    memory_store(c, address, size, &bits);
+}
 uint64_t memory_value(uint64_t address, unsigned size);
 void report_value(struct context *, unsigned size);
 void report_condition(struct context *);
