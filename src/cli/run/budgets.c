@@ -11,21 +11,18 @@ static const char *const who_knows[BUDGETS] = {
     [BUDGET_GROWTH] = "tool heap, and massif with time in milliseconds",
 };
 
-static bool is_known(const struct tool *tool, const struct option_values *values,
+static bool is_known(const struct supervisor_tool *tool, const struct option_values *values,
                      enum budget_kind kind) {
     bool is_leak_checked = strcmp(option_text(values, "leak-check"), "no") != 0;
     bool is_heap = strcmp(option_text(values, "mode"), "copy") != 0 &&
                    strcmp(option_text(values, "mode"), "ad-hoc") != 0;
-    switch (tool->topic) {
-    case TOPIC_MEMCHECK:
+    if (strcmp(tool->name, "memcheck") == 0)
         return kind == BUDGET_ALLOCATIONS || (kind == BUDGET_LEAKED && is_leak_checked);
-    case TOPIC_DHAT:
+    if (strcmp(tool->name, "dhat") == 0)
         return is_heap && kind != BUDGET_GROWTH;
-    case TOPIC_MASSIF:
+    if (strcmp(tool->name, "massif") == 0)
         return kind != BUDGET_GROWTH || strcmp(option_text(values, "time-unit"), "ms") == 0;
-    default:
-        return true;
-    }
+    return true;
 }
 
 static void choose_diagnosis(const struct option_values *values,
@@ -36,7 +33,7 @@ static void choose_diagnosis(const struct option_values *values,
             request->diagnose = (enum diagnose_wish)i;
 }
 
-char *run_budgets(const struct tool *tool, const struct option_values *values,
+char *run_budgets(const struct supervisor_tool *tool, const struct option_values *values,
                   struct supervisor_request *request) {
     struct budget_settings *budgets = &request->budgets;
     budgets->error_status = (int)option_number(values, "error-exitcode");

@@ -181,7 +181,7 @@ static char *choose_outputs(const struct option_values *values, struct output_se
     return error ? fatal(error) : NULL;
 }
 
-char *run_findings(const struct tool *tool, const struct option_values *values,
+char *run_findings(const struct supervisor_tool *tool, const struct option_values *values,
                    const char *default_file, struct supervisor_request *request) {
     struct findings_settings *findings = &request->findings;
     char *error = choose_outputs(values, &request->outputs);
@@ -189,7 +189,7 @@ char *run_findings(const struct tool *tool, const struct option_values *values,
         return error;
     if (request->heap.tool)
         return choose_heap_suppressions(values, default_file, &request->heap.leaks);
-    if (tool->topic != TOPIC_MEMCHECK)
+    if (strcmp(tool->name, "memcheck") != 0)
         return NULL;
     error = choose_xml(values, &request->xml);
     if (error)

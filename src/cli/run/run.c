@@ -17,21 +17,22 @@
 #include "config.h"
 #include "supervisor/supervisor.h"
 
-static enum heap_tool heap_tool_of(const struct tool *tool, const struct option_values *values) {
+static enum heap_tool heap_tool_of(const struct supervisor_tool *tool,
+                                   const struct option_values *values) {
     if (strcmp(tool->name, "massif") == 0)
         return HEAP_TOOL_MASSIF;
-    if (tool->topic == TOPIC_DHAT && strcmp(option_text(values, "mode"), "native") == 0)
+    if (strcmp(tool->name, "dhat") == 0 && strcmp(option_text(values, "mode"), "native") == 0)
         return HEAP_TOOL_DHAT;
     return strcmp(tool->name, "heap") == 0 ? HEAP_TOOL_RECORD : HEAP_TOOL_NONE;
 }
 
-static bool is_flame(const struct tool *tool) {
+static bool is_flame(const struct supervisor_tool *tool) {
     return strcmp(tool->name, "flame") == 0;
 }
 
 // Costs are counted, for one of the two that write them.
-static bool is_counting(const struct tool *tool) {
-    return tool->topic == TOPIC_CALLGRIND || tool->topic == TOPIC_CACHEGRIND;
+static bool is_counting(const struct supervisor_tool *tool) {
+    return strcmp(tool->name, "callgrind") == 0 || strcmp(tool->name, "cachegrind") == 0;
 }
 
 static void add_line(char ***lines, size_t *count, struct text *line) {
@@ -40,7 +41,7 @@ static void add_line(char ***lines, size_t *count, struct text *line) {
 }
 
 // Whether caches are simulated, and which; false after a message about what is wrong.
-static bool add_simulation(const struct tool *tool, const struct option_values *values,
+static bool add_simulation(const struct supervisor_tool *tool, const struct option_values *values,
                            int verbosity, char ***lines, size_t *count) {
     static const char *const names[CACHE_KINDS] = {"I1", "D1", "LL"};
     struct cache_shape shapes[CACHE_KINDS];
@@ -48,12 +49,12 @@ static bool add_simulation(const struct tool *tool, const struct option_values *
     bool given = false;
     for (unsigned i = 0; i < CACHE_KINDS; i++)
         given |= option_given(values, names[i]);
-    if (tool->topic == TOPIC_CALLGRIND)
+    if (strcmp(tool->name, "callgrind") == 0)
         given |= option_yes(values, "simulate-wb") || option_yes(values, "simulate-hwpref") ||
                  option_yes(values, "cacheuse");
     bool on = option_given(values, "cache-sim") && !given
                   ? option_yes(values, "cache-sim")
-                  : given || tool->topic == TOPIC_CACHEGRIND;
+                  : given || strcmp(tool->name, "cachegrind") == 0;
     text_format(&line, "simulate-branches=%s", option_yes(values, "branch-sim") ? "yes" : "no");
     add_line(lines, count, &line);
     if (!on)
@@ -80,7 +81,7 @@ static bool add_simulation(const struct tool *tool, const struct option_values *
 }
 
 // The effective values, as the engine reads them.
-static char **engine_options(const struct tool *tool, const struct option_values *values,
+static char **engine_options(const struct supervisor_tool *tool, const struct option_values *values,
                              int verbosity, size_t *count) {
     struct text line = {0};
     char **lines = NULL;
@@ -89,16 +90,16 @@ static char **engine_options(const struct tool *tool, const struct option_values
     lines = base_allocate(4 * sizeof *lines);
     lines[(*count)++] = text_take(&line);
     // Red zones of a size that was asked for are never narrower.
-    if (tool->topic == TOPIC_MEMCHECK && option_given(values, "redzone-size"))
+    if (strcmp(tool->name, "memcheck") == 0 && option_given(values, "redzone-size"))
         lines[(*count)++] = base_copy("redzone-asked=yes");
     // XML has all details of leaks. The first of several values is the one that holds.
-    if (tool->topic == TOPIC_MEMCHECK &&
+    if (strcmp(tool->name, "memcheck") == 0 &&
         (option_yes(values, "xml") || option_yes(values, "xtree-leak")))
         lines[(*count)++] = base_copy("leak-check=full");
     if (heap_tool_of(tool, values) && !option_given(values, "leak-check"))
         lines[(*count)++] = base_copy("leak-check=no");
-    for (size_t i = 0; i < option_count; i++) {
-        const struct option *option = &option_table[i];
+    for (size_t i = 0; i < values->count; i++) {
+        const struct option *option = values->options[i];
         if (option->local || option->state != OPTION_WORKS || !option_serves(option, tool))
             continue;
         const struct option_value *value = &values->values[i];
@@ -159,12 +160,12 @@ static void choose_names(const struct option_values *values, struct supervisor_r
 }
 
 // The options of the tool that were given, as the head of its output file shows them.
-static char *given_options(const struct tool *tool, const struct option_values *values) {
+static char *given_options(const struct supervisor_tool *tool, const struct option_values *values) {
     struct text line = {0};
-    for (size_t i = 0; i < option_count; i++) {
-        for (size_t j = 0; option_tool(&option_table[i]) == tool && j < values->values[i].count;
+    for (size_t i = 0; i < values->count; i++) {
+        for (size_t j = 0; option_tool(values->options[i]) == tool && j < values->values[i].count;
              j++)
-            text_format(&line, "%s--%s=%s", line.size ? " " : "", option_table[i].name,
+            text_format(&line, "%s--%s=%s", line.size ? " " : "", values->options[i]->name,
                         values->values[i].items[j]);
     }
     return line.size ? text_take(&line) : NULL;
@@ -192,7 +193,7 @@ static enum massif_time time_unit(const char *text) {
     return strcmp(text, "B") == 0 ? MASSIF_BYTES : MASSIF_MILLISECONDS;
 }
 
-static void choose_massif(const struct tool *tool, const struct option_values *values,
+static void choose_massif(const struct supervisor_tool *tool, const struct option_values *values,
                           struct supervisor_request *request) {
     struct heap_settings *heap = &request->heap;
     const struct option_value *alloc = option_items(values, "alloc-fn");
@@ -224,7 +225,7 @@ static void choose_massif(const struct tool *tool, const struct option_values *v
         heap->note = "Time is in milliseconds; --time-unit=i counts instructions (slower)";
 }
 
-static void choose_heap(const struct tool *tool, const struct option_values *values,
+static void choose_heap(const struct supervisor_tool *tool, const struct option_values *values,
                         struct supervisor_request *request) {
     struct heap_settings *heap = &request->heap;
     if (heap->tool == HEAP_TOOL_MASSIF) {
@@ -284,16 +285,16 @@ static const char *unserved_option(const struct option_values *values) {
 }
 
 // Costs go to the function that a symbol names, as Valgrind's callgrind has it.
-static void choose_counts(const struct tool *tool, const struct option_values *values,
+static void choose_counts(const struct supervisor_tool *tool, const struct option_values *values,
                           struct supervisor_request *request) {
     request->symbols.no_inlined = true;
     request->symbols.keep_unmapped = true;
     request->counts = (struct counts_settings){
-        .cachegrind = tool->topic == TOPIC_CACHEGRIND,
+        .cachegrind = strcmp(tool->name, "cachegrind") == 0,
         .separate_threads = option_yes(values, "separate-threads"),
         .combine = option_yes(values, "combine-dumps"),
-        .file = option_text(values, tool->topic == TOPIC_CACHEGRIND ? "cachegrind-out-file"
-                                                                    : "callgrind-out-file"),
+        .file = option_text(values, strcmp(tool->name, "cachegrind") == 0 ? "cachegrind-out-file"
+                                                                          : "callgrind-out-file"),
         // A cost has to be somewhere.
         .lines = option_yes(values, "dump-line") || !option_yes(values, "dump-instr"),
         .instructions = option_yes(values, "dump-instr"),
@@ -348,7 +349,7 @@ static char *choose_scenario(const struct option_values *values,
 static const char *near_verb(const char *name) {
     struct nearest near = nearest_to(name, strlen(name));
     for (size_t i = 0; i < tool_count; i++)
-        nearest_offer(&near, tool_table[i].name);
+        nearest_offer(&near, tool_table[i]->name);
     for (size_t i = 0; i < verb_count; i++)
         nearest_offer(&near, verb_table[i]->name);
     return near.found;
@@ -404,8 +405,8 @@ static char *find_part(const char *name, char **problem) {
 }
 
 // Fills what is left of the request from the options, and runs it.
-static int run_request(const struct tool *tool, struct option_values *values, char *const *words,
-                       struct supervisor_request *request) {
+static int run_request(const struct supervisor_tool *tool, struct option_values *values,
+                       char *const *words, struct supervisor_request *request) {
     choose_log(values, &request->log);
     choose_names(values, request);
     if (request->heap.tool)
@@ -414,7 +415,7 @@ static int run_request(const struct tool *tool, struct option_values *values, ch
         choose_flame(values, request->program, &request->flame);
     if (is_counting(tool))
         choose_counts(tool, values, request);
-    if (tool->topic == TOPIC_DHAT && !request->heap.tool) {
+    if (strcmp(tool->name, "dhat") == 0 && !request->heap.tool) {
         request->dhat.file = option_text(values, "dhat-out-file");
         request->symbols.keep_unmapped = true;
     }
@@ -441,7 +442,7 @@ static int run_request(const struct tool *tool, struct option_values *values, ch
     return status;
 }
 
-int verb_run(const struct tool *tool, struct option_values *values, char *const *words,
+int verb_run(const struct supervisor_tool *tool, struct option_values *values, char *const *words,
              char **argv) {
     int status = 0;
     char *problem = NULL;
