@@ -9,14 +9,14 @@
 //   run       one call of quern: one tool, one main process, and those that it starts.
 //   setup     the time before a run: options are known, nothing has been started.
 //   state     what the tool knows of a run. The settings hook makes it, every other hook finds it
-//   in
-//             run->state, the release hook frees it. A tool has no mutable variables besides.
+//             in run->state, the release hook frees it. A tool has no mutable variables besides.
 //   process   a process of the target that the supervisor has heard of (struct followed). The tool
 //             keeps what it knows of one in process->own.
 //   message   what a process sends over the wire (wire/wire.h). The supervisor handles those that
 //             concern every tool; the tool gets the rest.
 //   file      a memory file that the target half fills and hands over with tool_give_file(); it
-//             arrives as a WIRE_FILE message. Whoever gets it owns the descriptor.
+//             arrives as a WIRE_FILE message. Whoever gets it owns the descriptor. A header that
+//             describes its layout to both halves stands directly in the folder of the tool.
 //
 // What a tool consists of
 //   A constant `struct supervisor_tool supervisor_NAME` ('-' in the name becomes '_'). All of it
@@ -100,9 +100,8 @@ struct tool_run {
 // What `quern ctl` can ask for. A request is its first word.
 struct tool_request {
     const char *word;
-    const char
-        *usage; // how help shows it; NULL: as `word`; "": it is explained with the one before
-    const char *help;
+    const char *usage; // how help shows it; NULL: as `word`
+    const char *help;  // NULL: it is explained with the one before
 };
 
 struct supervisor_tool {

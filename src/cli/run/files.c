@@ -8,7 +8,7 @@
 
 #include "base/template.h"
 #include "base/text.h"
-#include "cli/run/findings.h"
+#include "cli/run/run.h"
 
 // 0, or why the file cannot be written.
 static int refusal(const char *path, bool is_new) {

@@ -10,8 +10,6 @@
 #include "report/findings/text.h"
 #include "report/findings/xml.h"
 #include "tools/memcheck/supervisor/parts.h"
-#include "supervisor/log.h"
-#include "supervisor/xml_out.h"
 
 struct findings findings;
 
@@ -19,11 +17,12 @@ static struct errors **table;
 static size_t table_count;
 
 void findings_prepare(const struct supervisor_request *request, struct symbols *symbols,
-                      int main_pid) {
+                      int main_pid, const struct findings_settings *settings) {
     findings.request = request;
+    findings.settings = settings;
     findings.symbols = symbols;
     findings.main_pid = main_pid;
-    findings.ask = request->findings.generate == GENERATE_ASK;
+    findings.ask = settings->generate == GENERATE_ASK;
 }
 
 static struct errors *find(int pid) {
@@ -389,12 +388,9 @@ static void take_end(struct errors *errors, const struct wire_findings_end *end)
     ANSWER(errors, end, &verdict);
 }
 
-void findings_take(const struct followed *process, const struct wire_message *message) {
-    if (!FINDINGS_SETTINGS->wanted) {
-        if (message->fd >= 0)
-            close(message->fd);
-        return;
-    }
+bool findings_take(const struct followed *process, const struct wire_message *message) {
+    if (message->type < WIRE_LEDGER || message->type > WIRE_FINDINGS_END)
+        return false;
     struct errors *errors = known(message->pid);
     errors->muted = process->muted;
     switch (message->type) {
@@ -418,21 +414,10 @@ void findings_take(const struct followed *process, const struct wire_message *me
     default:
         break;
     }
-}
-
-void findings_change_option(const struct followed *process, const char *word) {
-    const struct option_changer *changer = &findings.request->changer;
-    if (!FINDINGS_SETTINGS->wanted || !changer->change)
-        return;
-    char *said = changer->change(changer->context, word);
-    if (!process->muted && log_shows(0))
-        log_print(process->pid, LOG_USER, said);
-    free(said);
+    return true;
 }
 
 void findings_finish(const struct followed *process) {
-    if (!FINDINGS_SETTINGS->wanted)
-        return;
     struct errors *errors = find(process->pid);
     if (!errors)
         return;

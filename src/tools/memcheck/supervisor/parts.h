@@ -6,7 +6,6 @@
 #include "report/results/results.h"
 #include "report/findings/suppressions.h"
 #include "tools/memcheck/supervisor/findings.h"
-#include "supervisor/outputs.h"
 
 // Contexts shown, after which they are compared in less detail, and after which none is shown.
 enum { SHOWN_IN_DETAIL = 100, SHOWN_AT_MOST = 1000 };
@@ -72,6 +71,7 @@ struct errors {
 
 struct findings {
     const struct supervisor_request *request;
+    const struct findings_settings *settings;
     struct symbols *symbols;
     bool ask; // --gen-suppressions=yes, until the answer is C
     int main_pid;
@@ -79,7 +79,7 @@ struct findings {
 };
 extern struct findings findings;
 
-#define FINDINGS_SETTINGS (&findings.request->findings)
+#define FINDINGS_SETTINGS (findings.settings)
 
 struct naming findings_naming(struct errors *errors);
 // Prints one error: markers, thread line, text, blank line; then the suppression, if wanted.

@@ -7,8 +7,6 @@
 #include "report/findings/text.h"
 #include "report/findings/xml.h"
 #include "tools/memcheck/supervisor/parts.h"
-#include "supervisor/log.h"
-#include "supervisor/xml_out.h"
 
 static bool read_ledger(const struct errors *errors, size_t offset, void *to, size_t size) {
     return errors->ledger >= 0 && pread(errors->ledger, to, size, (off_t)offset) == (ssize_t)size;
