@@ -17,7 +17,7 @@ struct request {
     struct budget limits[BUDGETS];
     const char *sarif, *junit, *json, *baseline;
     bool github;
-    enum { DIAGNOSE_YES, DIAGNOSE_NO, DIAGNOSE_ERROR } diagnose;
+    enum { SAY_YES, SAY_NO, SAY_ERROR } diagnose;
     int status; // for failed checks
     struct results results;
 };
@@ -54,8 +54,7 @@ static int compare(struct request *request, const char *path, const struct check
 
 static int check_one(struct request *request, const char *path) {
     struct check_file file;
-    struct check_needs needs = {request->limits[BUDGET_GROWTH].is_set,
-                                request->diagnose != DIAGNOSE_NO};
+    struct check_needs needs = {request->limits[BUDGET_GROWTH].is_set, request->diagnose != SAY_NO};
     char *problem = check_file_read(path, &needs, &request->results, &file);
     int status = WORDS_DONE;
     if (problem) {
@@ -70,12 +69,12 @@ static int check_one(struct request *request, const char *path) {
     }
     if (compare(request, path, &file))
         status = WORDS_FAILED;
-    diagnoses_results(&file.diagnoses, &request->results, 0, request->diagnose == DIAGNOSE_ERROR);
+    diagnoses_results(&file.diagnoses, &request->results, 0, request->diagnose == SAY_ERROR);
     if (file.found) {
         stack_text_escaped(stdout, path);
         printf(": %zu findings: quern print shows them\n", file.found);
     }
-    if (file.is_diagnosed && request->diagnose != DIAGNOSE_NO) {
+    if (file.is_diagnosed && request->diagnose != SAY_NO) {
         stack_text_escaped(stdout, path);
         puts(":");
         diagnoses_print(stdout, &file.diagnoses, DIAGNOSIS_CALLERS);

@@ -13,9 +13,9 @@ static bool offered(const struct option *option) {
 static void print_tools(void) {
     const char *space = "";
     for (size_t i = 0; i < tool_count; i++) {
-        if (!tool_table[i].works)
+        if (tool_table[i]->is_planned)
             continue;
-        printf("%s%s", space, tool_table[i].name);
+        printf("%s%s", space, tool_table[i]->name);
         space = " ";
     }
 }
@@ -90,6 +90,8 @@ static void print_bash_verbs(void) {
 }
 
 int generate_bash_completion(void) {
+    size_t count;
+    const struct option *const *list = option_list(&count);
     printf("# bash completion for quern\n"
            "_quern() {\n"
            "    local word=${COMP_WORDS[COMP_CWORD]} i name=\n"
@@ -118,8 +120,8 @@ int generate_bash_completion(void) {
            "    --tool) COMPREPLY=($(compgen -W '");
     print_tools();
     printf("' -- \"$word\")); return ;;\n");
-    for (size_t i = 0; i < option_count; i++) {
-        const struct option *option = &option_table[i];
+    for (size_t i = 0; i < count; i++) {
+        const struct option *option = list[i];
         if (!offered(option) || !(has_choices(option) || option->type == OPTION_FILE))
             continue;
         printf("    --%s) COMPREPLY=($(compgen ", option->name);
@@ -136,9 +138,9 @@ int generate_bash_completion(void) {
            "    esac\n"
            "    if [[ $word == -* ]]; then\n"
            "        COMPREPLY=($(compgen -W '");
-    for (size_t i = 0; i < option_count; i++)
-        if (offered(&option_table[i]))
-            printf("--%s%s ", option_table[i].name, option_table[i].type == OPTION_FLAG ? "" : "=");
+    for (size_t i = 0; i < count; i++)
+        if (offered(list[i]))
+            printf("--%s%s ", list[i]->name, list[i]->type == OPTION_FLAG ? "" : "=");
     printf("' -- \"$word\"))\n"
            "        [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace\n"
            "        return\n"
@@ -206,6 +208,8 @@ static void print_zsh_verb(const struct verb *verb) {
 }
 
 int generate_zsh_completion(void) {
+    size_t count;
+    const struct option *const *list = option_list(&count);
     printf("#compdef quern\n"
            "if (( CURRENT > 2 )) && [[ \" ");
     print_verbs();
@@ -226,9 +230,9 @@ int generate_zsh_completion(void) {
            "    (( CURRENT-- ))\n"
            "fi\n"
            "_arguments -S \\\n");
-    for (size_t i = 0; i < option_count; i++)
-        if (offered(&option_table[i]))
-            print_zsh_option(&option_table[i], "=-");
+    for (size_t i = 0; i < count; i++)
+        if (offered(list[i]))
+            print_zsh_option(list[i], "=-");
     printf("    '(-):program:_command_names -e' \\\n"
            "    '*::arguments:_normal'\n");
     return fflush(stdout) == 0 ? 0 : 1;

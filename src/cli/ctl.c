@@ -39,23 +39,69 @@ static int run_ctl(const struct arguments *arguments) {
     return status;
 }
 
+// A request as help shows it: one line for all tools that explain it alike.
+struct row {
+    const struct tool_request *request; // NULL: every run answers it
+    const char *name;
+    struct text help;
+};
+
+static struct row *find_row(struct row *rows, size_t count, const struct tool_request *request) {
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].request && strcmp(rows[i].request->word, request->word) == 0 &&
+            strcmp(rows[i].request->help, request->help) == 0)
+            return &rows[i];
+    return NULL;
+}
+
+// Adds the request of a tool to the rows: its name to the row of others, or a row of its own behind
+// those with the same word. The new number of rows.
+static size_t add_request(struct row *rows, size_t count, const char *tool,
+                          const struct tool_request *request) {
+    struct row *row = find_row(rows, count, request);
+    if (row) {
+        text_format(&row->help, ", %s", tool);
+        return count;
+    }
+    size_t at = count;
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].request && strcmp(rows[i].request->word, request->word) == 0)
+            at = i + 1;
+    memmove(&rows[at + 1], &rows[at], (count - at) * sizeof *rows);
+    rows[at] =
+        (struct row){.request = request, .name = request->usage ? request->usage : request->word};
+    text_string(&rows[at].help, tool);
+    return count + 1;
+}
+
+static size_t list_requests(struct row **list) {
+    size_t count = 2;
+    for (size_t i = 0; i < tool_count; i++)
+        for (const struct tool_request *r = tool_table[i]->requests; r && r->word; r++)
+            count++;
+    struct row *rows = *list = base_allocate(count * sizeof *rows);
+    rows[0] = (struct row){.name = "status"};
+    rows[1] = (struct row){.name = "stop"};
+    text_string(&rows[0].help, "show the tool and its progress");
+    text_string(&rows[1].help, "stop the program as --duration does, and report");
+    count = 2;
+    for (size_t i = 0; i < tool_count; i++)
+        for (const struct tool_request *r = tool_table[i]->requests; r && r->word; r++)
+            if (r->help)
+                count = add_request(rows, count, tool_table[i]->name, r);
+    for (size_t i = 2; i < count; i++)
+        text_format(&rows[i].help, ": %s", rows[i].request->help);
+    return count;
+}
+
 static bool offer_requests(size_t index, struct option_choice *choice) {
-    static const struct option_choice requests[] = {
-        {.name = "status", .help = "show the tool and its progress"},
-        {.name = "stop", .help = "stop the program as --duration does, and report"},
-        {.name = "dump [WHY]",
-         .help = "callgrind, cachegrind: write the counts since the last dump"},
-        {.name = "zero", .help = "callgrind, cachegrind: reset all counts"},
-        {.name = "off, on",
-         .help = "callgrind: stop or resume counting; flame: stop or resume sampling"},
-        {.name = "snapshot",
-         .help = "massif: take a detailed snapshot and write all snapshots; heap: write everything "
-                 "recorded so far"},
-        {.name = "leaks", .help = "heap, massif: search for blocks that no pointer refers to"},
-    };
-    if (index >= sizeof requests / sizeof *requests)
+    static struct row *rows;
+    static size_t count;
+    if (!rows)
+        count = list_requests(&rows);
+    if (index >= count)
         return false;
-    *choice = requests[index];
+    *choice = (struct option_choice){.name = rows[index].name, .help = rows[index].help.bytes};
     return true;
 }
 

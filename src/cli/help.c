@@ -23,13 +23,6 @@ const char *topic_title(enum option_topic topic) {
         [TOPIC_HEAP] = "Tools that replace malloc",
         [TOPIC_UNCOMMON] = "Uncommon options",
         [TOPIC_DEBUGGING] = "Debugging Quern itself",
-        [TOPIC_MEMCHECK] = "memcheck",
-        [TOPIC_MASSIF] = "massif",
-        [TOPIC_RECORDING] = "heap",
-        [TOPIC_CALLGRIND] = "callgrind",
-        [TOPIC_CACHEGRIND] = "cachegrind",
-        [TOPIC_DHAT] = "dhat",
-        [TOPIC_FLAME] = "flame",
     };
     return topic < TOPIC_COUNT ? titles[topic] : NULL;
 }
@@ -94,24 +87,36 @@ static void print_option(FILE *out, const struct option *option) {
     text_free(&right);
 }
 
-static void print_topic(enum option_topic topic, const struct tool *tool) {
+static void print_topic(enum option_topic topic) {
+    size_t count;
+    const struct option *const *list = option_list(&count);
     printf("\n  %s:\n", topic_title(topic));
-    for (size_t i = 0; i < option_count; i++)
-        if (option_table[i].topic == topic || (tool && option_table[i].topic > TOPIC_DEBUGGING &&
-                                               option_serves(&option_table[i], tool)))
-            print_option(stdout, &option_table[i]);
+    for (size_t i = 0; i < count; i++)
+        if (list[i]->topic == topic)
+            print_option(stdout, list[i]);
 }
 
-int help_all(const struct tool *tool, bool debugging) {
+// The options that belong to tools, as far as this one takes them.
+static void print_tool(const struct supervisor_tool *tool) {
+    size_t count;
+    const struct option *const *list = option_list(&count);
+    printf("\n  %s:\n", tool->name);
+    for (size_t i = 0; i < count; i++)
+        if (list[i]->topic == TOPIC_TOOL && option_serves(list[i], tool))
+            print_option(stdout, list[i]);
+}
+
+int help_all(const struct supervisor_tool *tool, bool debugging) {
     printf("usage: quern [options] [--] program [arguments]\n"
            "       quern TOOL [options] [--] program [arguments]\n"
            "       quern VERB FILE ...\n\n"
            "Runs a program and reports what it does with memory and time. Defaults are in [ ].\n\n"
            "  Tools:\n");
     for (size_t i = 0; i < tool_count; i++) {
-        size_t column = (size_t)printf("    %s", tool_table[i].name);
+        size_t column = (size_t)printf("    %s", tool_table[i]->name);
         struct text help = {0};
-        text_format(&help, "%s%s", tool_table[i].help, tool_table[i].works ? "" : " (not yet)");
+        text_format(&help, "%s%s", tool_table[i]->help,
+                    tool_table[i]->is_planned ? " (not yet)" : "");
         print_wrapped(stdout, help.bytes, column, HELP_COLUMN);
         text_free(&help);
     }
@@ -120,12 +125,12 @@ int help_all(const struct tool *tool, bool debugging) {
         size_t column = (size_t)printf("    %s %s", verb_table[i]->name, verb_table[i]->usage);
         print_wrapped(stdout, verb_table[i]->help, column, HELP_COLUMN);
     }
-    for (enum option_topic topic = 0; topic < TOPIC_DEBUGGING; topic++)
-        print_topic(topic, NULL);
+    for (enum option_topic topic = TOPIC_BASIC; topic < TOPIC_DEBUGGING; topic++)
+        print_topic(topic);
     if (debugging)
-        print_topic(TOPIC_DEBUGGING, NULL);
-    if (tool && tool->topic < TOPIC_COUNT)
-        print_topic(tool->topic, tool);
+        print_topic(TOPIC_DEBUGGING);
+    if (tool && tool->options)
+        print_tool(tool);
     printf("\n  quern TOOL --help shows a tool's own options, quern --help-debug the debugging "
            "options.\n  Quern also reads options from ~/.valgrindrc, $VALGRIND_OPTS and "
            "./.valgrindrc, and then\n  from ~/.quernrc, $QUERN_OPTS and ./.quernrc; man quern "
@@ -135,9 +140,11 @@ int help_all(const struct tool *tool, bool debugging) {
 
 int help_dynamic(void) {
     printf("Options that a program can change while it runs (VALGRIND_CLO_CHANGE):\n");
-    for (size_t i = 0; i < option_count; i++)
-        if (option_table[i].dynamic)
-            print_option(stdout, &option_table[i]);
+    size_t count;
+    const struct option *const *list = option_list(&count);
+    for (size_t i = 0; i < count; i++)
+        if (list[i]->dynamic)
+            print_option(stdout, list[i]);
     return fflush(stdout) == 0 ? 0 : 1;
 }
 
@@ -193,7 +200,7 @@ int help_usage_error(const struct verb *verb) {
 static int run_help(const struct arguments *arguments) {
     const char *name = arguments->operands[0];
     const struct verb *verb = name ? verb_find(name) : NULL;
-    const struct tool *tool = name ? tool_find(name) : NULL;
+    const struct supervisor_tool *tool = name ? tool_find(name) : NULL;
     if (name && !verb && !tool)
         return words_fail("there is no tool or verb '%s'; quern help lists them", name);
     if (!verb || verb == &verb_help)

@@ -73,7 +73,7 @@ static int fail(char *message) {
 }
 
 // Applies all words in order. NULL, or a message.
-static char *apply_all(struct option_values *values, const struct tool *tool,
+static char *apply_all(struct option_values *values, const struct supervisor_tool *tool,
                        const struct command *command, const struct source_words *words) {
     char *error = NULL;
     for (size_t i = 0; i < words->count && !error; i++) {
@@ -89,7 +89,7 @@ static char *apply_all(struct option_values *values, const struct tool *tool,
 
 // Options that only print something, such as --help; -1 if there is none of them.
 static int print_only(const struct command *command) {
-    const struct tool *tool = command->tool ? tool_find(command->tool) : NULL;
+    const struct supervisor_tool *tool = command->tool ? tool_find(command->tool) : NULL;
     if (has_word(command, "--help") || has_word(command, "-h"))
         return help_all(tool, false);
     if (has_word(command, "--help-debug"))
@@ -107,29 +107,29 @@ static int print_only(const struct command *command) {
     return -1;
 }
 
-static char *wrong_tool(const struct tool *tool, const char *name) {
+static char *wrong_tool(const struct supervisor_tool *tool, const char *name) {
     struct text message = {0};
     struct nearest near = nearest_to(name, strlen(name));
     text_format(&message, tool ? "tool '%s' is not supported yet" : "unknown tool '%s'", name);
     for (size_t i = 0; i < tool_count; i++)
-        if (tool_table[i].works)
-            nearest_offer(&near, tool_table[i].name);
+        if (!tool_table[i]->is_planned)
+            nearest_offer(&near, tool_table[i]->name);
     if (near.found)
         text_format(&message, " (did you mean %s?)", near.found);
     text_string(&message, "; choose one of");
     for (size_t i = 0, shown = 0; i < tool_count; i++)
-        if (tool_table[i].works)
-            text_format(&message, "%s %s", shown++ ? "," : "", tool_table[i].name);
+        if (!tool_table[i]->is_planned)
+            text_format(&message, "%s %s", shown++ ? "," : "", tool_table[i]->name);
     return text_take(&message);
 }
 
 static int run(const struct command *command, const struct source_words *words) {
     struct option_values values;
     const char *name = choose_tool(command, words);
-    const struct tool *tool = tool_find(name);
+    const struct supervisor_tool *tool = tool_find(name);
     options_init(&values);
-    char *error =
-        tool && tool->works ? apply_all(&values, tool, command, words) : wrong_tool(tool, name);
+    char *error = tool && !tool->is_planned ? apply_all(&values, tool, command, words)
+                                            : wrong_tool(tool, name);
     if (!error && !*command->target)
         error = base_copy("no program specified; usage: quern [options] program [arguments]");
     if (error) {

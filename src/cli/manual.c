@@ -155,19 +155,27 @@ int generate_manual(void) {
     printf(".TH QUERN 1 \"\" \"Quern " QUERN_VERSION "\" \"User Commands\"\n");
     fputs(head, stdout);
     for (size_t i = 0; i < tool_count; i++) {
-        printf(".TP\n.B %s\n", tool_table[i].name);
-        print_roff(tool_table[i].help);
-        printf(".%s\n", tool_table[i].works ? "" : " Not supported yet.");
+        printf(".TP\n.B %s\n", tool_table[i]->name);
+        print_roff(tool_table[i]->help);
+        printf(".%s\n", tool_table[i]->is_planned ? " Not supported yet." : "");
     }
     printf(".SH VERBS\nVerbs work on files that tools have written, and on runs.\n");
     for (size_t i = 0; i < verb_count; i++)
         print_verb(verb_table[i]);
     printf(".SH OPTIONS\n");
-    for (enum option_topic topic = 0; topic < TOPIC_COUNT; topic++) {
-        printf(".SS %s%s\n", topic > TOPIC_DEBUGGING ? "Tool " : "", topic_title(topic));
-        for (size_t i = 0; i < option_count; i++)
-            if (option_table[i].topic == topic)
-                print_option(&option_table[i]);
+    size_t count;
+    const struct option *const *list = option_list(&count);
+    for (enum option_topic topic = TOPIC_BASIC; topic < TOPIC_COUNT; topic++) {
+        printf(".SS %s\n", topic_title(topic));
+        for (size_t i = 0; i < count; i++)
+            if (list[i]->topic == topic)
+                print_option(list[i]);
+    }
+    for (size_t i = 0; i < tool_count; i++) {
+        if (tool_table[i]->options)
+            printf(".SS Tool %s\n", tool_table[i]->name);
+        for (const struct option *o = tool_table[i]->options; o && o->name; o++)
+            print_option(o);
     }
     fputs(tail, stdout);
     printf(".SH EXIT STATUS\n");

@@ -52,7 +52,7 @@ void help_verb(FILE *out, const struct verb *verb);
 int help_usage_error(const struct verb *verb);
 // Help by topic; with a tool, that tool's options too; with `debugging`, everything. These print to
 // stdout and return the exit status.
-int help_all(const struct tool *tool, bool debugging);
+int help_all(const struct supervisor_tool *tool, bool debugging);
 int help_dynamic(void);
 int help_version(void);
 // "Basic options" and the like; NULL for a topic without options.
@@ -69,7 +69,7 @@ int generate_zsh_completion(void);
 
 // Runs `argv` (the target's words) with these values. `words` are the options as typed, for the
 // record.
-int verb_run(const struct tool *tool, struct option_values *values, char *const *words,
+int verb_run(const struct supervisor_tool *tool, struct option_values *values, char *const *words,
              char **argv);
 
 #endif

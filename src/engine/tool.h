@@ -492,7 +492,9 @@ struct tool {
     bool (*request)(const uint64_t words[6], uint64_t *result);
 };
 
-// Hands a file over to the supervisor, which reads it when the process has ended.
+// Hands a memory file over to the supervisor half of the tool (WIRE_FILE), which mostly reads it when
+// the process has ended. Its layout is the tool's own affair; seal it against shrinking. Once per
+// process: a later file replaces the one before.
 void tool_give_file(int fd);
 // Hands over the area of wire_heap.h.
 void tool_give_heap(int fd, uint64_t size);

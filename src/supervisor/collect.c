@@ -14,12 +14,7 @@
 #include "base/control.h"
 #include "base/fd.h"
 #include "base/text.h"
-#include "tools/callgrind/supervisor/counts.h"
-#include "tools/callgrind/supervisor/base.h"
-#include "tools/dhat/supervisor/dhat.h"
-#include "tools/memcheck/supervisor/memcheck.h"
-#include "tools/flame/supervisor/flame.h"
-#include "tools/heap/supervisor/heap.h"
+#include "supervisor/hooks.h"
 #include "supervisor/job.h"
 #include "supervisor/log.h"
 #include "supervisor/present.h"
@@ -36,6 +31,7 @@
 
 struct loop {
     const struct supervisor_request *request;
+    struct tool_run *run;
     const struct launch *launch;
     struct symbols *symbols;
     pid_t main_pid;
@@ -65,16 +61,11 @@ static struct followed *known(struct loop *loop, int pid) {
 
 static void forget(struct loop *loop, int pid) {
     struct followed *process = followed_find(pid);
-    if (process && process->counts >= 0 && loop->request->dhat.file)
-        dhat_report(loop->request, loop->symbols, process);
-    else if (process && process->counts >= 0)
-        counts_report(loop->request, loop->symbols, process);
     if (process)
-        findings_finish(memcheck_findings(), process);
+        hooks_ended(loop->run, process);
     if (process && process->pidfd >= 0)
         epoll_ctl(loop->events, EPOLL_CTL_DEL, process->pidfd, NULL);
     followed_remove(pid);
-    heap_finish(pid);
     symbols_end(loop->symbols, pid);
     if (pid != loop->main_pid)
         log_drop_process(pid);
@@ -116,8 +107,7 @@ static void greet(struct loop *loop, struct followed *process, const struct wire
         words[count++] = word;
     if (!count)
         return;
-    heap_finish(process->pid);
-    findings_begin(memcheck_findings(), process->pid);
+    hooks_began(loop->run, process);
     symbols_end(loop->symbols, process->pid);
     process->muted = false;
     // The first program's banner was printed before it started.
@@ -143,9 +133,9 @@ static void note_fork(struct loop *loop, const struct wire_message *message) {
         return;
     struct followed *child = known(loop, child_pid);
     symbols_fork(loop->symbols, message->forked->parent, child_pid);
-    findings_fork(memcheck_findings(), message->forked->parent, child_pid);
-    child->greeted = true;
     const struct followed *parent = followed_find(message->forked->parent);
+    hooks_forked(loop->run, parent, child);
+    child->greeted = true;
     if (parent && parent->command)
         child->command = base_copy(parent->command);
     child->muted = loop->request->silent_after_fork;
@@ -170,6 +160,16 @@ static void show_text(struct followed *process, const struct wire_message *messa
     log_print(process->pid, debug ? LOG_DEBUGGING : LOG_USER, message->text->text);
 }
 
+static void change_option(struct loop *loop, struct followed *process, const char *word) {
+    const struct option_changer *changer = &loop->request->changer;
+    if (!loop->request->tool->changed || !changer->change)
+        return;
+    char *said = changer->change(changer->context, word);
+    if (!process->muted && log_shows(0))
+        log_print(process->pid, LOG_USER, said);
+    free(said);
+}
+
 static void take_message(struct loop *loop, const struct wire_message *message) {
     if (message->type == WIRE_FORKED) {
         note_fork(loop, message);
@@ -188,63 +188,37 @@ static void take_message(struct loop *loop, const struct wire_message *message) 
     case WIRE_FATAL_SIGNAL:
         process->fatal_shown = true;
         if (!process->muted)
-            present_fatal_signal(loop->request, loop->symbols, process->pid, message->fatal_signal);
+            present_fatal_signal(loop->run, process->pid, message->fatal_signal);
         break;
     case WIRE_MODULE_MAP:
         symbols_map(loop->symbols, process->pid, message->module_map->start,
                     message->module_map->end, message->module_map->offset,
                     message->module_map->path, NULL);
-        findings_mapped(memcheck_findings(), process->pid);
-        heap_map(process->pid, message->module_map->start, message->module_map->end,
-                 message->module_map->offset, message->module_map->path);
+        hooks_mapped(loop->run, process, message->module_map);
         break;
     case WIRE_MODULE_UNMAP:
         symbols_unmap(loop->symbols, process->pid, message->module_unmap->start,
                       message->module_unmap->end);
-        findings_mapped(memcheck_findings(), process->pid);
+        hooks_unmapped(loop->run, process);
         break;
     case WIRE_NOTICE:
     case WIRE_DEBUG:
         show_text(process, message);
         break;
     case WIRE_OPTION:
-        findings_change_option(memcheck_findings(), process, message->text->text);
+        change_option(loop, process, message->text->text);
         break;
     case WIRE_PRINT:
         if (!process->muted)
-            present_print(loop->request, loop->symbols, process->pid, message->print);
-        break;
-    case WIRE_HEAP:
-        heap_attach(process->pid, message->fd, message->heap->size);
-        break;
-    case WIRE_HEAP_ENDING:
-        heap_ending(process->pid);
-        break;
-    case WIRE_DUMP:
-        counts_asked(loop->request, loop->symbols, process, message->text->level == 0,
-                     message->text->text);
-        break;
-    case WIRE_COUNTS:
-        if (process->counts >= 0)
-            close(process->counts);
-        process->counts = fd_move_high(message->fd);
-        counts_base_free(process->base);
-        process->base = NULL;
-        process->dumps = 0;
-        break;
-    case WIRE_LEDGER:
-    case WIRE_FINDING:
-    case WIRE_LEAKS:
-    case WIRE_LOSSES:
-    case WIRE_FINDINGS_END:
-        findings_take(memcheck_findings(), process, message);
+            present_print(loop->run, process->pid, message->print);
         break;
     case WIRE_ENDING:
         process->ending = true;
         break;
     case WIRE_EXITING:
-    case WIRE_FORKED:
         break;
+    default:
+        hooks_message(loop->run, process, message);
     }
 }
 
@@ -313,56 +287,31 @@ static int sooner(int first, int second) {
     return first < 0 || (second >= 0 && second < first) ? second : first;
 }
 
-// The next deadline, or the next look at what is recorded or sampled. NULL: neither.
-static struct timespec *round_timeout(struct timespec *timeout) {
+// The next deadline, or when the tool wants to drain. NULL: neither.
+static struct timespec *round_timeout(struct loop *loop, struct timespec *timeout) {
     int64_t deadline = sooner(stop_timeout(), scenario_timeout()) * 1000000ll;
-    int64_t heap = heap_timeout();
-    int64_t samples = flame_timeout();
-    int64_t look = samples >= 0 && (heap < 0 || samples < heap) ? samples : heap;
+    int64_t look = hooks_timeout(loop->run);
     int64_t wait = look >= 0 && (deadline < 0 || look < deadline) ? look : deadline;
     *timeout = (struct timespec){.tv_sec = wait / 1000000000, .tv_nsec = wait % 1000000000};
     return wait < 0 ? NULL : timeout;
 }
 
-// Answers a wish of the tools that count. False: it is none of theirs.
-static bool counts_wish(struct loop *loop, const char *wish, struct text *answer) {
-    struct followed *process = followed_find(loop->main_pid);
-    if (!process || process->counts < 0 || !loop->request->counts.file)
-        return false;
-    if (strcmp(wish, "dump") == 0 || strncmp(wish, "dump ", 5) == 0)
-        counts_dump(loop->request, loop->symbols, process, wish[4] ? wish + 5 : "quern ctl");
-    else if (strcmp(wish, "zero") == 0)
-        counts_zero(loop->request, loop->symbols, process);
-    else if (strcmp(wish, "status") == 0)
-        text_format(answer, "ok tool %s, processes %zu, dumps %u, counting %s", loop->request->tool,
-                    followed_count(), process->dumps, counts_are_on(process) ? "on" : "off");
-    else if ((strcmp(wish, "on") != 0 && strcmp(wish, "off") != 0) ||
-             !counts_switch(loop->request, process, wish[1] == 'n'))
-        return false;
-    if (!answer->size)
-        text_string(answer, "ok");
-    return true;
-}
-
-static void take_wish(struct loop *loop) {
-    char wish[CONTROL_MOST];
+static void take_request(struct loop *loop) {
+    char request[CONTROL_MOST];
     struct text answer = {0};
-    int fd = control_next(loop->launch->control, wish);
+    const char *tool = loop->request->tool->name;
+    int fd = control_next(loop->launch->control, request);
     if (fd < 0)
         return;
     drain_wire(loop, -1); // what is mapped where
-    if (!heap_wish(wish, &answer) && !flame_wish(wish, &answer) &&
-        !counts_wish(loop, wish, &answer)) {
-        const struct followed *process = followed_find(loop->main_pid);
-        if (strcmp(wish, "stop") == 0) {
+    if (!hooks_request(loop->run, request, &answer)) {
+        if (strcmp(request, "stop") == 0) {
             stop_now();
             text_string(&answer, "ok");
-        } else if (strcmp(wish, "status") == 0) {
-            text_format(&answer, "ok tool %s, processes %zu, dumps %u", loop->request->tool,
-                        followed_count(), process ? process->dumps : 0);
+        } else if (strcmp(request, "status") == 0) {
+            text_format(&answer, "ok tool %s, processes %zu, dumps 0", tool, followed_count());
         } else {
-            text_format(&answer, "'%s' is nothing that tool %s can do here", wish,
-                        loop->request->tool);
+            text_format(&answer, "'%s' is nothing that tool %s can do here", request, tool);
         }
     }
     control_answer(fd, answer.bytes);
@@ -378,7 +327,7 @@ static void take_output(struct loop *loop, uint64_t which) {
 static void one_round(struct loop *loop) {
     struct epoll_event events[64];
     struct timespec timeout;
-    int count = epoll_pwait2(loop->events, events, 64, round_timeout(&timeout), NULL);
+    int count = epoll_pwait2(loop->events, events, 64, round_timeout(loop, &timeout), NULL);
     for (int i = 0; i < count; i++) {
         if (events[i].data.u64 == EVENT_SIGNAL) {
             take_signals(loop);
@@ -387,17 +336,16 @@ static void one_round(struct loop *loop) {
         } else if (events[i].data.u64 >= EVENT_OUTPUT) {
             take_output(loop, events[i].data.u64 - EVENT_OUTPUT);
         } else if (events[i].data.u64 == EVENT_CONTROL) {
-            take_wish(loop);
+            take_request(loop);
         } else {
             // What the process said before it ended comes first.
             drain_wire(loop, -1);
             forget(loop, (int)events[i].data.u64);
         }
     }
-    heap_drain();
-    flame_drain();
+    hooks_drain(loop->run);
     if (stop_is_next())
-        heap_stopping();
+        hooks_stopping(loop->run);
     stop_tick(loop->main_pid);
     scenario_tick();
     if (!loop->background)
@@ -438,18 +386,19 @@ static void leave_to_collector(struct loop *loop) {
         watch(loop, followed_at(i)->pidfd, (uint64_t)(uint32_t)followed_at(i)->pid);
     while (!loop->wire_closed)
         one_round(loop);
-    heap_finish_all();
+    hooks_finish(loop->run);
     forget_all(loop);
     _exit(0);
 }
 
-int collect_until_end(const struct supervisor_request *request, const struct launch *launch) {
+int collect_until_end(struct tool_run *run, const struct launch *launch) {
     sigset_t all;
     launch_signals(&all);
     struct loop loop = {
-        .request = request,
+        .request = run->request,
+        .run = run,
         .launch = launch,
-        .symbols = symbols_new(&request->symbols),
+        .symbols = run->symbols,
         .main_pid = launch->pid,
         .wire = launch->wire,
         .signals = fd_move_high(signalfd(-1, &all, SFD_NONBLOCK | SFD_CLOEXEC)),
@@ -459,9 +408,8 @@ int collect_until_end(const struct supervisor_request *request, const struct lau
     watch(&loop, loop.wire, EVENT_WIRE);
     bool made;
     followed_add(loop.main_pid, &made);
-    heap_prepare(request, loop.symbols, loop.main_pid);
-    memcheck_prepare(request, loop.symbols, loop.main_pid);
-    scenario_begin(request, launch->pid);
+    hooks_started(run);
+    scenario_begin(run->request, launch->pid);
     for (int i = 0; i < 2; i++)
         if (launch->output[i] >= 0)
             watch(&loop, launch->output[i], EVENT_OUTPUT + (uint64_t)i);
@@ -479,17 +427,12 @@ int collect_until_end(const struct supervisor_request *request, const struct lau
     struct followed *process = followed_find(loop.main_pid);
     if (WIFSIGNALED(loop.status) && process && !process->fatal_shown)
         present_killed(loop.main_pid, WTERMSIG(loop.status));
-    heap_finish_main();
-    flame_finish();
     forget(&loop, loop.main_pid);
     if (!loop.wire_closed) {
         leave_to_collector(&loop);
     } else {
-        heap_finish_all();
+        hooks_finish(loop.run);
         forget_all(&loop);
     }
-    while (followed_count())
-        followed_remove(followed_at(0)->pid);
-    symbols_free(loop.symbols);
     return loop.status;
 }

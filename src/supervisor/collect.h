@@ -3,10 +3,10 @@
 #define QUERN_SUPERVISOR_COLLECT_H
 
 #include "supervisor/launch.h"
-#include "supervisor/supervisor.h"
+#include "supervisor/tool.h"
 
 // Collects until the main process has ended and all it said before has been shown. Its wait status.
 // Followed processes that live on are left to a collector in the background.
-int collect_until_end(const struct supervisor_request *request, const struct launch *launch);
+int collect_until_end(struct tool_run *run, const struct launch *launch);
 
 #endif

@@ -7,7 +7,6 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "tools/callgrind/supervisor/base.h"
 
 static struct followed **table;
 static size_t table_count;
@@ -26,7 +25,6 @@ struct followed *followed_add(int pid, bool *made) {
         return process;
     process = base_allocate(sizeof *process);
     process->pid = pid;
-    process->counts = -1;
     process->pidfd = fd_move_high((int)syscall(SYS_pidfd_open, pid, 0));
     table = base_reallocate(table, (table_count + 1) * sizeof *table);
     table[table_count++] = process;
@@ -53,9 +51,6 @@ void followed_remove(int pid) {
             continue;
         if (table[i]->pidfd >= 0)
             close(table[i]->pidfd);
-        if (table[i]->counts >= 0)
-            close(table[i]->counts);
-        counts_base_free(table[i]->base);
         free(table[i]->command);
         free_words(table[i]);
         free(table[i]);

@@ -16,11 +16,9 @@ struct followed {
     bool away;    // said that it execs a program that is not followed; any later message revokes it
     bool ending;  // its tool has the last word
     bool greeted; // a banner has been printed for it
-    int counts;   // its file of counts, -1: none
-    struct counts_base *base; // of counts; NULL: since the beginning
-    unsigned dumps;           // written while it ran
-    char *command;            // what it runs, where that is not the main process's first program
-    char **words;             // the same in words, NULL at the end; NULL: not known
+    char *command; // what it runs, where that is not the main process's first program
+    char **words;  // the same in words, NULL at the end; NULL: not known
+    void *own;     // what the tool keeps of it; made and freed by the tool alone
 };
 
 // The entry of a process, NULL when unknown.

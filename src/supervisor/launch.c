@@ -12,10 +12,9 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "tools/flame/supervisor/flame.h"
+#include "supervisor/hooks.h"
 #include "supervisor/log.h"
 #include "supervisor/scenario.h"
-#include "wire/wire_heap.h"
 #include "wire/wire_start.h"
 #include "wire/wire_supervisor.h"
 
@@ -88,7 +87,7 @@ static int write_config(const struct supervisor_request *request) {
     return fd;
 }
 
-static void keep_over_exec(int fd) {
+void launch_keep(int fd) {
     fcntl(fd, F_SETFD, 0);
 }
 
@@ -122,22 +121,15 @@ void launch_preload(const char *library) {
     text_free(&text);
 }
 
-static void run_recorded(const struct supervisor_request *request, int wire, int config) {
-    struct text text = {0};
-    text_format(&text, "%d,%d", wire, config);
-    setenv(WIRE_HEAP_VARIABLE, text.bytes, 1);
-    launch_preload(request->heap.recorder);
-    execv(request->program, request->argv);
-}
-
 static bool runs_natively(const struct supervisor_request *request) {
     return !request->engine;
 }
 
 // The child, up to the exec. `gate` opens with one byte once the banner is out; without one the
 // supervisor is gone.
-static void become_target(const struct supervisor_request *request, pid_t supervisor, int gate,
-                          int failure, int wire, int config, const int outputs[2]) {
+static void become_target(struct tool_run *run, pid_t supervisor, int gate, int failure, int wire,
+                          int config, const int outputs[2]) {
+    const struct supervisor_request *request = run->request;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != supervisor)
         _exit(1);
@@ -153,16 +145,13 @@ static void become_target(const struct supervisor_request *request, pid_t superv
         if (outputs[i] >= 0)
             dup2(outputs[i], 1 + i);
     put_back_what_was_given(!runs_natively(request));
-    if (request->flame.frequency) {
-        flame_enter();
+    if (runs_natively(request)) {
+        hooks_enter(run, wire, config);
         execv(request->program, request->argv);
     } else {
-        keep_over_exec(wire);
-        keep_over_exec(config);
-        if (!request->engine)
-            run_recorded(request, wire, config);
-        else
-            run_translated(request, wire, config);
+        launch_keep(wire);
+        launch_keep(config);
+        run_translated(request, wire, config);
     }
     int error = errno;
     if (write(failure, &error, sizeof error) < 0)
@@ -184,7 +173,8 @@ static bool open_outputs(struct launch *launch, const struct supervisor_request 
     return true;
 }
 
-bool launch_start(struct launch *launch, const struct supervisor_request *request) {
+bool launch_start(struct launch *launch, struct tool_run *run) {
+    const struct supervisor_request *request = run->request;
     int wire[2];
     int gate[2];
     int failure[2];
@@ -200,7 +190,7 @@ bool launch_start(struct launch *launch, const struct supervisor_request *reques
     launch->pid = fork();
     if (launch->pid == 0) {
         close(gate[1]);
-        become_target(request, supervisor, gate[0], failure[1], wire[1], launch->config, outputs);
+        become_target(run, supervisor, gate[0], failure[1], wire[1], launch->config, outputs);
     }
     error = errno;
     close(gate[0]);

@@ -1,5 +1,5 @@
-// Starting the target: the child of the supervisor that becomes quern-engine or, for heap tools,
-// the program itself with the recorder preloaded, or for flame the program as it is.
+// Starting the target: the child of the supervisor that becomes quern-engine or, in a native run,
+// the program itself, as the tool prepares it (with a library preloaded, say).
 //
 // The target must find what it would find natively: signal mask and dispositions, limits, open
 // descriptors, environment, process group, terminal. launch_prepare() therefore notes what the
@@ -14,6 +14,8 @@
 #include <sys/types.h>
 
 #include "supervisor/supervisor.h"
+
+struct tool_run;
 
 struct launch {
     pid_t pid;      // the main process
@@ -31,9 +33,11 @@ void launch_signals(sigset_t *set);
 // Blocks them in the supervisor and raises its descriptor limit. Call once, first.
 void launch_prepare(void);
 // Forks the child, which waits. False after a message.
-bool launch_start(struct launch *launch, const struct supervisor_request *request);
+bool launch_start(struct launch *launch, struct tool_run *run);
 // Lets the child exec the engine. False after a message when that failed.
 bool launch_release(struct launch *launch, const struct supervisor_request *request);
+// In the child: the target inherits this descriptor.
+void launch_keep(int fd);
 // In the child: the target loads this library. It comes first (wire/preloaded.h counts on that), so
 // that it sees what an allocator preloaded by the user does.
 void launch_preload(const char *library);

@@ -5,6 +5,7 @@
 
 #include "base/template.h"
 #include "config.h"
+#include "supervisor/tool.h"
 
 static const struct supervisor_request *request;
 static struct results results;
@@ -61,7 +62,7 @@ static bool write_file(const char *pattern, results_writer *write, const struct 
 bool outputs_write(int main_pid, int status) {
     const struct output_settings *settings = &request->outputs;
     struct results_head head = {.version = QUERN_VERSION,
-                                .tool = request->tool,
+                                .tool = request->tool->name,
                                 .words = (const char *const *)request->argv,
                                 .status = status};
     if (!wanted)

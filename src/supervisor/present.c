@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "config.h"
 #include "report/findings/xml.h"
-#include "tools/memcheck/supervisor/memcheck.h"
+#include "supervisor/hooks.h"
 #include "supervisor/log.h"
 #include "supervisor/xml_out.h"
 
@@ -34,7 +34,7 @@ void present_command(struct text *line, const char *const *words) {
 
 void present_preamble(const struct supervisor_request *request, struct text lines[4],
                       const char *const *words, size_t count) {
-    text_format(&lines[0], "%s, %s", request->tool, request->tool_help);
+    text_format(&lines[0], "%s, %s", request->tool->name, request->tool->help);
     text_string(&lines[1], "Copyright (C) 2026 the Quern authors, Apache License 2.0");
     text_string(&lines[2], "Using Quern-" QUERN_VERSION "; run quern -h for help");
     text_string(&lines[3], "Command:");
@@ -100,30 +100,27 @@ static void add_stack_hint(struct text *out, const struct wire_fatal_signal *fat
                          "main thread's,\n and `ulimit -s unlimited` lifts it.");
 }
 
-static void write_xml_signal(const struct supervisor_request *request, struct symbols *symbols,
-                             int pid, const struct wire_fatal_signal *fatal) {
+static void write_xml_signal(struct tool_run *run, int pid, const struct wire_fatal_signal *fatal) {
     struct named_cache *cache = named_cache_new();
     struct stack stack = {.pid = pid, .addresses = fatal->pcs, .count = fatal->pc_count};
-    struct named_stack named = named_stack_make(symbols, cache, &stack, &request->stacks);
+    struct named_stack named = named_stack_make(run->symbols, cache, &stack, &run->request->stacks);
     struct text text = {0};
-    xml_signal(&text,
-               &(struct xml_signal){.thread = findings_thread(memcheck_findings(), pid, fatal->tid),
-                                    .signal = fatal->signal,
-                                    .code = fatal->code,
-                                    .name = signal_name(fatal->signal),
-                                    .event = signal_cause(fatal->signal, fatal->code),
-                                    .address = fatal->address,
-                                    .stack = &named});
+    xml_signal(&text, &(struct xml_signal){.thread = hooks_thread_number(run, pid, fatal->tid),
+                                           .signal = fatal->signal,
+                                           .code = fatal->code,
+                                           .name = signal_name(fatal->signal),
+                                           .event = signal_cause(fatal->signal, fatal->code),
+                                           .address = fatal->address,
+                                           .stack = &named});
     xml_put(pid, &text);
     text_free(&text);
     named_stack_free(&named);
     named_cache_free(cache);
 }
 
-void present_fatal_signal(const struct supervisor_request *request, struct symbols *symbols,
-                          int pid, const struct wire_fatal_signal *fatal) {
-    if (request->xml.wanted) {
-        write_xml_signal(request, symbols, pid, fatal);
+void present_fatal_signal(struct tool_run *run, int pid, const struct wire_fatal_signal *fatal) {
+    if (run->request->xml.wanted) {
+        write_xml_signal(run, pid, fatal);
         return;
     }
     // -q hides what somebody sent, not what the program did to itself.
@@ -139,17 +136,17 @@ void present_fatal_signal(const struct supervisor_request *request, struct symbo
     else if (cause)
         text_format(&out, "\n %s at address 0x%" PRIX64, cause, fatal->address);
     struct stack stack = {.pid = pid, .addresses = fatal->pcs, .count = fatal->pc_count};
-    stack_text(symbols, &stack, &request->stacks, add_stack_line, &out);
+    stack_text(run->symbols, &stack, &run->request->stacks, add_stack_line, &out);
     add_stack_hint(&out, fatal);
     log_print(pid, LOG_USER, out.bytes);
     text_free(&out);
 }
 
-static void write_xml_message(const struct supervisor_request *request, struct symbols *symbols,
-                              int pid, const struct wire_print *print, const char *message) {
+static void write_xml_message(struct tool_run *run, int pid, const struct wire_print *print,
+                              const char *message) {
     struct named_cache *cache = named_cache_new();
     struct stack stack = {.pid = pid, .addresses = print->pcs, .count = print->pc_count};
-    struct named_stack named = named_stack_make(symbols, cache, &stack, &request->stacks);
+    struct named_stack named = named_stack_make(run->symbols, cache, &stack, &run->request->stacks);
     struct text text = {0};
     xml_message(&text, print->thread, message, named.shown ? &named : NULL);
     xml_put(pid, &text);
@@ -158,11 +155,10 @@ static void write_xml_message(const struct supervisor_request *request, struct s
     named_cache_free(cache);
 }
 
-void present_print(const struct supervisor_request *request, struct symbols *symbols, int pid,
-                   const struct wire_print *print) {
+void present_print(struct tool_run *run, int pid, const struct wire_print *print) {
     const char *message = (const char *)(print->pcs + print->pc_count);
-    if (request->xml.wanted) {
-        write_xml_message(request, symbols, pid, print, message);
+    if (run->request->xml.wanted) {
+        write_xml_message(run, pid, print, message);
         return;
     }
     log_print(pid, LOG_PROGRAM, message);
@@ -170,7 +166,7 @@ void present_print(const struct supervisor_request *request, struct symbols *sym
         return;
     struct text out = {0};
     struct stack stack = {.pid = pid, .addresses = print->pcs, .count = print->pc_count};
-    stack_text(symbols, &stack, &request->stacks, add_stack_line, &out);
+    stack_text(run->symbols, &stack, &run->request->stacks, add_stack_line, &out);
     if (out.size)
         log_print(pid, LOG_USER, out.bytes + 1); // its first line break
     text_free(&out);

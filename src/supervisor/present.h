@@ -7,6 +7,8 @@
 #include "supervisor/supervisor.h"
 #include "wire/wire.h"
 
+struct tool_run;
+
 // Adds the command as logs and output files show it. `words` ends with NULL.
 void present_command(struct text *line, const char *const *words);
 // The four lines of the banner.
@@ -16,11 +18,9 @@ void present_preamble(const struct supervisor_request *request, struct text line
 void present_banner(const struct supervisor_request *request, int pid, int parent,
                     const char *const *words, size_t count);
 void present_remarks(const struct supervisor_request *request, int pid);
-void present_fatal_signal(const struct supervisor_request *request, struct symbols *symbols,
-                          int pid, const struct wire_fatal_signal *fatal);
+void present_fatal_signal(struct tool_run *run, int pid, const struct wire_fatal_signal *fatal);
 // What the program asked to print.
-void present_print(const struct supervisor_request *request, struct symbols *symbols, int pid,
-                   const struct wire_print *print);
+void present_print(struct tool_run *run, int pid, const struct wire_print *print);
 // Where the profile is, for people: on a terminal, and after a server scenario.
 void present_file(const struct supervisor_request *request, int pid, const char *path);
 // The main process ended by a signal that it could not announce.

@@ -7,9 +7,7 @@
 #include "supervisor/budgets.h"
 #include "supervisor/collect.h"
 #include "supervisor/diagnosis.h"
-#include "tools/memcheck/supervisor/memcheck.h"
-#include "tools/flame/supervisor/flame.h"
-#include "tools/heap/supervisor/heap.h"
+#include "supervisor/hooks.h"
 #include "supervisor/job.h"
 #include "supervisor/launch.h"
 #include "supervisor/log.h"
@@ -22,10 +20,9 @@
 #define STATUS_FAILED 1
 
 // The status to exit with; -1: die by the signal that ended the target.
-static int own_status(const struct supervisor_request *request, int status) {
-    if (request->findings.error_status && findings_main_failed(memcheck_findings()))
-        return request->findings.error_status;
-    if (request->budgets.error_status && heap_leaks_failed())
+static int own_status(struct tool_run *run, int status) {
+    const struct supervisor_request *request = run->request;
+    if (request->budgets.error_status && hooks_failed(run))
         return request->budgets.error_status;
     if (budgets_failed() || diagnosis_failed())
         return request->budgets.status;
@@ -37,13 +34,17 @@ static int own_status(const struct supervisor_request *request, int status) {
 
 int supervisor_run(const struct supervisor_request *request) {
     struct launch launch;
+    struct tool_run run = {.request = request, .state = request->tool_state};
     launch_prepare();
     outputs_prepare(request);
-    if (!scenario_may_begin(request) || !flame_choose(request) || !launch_start(&launch, request))
+    if (!scenario_may_begin(request) || !hooks_choose(&run) || !launch_start(&launch, &run))
         return STATUS_FAILED;
-    if (!flame_open(request, launch.pid) || !log_open(&request->log, launch.pid) ||
+    run.main_pid = launch.pid;
+    run.symbols = symbols_new(&request->symbols);
+    if (!hooks_open(&run) || !log_open(&request->log, launch.pid) ||
         !xml_open(request, launch.pid)) {
         launch_abandon(&launch);
+        symbols_free(run.symbols);
         return STATUS_FAILED;
     }
     size_t count = 0;
@@ -55,15 +56,17 @@ int supervisor_run(const struct supervisor_request *request) {
     if (!launch_release(&launch, request)) {
         control_close(launch.control, launch.pid);
         log_close();
+        symbols_free(run.symbols);
         return STATUS_FAILED;
     }
-    int status = collect_until_end(request, &launch);
+    int status = collect_until_end(&run, &launch);
     // Tools that find errors have said how it ended.
-    if (log_shows(0) && !request->findings.wanted)
+    if (log_shows(0) && !request->tool->finds_errors)
         log_print(launch.pid, LOG_USER, "");
+    symbols_free(run.symbols);
     log_close();
     xml_close();
-    int own = own_status(request, status);
+    int own = own_status(&run, status);
     if (own == 0 && (scenario_failed() || log_has_failed()))
         own = STATUS_FAILED;
     bool written = outputs_write(launch.pid, own >= 0 ? own : 128 + WTERMSIG(status));

@@ -11,6 +11,7 @@
 #include "report/findings/xml.h"
 #include "supervisor/log.h"
 #include "supervisor/present.h"
+#include "supervisor/tool.h"
 
 // A document. Those that share the main process's file are held back until that is complete.
 struct document {
@@ -166,7 +167,7 @@ void xml_greet(int pid, int parent, const char *const *words, size_t count) {
     struct xml_head head = {.preamble = preamble,
                             .pid = pid,
                             .parent = parent,
-                            .tool = request->tool,
+                            .tool = request->tool->name,
                             .comment = request->xml.comment,
                             .qualifiers = names,
                             .own_words = request->own_words,

@@ -1,4 +1,5 @@
-// Files of values by call stack (report/xtree/xtree.h), as tools write them when a process has ended.
+// Files of values by call stack (report/xtree/xtree.h), as tools write them when a process has
+// ended.
 #ifndef QUERN_SUPERVISOR_XTREE_FILE_H
 #define QUERN_SUPERVISOR_XTREE_FILE_H
 

@@ -1,12 +1,11 @@
-// The tools that the engine can run.
+// The tools that the engine can run: the target halves of the table in src/tools/meson.build.
 #ifndef QUERN_TOOLS_TOOLS_H
 #define QUERN_TOOLS_TOOLS_H
 
 #include "engine/tool.h"
 
-extern const struct tool tool_none, tool_lackey, tool_cachegrind, tool_memcheck;
-extern struct tool tool_callgrind; // chooses hooks at its start
-extern const struct tool tool_heap, tool_massif, tool_dhat;
+#define TARGET(id) extern const struct tool tool_##id;
+#include "tools/tools.inc"
 
 // The tool of that name, or NULL.
 const struct tool *tools_find(const char *name);

@@ -12,7 +12,7 @@
 // History
 //   1  first version
 //   2  WIRE_HEAP and wire_heap.h: recorded processes
-//   3  WIRE_COUNTS
+//   3  WIRE_FILE, at first for counts only
 //   4  WIRE_PRINT
 //   5  findings.h: WIRE_LEDGER to WIRE_FINDINGS_END
 //   6  wire_heap.h: regions, samples, names of threads
@@ -42,14 +42,15 @@ enum wire_type {
     WIRE_NOTICE = 8,        // struct wire_text: for the user, shown after ==PID==
     WIRE_DEBUG = 9,         // struct wire_text: debugging output, shown after --PID--
     WIRE_HEAP = 10,         // struct wire_heap, with the descriptor of the area (wire_heap.h)
-    WIRE_COUNTS = 11,       // no payload; a memory file of counts (call_counts.h) comes along
+    WIRE_FILE = 11,         // no payload; a memory file of the tool comes along
     WIRE_PRINT = 12,        // struct wire_print: what the program prints, shown after **PID**
     WIRE_LEDGER = 13,       // no payload; the ledger of findings.h comes along
     WIRE_FINDING = 14,      // struct wire_finding
     WIRE_LEAKS = 15,        // struct wire_leaks
     WIRE_LOSSES = 16,       // several struct wire_loss
     WIRE_FINDINGS_END = 17, // struct wire_findings_end
-    // struct wire_text: counts are to be written (level 0) or set to nought (1); the text says why
+    // struct wire_text: the tool is to report on that file now (level 0) or to start from zero (1);
+    // the text says why
     WIRE_DUMP = 18,
     // no payload; a recorded process ends, once `answered` is set in its area
     WIRE_HEAP_ENDING = 19,

@@ -66,7 +66,7 @@ static bool payload_sound(enum wire_type type, const void *payload, size_t size)
         return ends_with_string(payload, size, sizeof *map) && map->start < map->end;
     case WIRE_MODULE_UNMAP:
         return size == sizeof *unmap && unmap->start < unmap->end;
-    case WIRE_COUNTS:
+    case WIRE_FILE:
     case WIRE_LEDGER:
     case WIRE_HEAP_ENDING:
     case WIRE_ENDING:
@@ -162,7 +162,7 @@ static int take_gift(struct msghdr *packet) {
 }
 
 static bool brings_file(enum wire_type type) {
-    return type == WIRE_HEAP || type == WIRE_COUNTS || type == WIRE_LEDGER;
+    return type == WIRE_HEAP || type == WIRE_FILE || type == WIRE_LEDGER;
 }
 
 enum wire_result wire_receive(int fd, void *buffer, struct wire_message *message) {

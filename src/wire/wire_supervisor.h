@@ -17,7 +17,7 @@ struct wire_message {
     enum wire_type type;
     int pid; // the kernel's word where known, else the sender's
     int tid;
-    int fd;      // of WIRE_HEAP, WIRE_COUNTS, WIRE_LEDGER, for the receiver to close; else -1
+    int fd;      // of WIRE_HEAP, WIRE_FILE, WIRE_LEDGER, for the receiver to close; else -1
     size_t size; // of the payload
     union {
         const void *payload;

@@ -44,7 +44,7 @@ void wire_send_debug(const char *text);
 void wire_send_print(int thread, const char *text, const uint64_t *pcs, size_t count);
 // Hands the area of wire_heap.h over.
 void wire_send_heap(int fd, uint64_t size);
-// A descriptor for the supervisor to keep: WIRE_COUNTS or WIRE_LEDGER.
+// A descriptor for the supervisor to keep: WIRE_FILE or WIRE_LEDGER.
 void wire_send_file(enum wire_type type, int fd);
 // A message in two parts.
 void wire_send_parts(enum wire_type type, const void *first, size_t first_size, const void *second,

@@ -1,10 +1,6 @@
 // Looking options up and applying words such as --num-callers=20.
 #include "cli/options/options.h"
 
-#include <assert.h>
-#include <ctype.h>
-#include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,36 +8,53 @@
 #include "cli/nearest.h"
 #include "cli/options/check.h"
 
-const struct tool *tool_find(const char *name) {
-    for (size_t i = 0; i < tool_count; i++)
-        if (strcmp(tool_table[i].name, name) == 0)
-            return &tool_table[i];
-    return NULL;
+const struct option *const *option_list(size_t *count) {
+    static const struct option **list;
+    static size_t listed;
+    if (!list) {
+        size_t room = option_core_count;
+        for (size_t i = 0; i < tool_count; i++)
+            for (const struct option *o = tool_table[i]->options; o && o->name; o++)
+                room++;
+        list = base_allocate(room * sizeof *list);
+        for (size_t i = 0; i < option_core_count; i++)
+            list[listed++] = &option_core[i];
+        for (size_t i = 0; i < tool_count; i++)
+            for (const struct option *o = tool_table[i]->options; o && o->name; o++)
+                list[listed++] = o;
+    }
+    *count = listed;
+    return list;
 }
 
 const struct option *option_find(const char *name, size_t size) {
-    for (size_t i = 0; i < option_count; i++)
-        if (strlen(option_table[i].name) == size && memcmp(option_table[i].name, name, size) == 0)
-            return &option_table[i];
+    size_t count;
+    const struct option *const *list = option_list(&count);
+    for (size_t i = 0; i < count; i++)
+        if (strlen(list[i]->name) == size && memcmp(list[i]->name, name, size) == 0)
+            return list[i];
     return NULL;
 }
 
 const struct option *option_find_letter(char letter) {
-    for (size_t i = 0; letter && i < option_count; i++)
-        if (option_table[i].letter == letter)
-            return &option_table[i];
+    size_t count;
+    const struct option *const *list = option_list(&count);
+    for (size_t i = 0; letter && i < count; i++)
+        if (list[i]->letter == letter)
+            return list[i];
     return NULL;
 }
 
-const struct tool *option_tool(const struct option *option) {
-    for (size_t i = 0; i < tool_count; i++)
-        if (tool_table[i].topic == option->topic)
-            return &tool_table[i];
+const struct supervisor_tool *option_tool(const struct option *option) {
+    for (size_t i = 0; i < tool_count && option->topic == TOPIC_TOOL; i++)
+        for (const struct option *own = tool_table[i]->options; own && own->name; own++)
+            if (own == option)
+                return tool_table[i];
     return NULL;
 }
 
-bool option_serves(const struct option *option, const struct tool *tool) {
-    const struct tool *owner = option_tool(option);
+bool option_serves(const struct option *option, const struct supervisor_tool *tool) {
+    const struct supervisor_tool *owner = option_tool(option);
     return !owner || owner == tool ||
            (option->also && tool &&
             option_choices_contain(option->also, tool->name, strlen(tool->name)));
@@ -79,7 +92,8 @@ const char *option_value_text(const struct option *option) {
 
 void options_init(struct option_values *values) {
     *values = (struct option_values){0};
-    values->values = base_allocate(option_count * sizeof *values->values);
+    values->options = option_list(&values->count);
+    values->values = base_allocate(values->count * sizeof *values->values);
 }
 
 static void free_lines(char **lines, size_t count) {
@@ -89,7 +103,7 @@ static void free_lines(char **lines, size_t count) {
 }
 
 void options_free(struct option_values *values) {
-    for (size_t i = 0; i < option_count; i++)
+    for (size_t i = 0; i < values->count; i++)
         free_lines(values->values[i].items, values->values[i].count);
     free(values->values);
     free_lines(values->remarks, values->remark_count);
@@ -103,70 +117,16 @@ static void add_line(char ***lines, size_t *count, char *line) {
 }
 
 static void store(struct option_values *values, const struct option *option, const char *text) {
-    struct option_value *value = &values->values[option - option_table];
+    size_t index = 0;
+    while (values->options[index] != option)
+        index++;
+    struct option_value *value = &values->values[index];
     if (!option->repeats && option->type != OPTION_FLAG && value->count) {
         free(value->items[0]);
         value->items[0] = base_copy(text);
         return;
     }
     add_line(&value->items, &value->count, base_copy(text));
-}
-
-static const struct option_value *value_of(const struct option_values *values, const char *name,
-                                           const struct option **option) {
-    *option = option_find(name, strlen(name));
-    assert(*option);
-    return &values->values[*option - option_table];
-}
-
-const char *option_text(const struct option_values *values, const char *name) {
-    const struct option *option;
-    const struct option_value *value = value_of(values, name, &option);
-    return value->count ? value->items[value->count - 1] : option->initial;
-}
-
-bool option_yes(const struct option_values *values, const char *name) {
-    const char *text = option_text(values, name);
-    return text && strcmp(text, "yes") == 0;
-}
-
-long option_number(const struct option_values *values, const char *name) {
-    const char *text = option_text(values, name);
-    return text ? strtol(text, NULL, 0) : 0;
-}
-
-bool option_parse_size(const char *text, bool is_rate, unsigned long long *bytes) {
-    static const char letters[] = "KMG";
-    char *end;
-    errno = 0;
-    *bytes = strtoull(text, &end, 10);
-    const char *letter = *end ? strchr(letters, toupper((unsigned char)*end)) : NULL;
-    unsigned shift = letter ? 10 * (unsigned)(letter - letters + 1) : 0;
-    bool fits = errno == 0 && *bytes <= (unsigned long long)LLONG_MAX >> shift;
-    *bytes <<= fits ? shift : 0;
-    const char *rest = letter ? end + 1 : end;
-    return isdigit((unsigned char)*text) && fits &&
-           (*rest == 0 || (is_rate && strcmp(rest, "/min") == 0));
-}
-
-unsigned long long option_bytes(const struct option_values *values, const char *name) {
-    unsigned long long bytes = 0;
-    const char *text = option_text(values, name);
-    return text && option_parse_size(text, true, &bytes) ? bytes : 0;
-}
-
-const struct option_value *option_items(const struct option_values *values, const char *name) {
-    const struct option *option;
-    return value_of(values, name, &option);
-}
-
-size_t option_times(const struct option_values *values, const char *name) {
-    const struct option *option;
-    return value_of(values, name, &option)->count;
-}
-
-bool option_given(const struct option_values *values, const char *name) {
-    return option_times(values, name) > 0;
 }
 
 // ---- applying a word ----
@@ -188,35 +148,37 @@ static char *failure(const char *origin, char *message) {
     return text_take(&out);
 }
 
-// Options that stand in the table in another form.
+// By its name or its other name.
 static const struct option *find_long(const char *name, size_t size) {
+    size_t count;
+    const struct option *const *list = option_list(&count);
     const struct option *option = option_find(name, size);
-    if (!option && size == 14 && memcmp(name, "simulate-cache", 14) == 0)
-        option = option_find("cache-sim", 9);
+    for (size_t i = 0; i < count && !option; i++)
+        if (list[i]->alias && strlen(list[i]->alias) == size &&
+            memcmp(list[i]->alias, name, size) == 0)
+            option = list[i];
     return option;
 }
 
 // Options with a number in their name, such as --separate-callersN=FUNCTION. Returns the value of
-// the form that is in the table, to be freed, and sets *option to that form; NULL if the name is
-// not of this kind. Sets *error to a message if the number is out of range.
+// the option that takes it, to be freed, and sets *option to that one; NULL if the name is not of
+// this kind. Sets *error to a message if the number is out of range.
 static char *numbered_value(const char *name, size_t size, const struct option **option,
                             char **error) {
-    static const struct {
-        const char *plain, *listed;
-    } forms[] = {{"separate-callers", "separate-callers-of"},
-                 {"separate-recs", "separate-recs-of"},
-                 {"fn-group", "fn-group-of"}};
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        size_t length = strlen(forms[i].plain);
-        if (size <= length || memcmp(name, forms[i].plain, length) != 0 ||
+    size_t count;
+    const struct option *const *list = option_list(&count);
+    for (size_t i = 0; i < count; i++) {
+        const char *plain = list[i]->numbered;
+        size_t length = plain ? strlen(plain) : 0;
+        if (!plain || size <= length || memcmp(name, plain, length) != 0 ||
             strspn(name + length, "0123456789") != size - length || name[size] != '=')
             continue;
         struct text number = {0}, value = {0};
         text_add(&number, name + length, size - length);
-        *error = option_check(option_find(forms[i].plain, length), number.bytes);
+        *error = option_check(option_find(plain, length), number.bytes);
         text_format(&value, "%s,%s", number.bytes, name + size + 1);
         text_free(&number);
-        *option = option_find(forms[i].listed, strlen(forms[i].listed));
+        *option = list[i];
         return text_take(&value);
     }
     return NULL;
@@ -226,8 +188,10 @@ static char *unknown(const struct word *word, const char *name, size_t size, con
     struct text message = {0};
     text_format(&message, "unknown option '%s'", word->text);
     struct nearest near = nearest_to(name, size);
-    for (size_t i = 0; i < option_count; i++)
-        nearest_offer(&near, option_table[i].name);
+    size_t count;
+    const struct option *const *list = option_list(&count);
+    for (size_t i = 0; i < count; i++)
+        nearest_offer(&near, list[i]->name);
     if (near.found)
         text_format(&message, " (did you mean --%s?)", near.found);
     text_string(&message, "; quern --help lists all");
@@ -235,15 +199,15 @@ static char *unknown(const struct word *word, const char *name, size_t size, con
 }
 
 // Why an option changes nothing in a run of this tool; NULL: it may.
-static const char *why_no_effect(const struct option *option, const struct tool *tool,
+static const char *why_no_effect(const struct option *option, const struct supervisor_tool *tool,
                                  const char *value) {
     if (option->state == OPTION_NO_EFFECT)
         return option->why;
     bool is_default = option->initial && strcmp(value, option->initial) == 0;
-    bool takes = option->also && strstr(option->also, tool->name);
-    return option->topic == TOPIC_ERRORS && tool->topic != TOPIC_MEMCHECK && !is_default && !takes
-               ? "this tool finds no errors"
-               : NULL;
+    bool takes = tool->finds_errors ||
+                 option_choices_contain(tool->takes, option->name, strlen(option->name));
+    return option->topic == TOPIC_ERRORS && !is_default && !takes ? "this tool finds no errors"
+                                                                  : NULL;
 }
 
 // Whether the user must be warned: a file that the option asks for will not be written.
@@ -251,12 +215,13 @@ static bool is_missed(const struct option *option, const char *value) {
     return strcmp(option->name, "xml") == 0 && strcmp(value, "yes") == 0;
 }
 
-static char *refuse(const struct word *word, const struct tool *tool, const char *origin) {
+static char *refuse(const struct word *word, const struct supervisor_tool *tool,
+                    const char *origin) {
     struct text message = {0};
-    const struct tool *owner = option_tool(word->option);
+    const struct supervisor_tool *owner = option_tool(word->option);
     if (!option_serves(word->option, tool))
         text_format(&message, "%s is an option of tool '%s'%s", word->text, owner->name,
-                    owner->works ? "" : ", which is not supported yet");
+                    owner->is_planned ? ", which is not supported yet" : "");
     else
         text_format(&message, "%s is not supported yet; leave it out", word->text);
     return failure(origin, text_take(&message));
@@ -274,20 +239,20 @@ static void remark(struct option_values *values, bool always, const char *origin
         add_line(&values->remarks, &values->remark_count, text_take(&line));
 }
 
-static char *apply_known(struct option_values *values, const struct tool *tool,
+static char *apply_known(struct option_values *values, const struct supervisor_tool *tool,
                          const struct word *word, enum option_source source, const char *origin) {
     const struct option *option = word->option;
     if (option->type == OPTION_FLAG && word->value)
         return failure(origin, option_excess_value(option));
     if (option->type != OPTION_FLAG && !word->value)
         return failure(origin, option_lacks_value(option));
-    const struct tool *owner = option_tool(option);
+    const struct supervisor_tool *owner = option_tool(option);
     bool other = !option_serves(option, tool);
     if (other && source != SOURCE_COMMAND_LINE) {
         remark(values, false, origin, word, "is ignored: it belongs to another tool");
         return NULL;
     }
-    if (other && owner->works)
+    if (other && !owner->is_planned)
         return refuse(word, tool, origin);
     const char *value = word->value ? word->value : "";
     char *error = option_check(option, value);
@@ -311,8 +276,8 @@ static char *apply_known(struct option_values *values, const struct tool *tool,
     return NULL;
 }
 
-char *options_apply(struct option_values *values, const struct tool *tool, const char *text,
-                    enum option_source source, const char *origin) {
+char *options_apply(struct option_values *values, const struct supervisor_tool *tool,
+                    const char *text, enum option_source source, const char *origin) {
     struct word word = {.text = text};
     if (text[0] == '-' && text[1] && text[1] != '-') {
         word.option = text[2] ? NULL : option_find_letter(text[1]);
@@ -342,9 +307,8 @@ char *options_apply(struct option_values *values, const struct tool *tool, const
     }
     if (numbered)
         word.value = numbered;
-    // "As many callers as there are" is none in Valgrind.
-    if (word.option && word.value && strcmp(word.option->name, "separate-callers") == 0 &&
-        strcmp(word.value, "auto") == 0)
+    if (word.option && word.value && word.option->zero &&
+        strcmp(word.value, word.option->zero) == 0)
         word.value = "0";
     if (word.option) {
         char *failed = apply_known(values, tool, &word, source, origin);

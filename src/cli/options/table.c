@@ -1,53 +1,14 @@
-// The table itself. Order is the order of help within a topic.
+// Quern's own options, which do not belong to a tool. Order is the order of help within a topic.
+#include "base/option_table.h"
 #include "cli/options/options.h"
 
-#include <limits.h>
-
-#define V1              .since = "0.1"
-#define FLAG(n, l)      .name = n, .letter = l, .type = OPTION_FLAG, V1
-#define BOOL(n, i)      .name = n, .type = OPTION_BOOL, .initial = i, .choices = "no|yes", V1
-#define CHOICE(n, c, i) .name = n, .type = OPTION_CHOICE, .choices = c, .initial = i, V1
-#define SET(n, c, i)    .name = n, .type = OPTION_SET, .choices = c, .initial = i, V1
-#define NUMBER(n, i, lo, hi)                                                                       \
-    .name = n, .type = OPTION_NUMBER, .initial = i, .least = lo, .most = hi, V1
-#define SIZE(n, i) NUMBER(n, i, 0, LONG_MAX)
-#define DECIMAL(n, i, lo, hi)                                                                      \
-    .name = n, .type = OPTION_DECIMAL, .initial = i, .least = lo, .most = hi, V1
-#define HEX(n, i)         .name = n, .type = OPTION_HEX, .initial = i, .most = LONG_MAX, V1
-#define BYTE(n)           .name = n, .type = OPTION_BYTE, .value = "HEX", .most = 255, V1
-#define STRING(n, v, i)   .name = n, .type = OPTION_STRING, .value = v, .initial = i, V1
-#define NAMED(n, i)       .name = n, .type = OPTION_FILE, .initial = i, .value = "FILE", V1
-#define NOT_YET           .state = OPTION_NOT_YET
-#define NO_EFFECT(reason) .state = OPTION_NO_EFFECT, .why = reason
-#define LOCAL             .local = true
-#define DYNAMIC           .dynamic = true
-#define ALL_MANY          .repeats = true
-
-#define RECORDED       "heap|massif|dhat" // tools with limits and findings of their own
-#define LEAKS_FOUND    "heap|massif"      // tools that search for leaks natively
 #define NO_GDBSERVER   "Quern has no gdbserver"
 #define PARALLEL       "threads run in parallel; the kernel schedules them"
 #define NATIVE_CPU     "the processor does the arithmetic"
 #define OWN_TRANSLATOR "it concerns only Valgrind's translator"
 #define OWN_LIMITS     "tables grow as needed"
 
-const struct tool tool_table[] = {
-    {"none", true, TOPIC_COUNT, "no analysis; reports only how it ended"},
-    {"memcheck", true, TOPIC_MEMCHECK, "detector of memory errors and leaks"},
-    {"massif", true, TOPIC_MASSIF, "heap profile over time"},
-    {"heap", true, TOPIC_RECORDING, "recording and summary of the heap"},
-    {"callgrind", true, TOPIC_CALLGRIND, "call graph with instruction and cache counts"},
-    {"cachegrind", true, TOPIC_CACHEGRIND, "instruction and cache counts per source line"},
-    {"dhat", true, TOPIC_DHAT, "profile of how heap blocks are used"},
-    {"flame", true, TOPIC_FLAME, "flame graph of CPU time, sampled at native speed"},
-    {"helgrind", false, TOPIC_COUNT, "detector of data races"},
-    {"drd", false, TOPIC_COUNT, "detector of data races"},
-    {"lackey", true, TOPIC_COUNT, "example tool that counts what the program executes"},
-    {"exp-bbv", false, TOPIC_COUNT, "basic block vectors"},
-};
-const size_t tool_count = sizeof tool_table / sizeof *tool_table;
-
-const struct option option_table[] = {
+const struct option option_core[] = {
 #define IN .topic = TOPIC_BASIC
     {IN, STRING("tool", "NAME", "memcheck"), LOCAL,
      .help = "tool to run; `quern NAME ...` is short for --tool=NAME"},
@@ -120,22 +81,21 @@ const struct option option_table[] = {
      .help = "merge recursion cycles of at most this many functions; 0: none"},
 #undef IN
 #define IN .topic = TOPIC_ERRORS
-    {IN, NUMBER("error-exitcode", "0", 0, 255), .also = RECORDED,
+    {IN, NUMBER("error-exitcode", "0", 0, 255),
      .help = "exit with this status if errors were found; 0: off"},
     {IN, BOOL("exit-on-first-error", "no"), .help = "stop the program at the first error"},
     {IN, BOOL("error-limit", "yes"),
      .help = "stop after 1,000 different errors or 10,000,000 in total"},
     {IN, STRING("error-markers", "BEGIN,END", NULL), LOCAL, DYNAMIC,
      .help = "print these lines before and after each error"},
-    {IN, CHOICE("show-error-list", "no|yes|all", "no"), LOCAL, DYNAMIC, .also = LEAKS_FOUND,
+    {IN, CHOICE("show-error-list", "no|yes|all", "no"), LOCAL, DYNAMIC,
      .help = "list errors and used suppressions at exit; all: suppressed errors too"},
-    {IN, FLAG("s", 's'), LOCAL, DYNAMIC, .also = LEAKS_FOUND,
-     .help = "same as --show-error-list=yes"},
-    {IN, STRING("suppressions", "FILE", NULL), ALL_MANY, LOCAL, DYNAMIC, .also = LEAKS_FOUND,
+    {IN, FLAG("s", 's'), LOCAL, DYNAMIC, .help = "same as --show-error-list=yes"},
+    {IN, STRING("suppressions", "FILE", NULL), ALL_MANY, LOCAL, DYNAMIC,
      .help = "do not report the errors that this file describes"},
-    {IN, BOOL("default-suppressions", "yes"), LOCAL, .also = LEAKS_FOUND,
+    {IN, BOOL("default-suppressions", "yes"), LOCAL,
      .help = "do not report known errors of system libraries"},
-    {IN, CHOICE("gen-suppressions", "no|yes|all", "no"), DYNAMIC, .also = LEAKS_FOUND,
+    {IN, CHOICE("gen-suppressions", "no|yes|all", "no"), DYNAMIC,
      .help = "print a suppression for each error; yes: ask first"},
     {IN, NUMBER("input-fd", "0", 0, 1048576), LOCAL,
      .help = "read answers to questions from this file descriptor"},
@@ -146,13 +106,12 @@ const struct option option_table[] = {
      .help = "send XML to a TCP listener (default port: 1500)"},
     {IN, STRING("xml-user-comment", "TEXT", NULL), LOCAL,
      .help = "copy this text into the XML; it may be XML"},
-    {IN, NAMED("sarif-file", NULL), LOCAL, .also = RECORDED,
+    {IN, NAMED("sarif-file", NULL), LOCAL,
      .help = "write findings as SARIF 2.1.0, for code hosts and editors"},
-    {IN, NAMED("junit-file", NULL), LOCAL, .also = RECORDED, .help = "write findings as JUnit XML"},
-    {IN, NAMED("json-file", NULL), LOCAL, .also = RECORDED, .help = "write findings as JSON"},
-    {IN, FLAG("github", 0), LOCAL, .also = RECORDED,
-     .help = "print findings as annotations for a GitHub workflow"},
-    {IN, STRING("baseline", "FILE", NULL), LOCAL, .also = RECORDED,
+    {IN, NAMED("junit-file", NULL), LOCAL, .help = "write findings as JUnit XML"},
+    {IN, NAMED("json-file", NULL), LOCAL, .help = "write findings as JSON"},
+    {IN, FLAG("github", 0), LOCAL, .help = "print findings as annotations for a GitHub workflow"},
+    {IN, STRING("baseline", "FILE", NULL), LOCAL,
      .help = "ignore findings in this file (see quern baseline)"},
     {IN, STRING("dump-error", "NUMBER", NULL), NO_EFFECT(OWN_TRANSLATOR),
      .help = "show the translation around an error"},
@@ -274,190 +233,5 @@ const struct option option_table[] = {
     {IN, STRING("vex-guest-chase-thresh", "N", NULL), NO_EFFECT(OWN_TRANSLATOR),
      .help = "Valgrind's optimiser"},
 #undef IN
-#define IN .topic = TOPIC_MEMCHECK
-    {IN, CHOICE("leak-check", "no|summary|yes|full", "summary"), .also = "heap|massif", DYNAMIC,
-     .help = "search for leaks at exit; heap and massif: default no"},
-    {IN, CHOICE("leak-resolution", "low|med|high", "high"),
-     .help = "frames that merged leaks have in common: 2, 4 or all"},
-    {IN,
-     SET("show-leak-kinds", "definite|indirect|possible|reachable|all|none", "definite,possible"),
-     LOCAL, .also = "heap|massif", DYNAMIC, .help = "kinds of leaks to show"},
-    {IN,
-     SET("errors-for-leak-kinds", "definite|indirect|possible|reachable|all|none",
-         "definite,possible"),
-     LOCAL, DYNAMIC, .help = "kinds of leaks that count as errors"},
-    {IN,
-     SET("leak-check-heuristics", "stdstring|length64|newarray|multipleinheritance|all|none",
-         "all"),
-     .also = "heap|massif", DYNAMIC, .help = "interior pointers that keep a block reachable"},
-    {IN, BOOL("show-reachable", "no"), LOCAL, DYNAMIC, .help = "old form of --show-leak-kinds"},
-    {IN, BOOL("show-possibly-lost", "yes"), LOCAL, DYNAMIC,
-     .help = "old form of --show-leak-kinds"},
-    {IN, BOOL("xtree-leak", "no"), LOCAL, .help = "write leaks to a profile instead of the log"},
-    {IN, NAMED("xtree-leak-file", "xtleak.kcg.%p"), LOCAL, .help = "file for the profile of leaks"},
-    {IN, CHOICE("xtree-memory", "none|allocs|full", "none"), .also = "massif",
-     .help = "write a heap profile at exit; full: with freed blocks"},
-    {IN, NAMED("xtree-memory-file", "xtmemory.kcg.%p"), LOCAL, .also = "massif",
-     .help = "file for that profile; .ms in the name: massif's format"},
-    {IN, BOOL("undef-value-errors", "yes"), .help = "report uses of uninitialised values"},
-    {IN, BOOL("track-origins", "no"), .help = "show where uninitialised values come from"},
-    {IN, BOOL("partial-loads-ok", "yes"),
-     .help = "allow aligned loads that reach past the end of a block"},
-    {IN, CHOICE("expensive-definedness-checks", "no|auto|yes", "auto"),
-     NO_EFFECT("Quern always tracks definedness exactly"), .help = "track definedness exactly"},
-    {IN,
-     CHOICE("keep-stacktraces", "alloc|free|alloc-and-free|alloc-then-free|none", "alloc-and-free"),
-     .help = "stacks to keep for each heap block"},
-    {IN, SIZE("freelist-vol", "20000000"), DYNAMIC,
-     .help = "bytes of freed blocks to keep back from reuse"},
-    {IN, SIZE("freelist-big-blocks", "1000000"), DYNAMIC,
-     .help = "reuse freed blocks of at least this many bytes first"},
-    {IN, BOOL("workaround-gcc296-bugs", "no"),
-     .help = "allow accesses slightly below the stack pointer"},
-    {IN, STRING("ignore-range-below-sp", "NUMBER-NUMBER", NULL),
-     .help = "allow accesses at these offsets below the stack pointer"},
-    {IN, STRING("ignore-ranges", "0xA-0xB,...", NULL), .help = "do not check these addresses"},
-    {IN, BYTE("malloc-fill"), .help = "fill new blocks with this byte"},
-    {IN, BYTE("free-fill"), .help = "fill freed blocks with this byte"},
-    {IN, BOOL("show-mismatched-frees", "yes"), DYNAMIC,
-     .help = "report blocks freed by the wrong function"},
-    {IN, BOOL("show-realloc-size-zero", "yes"),
-     NO_EFFECT("Quern does not report it, as Valgrind up to 3.20"),
-     .help = "report realloc to 0 bytes"},
-#undef IN
-#define IN .topic = TOPIC_MASSIF
-    {IN, BOOL("heap", "yes"), .help = "profile the heap"},
-    {IN, NUMBER("heap-admin", "8", 0, 1024), .help = "bytes of overhead to count per block"},
-    {IN, BOOL("stacks", "no"), .help = "profile stacks too (slower: translates)"},
-    {IN, BOOL("pages-as-heap", "no"),
-     .help = "profile mapped pages, not heap blocks (slower: translates)"},
-    {IN, NUMBER("depth", "30", 1, 200), .help = "maximum depth of allocation trees"},
-    {IN, STRING("alloc-fn", "NAME", NULL), ALL_MANY, .help = "treat this function as an allocator"},
-    {IN, STRING("ignore-fn", "NAME", NULL), ALL_MANY,
-     .help = "do not count allocations by this function"},
-    {IN, DECIMAL("threshold", "1.0", 0, 100), .help = "smallest share to show, in percent"},
-    {IN, DECIMAL("peak-inaccuracy", "1.0", 0, 100),
-     .help = "maximum error of the peak, in percent"},
-    {IN, CHOICE("time-unit", "i|ms|B", "ms"),
-     .help = "instructions (slower: translates), milliseconds or bytes"},
-    {IN, NUMBER("detailed-freq", "10", 1, 1000000),
-     .help = "make one of this many snapshots detailed"},
-    {IN, NUMBER("max-snapshots", "100", 10, 1000), .help = "maximum number of snapshots"},
-    {IN, NAMED("massif-out-file", "massif.out.%p"), .help = "output file"},
-#undef IN
-#define IN .topic = TOPIC_RECORDING, LOCAL
-    {IN, NAMED("heap-out-file", "heap.%p.quern"), .help = "file for the recording"},
-    {IN, NUMBER("top", "5", 0, 1000), .help = "number of stacks in each list of the summary"},
-    {IN, .name = "max-size", .type = OPTION_SIZE, .initial = "0", .least = 16384, V1,
-     .help = "merge old details to keep the recording below this; 0: never"},
-    {IN, .name = "max-peak", .type = OPTION_SIZE, V1, .also = "massif|dhat|memcheck",
-     .help = "fail if the peak of live heap bytes is higher"},
-    {IN, .name = "max-leaked", .type = OPTION_SIZE, V1, .also = "massif|dhat|memcheck",
-     .help = "fail if more bytes are not freed at exit (memcheck: lost)"},
-    {IN, .name = "max-allocs", .type = OPTION_SIZE, V1, .also = "massif|dhat|memcheck",
-     .help = "fail if more blocks are allocated"},
-    {IN, .name = "max-growth", .type = OPTION_SIZE, .value = "SIZE[/min]", V1,
-     .also = "massif|dhat|memcheck", .help = "fail if the heap grows faster after the warm-up"},
-    {IN, CHOICE("diagnose", "auto|yes|no|error", "auto"), .also = "dhat|memcheck",
-     .help = "report problems in the use of memory; error: and fail if there are any; auto: yes, "
-             "but dhat and memcheck on a terminal only"},
-    {IN, NUMBER("heap-depth", "120", 1, 250),
-     .help = "maximum number of frames to record per stack"},
-#undef IN
-#define IN .topic = TOPIC_CALLGRIND
-    {IN, NAMED("callgrind-out-file", "callgrind.out.%p"), .help = "output file"},
-    {IN, BOOL("dump-line", "yes"),
-     .help = "write costs per source line; no: needs --dump-instr=yes"},
-    {IN, BOOL("dump-instr", "no"), .help = "write costs per instruction"},
-    {IN, BOOL("compress-strings", "yes"), .help = "shorten names"},
-    {IN, BOOL("compress-pos", "yes"), .help = "shorten positions"},
-    {IN, BOOL("combine-dumps", "no"), LOCAL, .help = "write all dumps to one file"},
-    {IN, NOT_YET, BOOL("dump-bb", "no"), .fine = "no", .help = "write costs per basic block"},
-    {IN, NOT_YET, BOOL("dump-bbs", "no"), .fine = "no", .help = "list basic blocks"},
-    {IN, NOT_YET, BOOL("compress-mangled", "no"), .fine = "no", .help = "shorten mangled names"},
-    {IN, NOT_YET, BOOL("mangle-names", "yes"), .fine = "yes",
-     .help = "distinguish functions of the same name"},
-    {IN, SIZE("dump-every-bb", "0"), .help = "dump after this many basic blocks; 0: never"},
-    {IN, STRING("dump-before", "FUNCTION", NULL), ALL_MANY,
-     .help = "dump when this function is entered"},
-    {IN, STRING("zero-before", "FUNCTION", NULL), ALL_MANY,
-     .help = "reset all costs when this function is entered"},
-    {IN, STRING("dump-after", "FUNCTION", NULL), ALL_MANY,
-     .help = "dump when this function returns"},
-    {IN, BOOL("instr-atstart", "yes"), .help = "instrument from the start"},
-    {IN, BOOL("collect-atstart", "yes"), .help = "collect from the start"},
-    {IN, STRING("toggle-collect", "FUNCTION", NULL), ALL_MANY,
-     .help = "collect only inside this function"},
-    {IN, BOOL("collect-jumps", "no"), .help = "count jumps within functions"},
-    {IN, BOOL("collect-bus", "no"), .help = "count locked instructions"},
-    {IN, CHOICE("collect-systime", "no|yes|msec|usec|nsec", "no"),
-     .help = "measure time in system calls"},
-    {IN, BOOL("separate-threads", "no"), LOCAL,
-     .help = "write the costs of each thread to its own file"},
-    {IN, NUMBER("separate-callers", "0", 0, 16),
-     .help = "callers that distinguish a function; --separate-callersN=FUNCTION: of this one only"},
-    {IN, STRING("separate-callers-of", "N,FUNCTION", NULL), ALL_MANY,
-     .help = "same as --separate-callersN=FUNCTION"},
-    {IN, NUMBER("separate-recs", "2", 1, 100),
-     .help = "levels of recursion to distinguish; --separate-recsN=FUNCTION: of this one only"},
-    {IN, STRING("separate-recs-of", "N,FUNCTION", NULL), ALL_MANY,
-     .help = "same as --separate-recsN=FUNCTION"},
-    {IN, NOT_YET, BOOL("skip-plt", "yes"), .fine = "yes",
-     .help = "attribute PLT entries to their callers"},
-    {IN, BOOL("skip-direct-rec", "no"), .help = "do not count a direct recursion as a new level"},
-    {IN, STRING("fn-skip", "FUNCTION", NULL), ALL_MANY,
-     .help = "attribute the cost of this function to its caller"},
-    {IN, NUMBER("fn-group", NULL, 1, 16), NO_EFFECT("Valgrind ignores groups too"),
-     .help = "--fn-groupN=FUNCTION: put the function into group N"},
-    {IN, STRING("fn-group-of", "N,FUNCTION", NULL), ALL_MANY,
-     NO_EFFECT("Valgrind ignores groups too"), .help = "same as --fn-groupN=FUNCTION"},
-    {IN, STRING("pop-on-jump", "FUNCTION", NULL), ALL_MANY,
-     .help = "treat a jump from this function to another as return plus call"},
-    {IN, BOOL("cache-sim", NULL), LOCAL, .also = "cachegrind",
-     .help = "simulate caches; default: yes for cachegrind or with --I1, --D1, --LL"},
-    {IN, BOOL("branch-sim", "no"), LOCAL, .also = "cachegrind",
-     .help = "simulate branch prediction"},
-    {IN, BOOL("simulate-wb", "no"), .help = "simulate write-back caches"},
-    {IN, BOOL("simulate-hwpref", "no"), .help = "simulate a hardware prefetcher"},
-    {IN, BOOL("cacheuse", "no"), .help = "measure how much of each cache line is used"},
-    {IN, STRING("I1", "SIZE,ASSOC,LINE", NULL), LOCAL, .also = "cachegrind",
-     .help = "first-level instruction cache"},
-    {IN, STRING("D1", "SIZE,ASSOC,LINE", NULL), LOCAL, .also = "cachegrind",
-     .help = "first-level data cache"},
-    {IN, STRING("LL", "SIZE,ASSOC,LINE", NULL), LOCAL, .also = "cachegrind",
-     .help = "last-level cache"},
-    {IN, NOT_YET, SIZE("ct-verbose", "0"), .fine = "0", .help = "debugging output"},
-    {IN, NOT_YET, SIZE("ct-vstart", "0"), .fine = "0",
-     .help = "basic block from which debugging output starts"},
-#undef IN
-#define IN .topic = TOPIC_CACHEGRIND
-    {IN, NAMED("cachegrind-out-file", "cachegrind.out.%p"), .help = "output file"},
-    {IN, BOOL("instr-at-start", "yes"), .help = "instrument from the start"},
-#undef IN
-#define IN .topic = TOPIC_DHAT
-    {IN, CHOICE("mode", "heap|copy|ad-hoc|native", "heap"),
-     .help = "what to record; native: no accesses, at native speed"},
-    {IN, NAMED("dhat-out-file", "dhat.out.%p"), .help = "output file"},
-#undef IN
-#define IN .topic = TOPIC_FLAME, LOCAL
-    {IN, NUMBER("freq", "997", 1, 50000), .value = "HERTZ",
-     .help = "samples per second of CPU time, for each thread"},
-    {IN, NUMBER("stack-bytes", "32768", 1024, 65000),
-     .help = "bytes of the stack to copy with each sample"},
-    {IN, CHOICE("sampler", "any|perf|timers", "any"),
-     .help = "use the kernel (perf), CPU timers of threads, or what is permitted"},
-    {IN, BOOL("kernel-time", "yes"), .help = "sample time in the kernel too, where permitted"},
-    {IN, BOOL("off-cpu", "no"), .help = "also show where threads wait, and for how long"},
-    {IN, NAMED("off-cpu-out-file", "flame.%p.off-cpu.svg"),
-     .help = "file for the flame graph of waits"},
-    {IN, NAMED("off-cpu-stacks-file", "flame.%p.off-cpu.stacks"),
-     .help = "file for the profile of waits"},
-    {IN, BOOL("flame-inverted", "no"), .help = "draw the graph from the top down"},
-    {IN, NAMED("flame-out-file", "flame.%p.svg"), .help = "file for the flame graph"},
-    {IN, NAMED("flame-stacks-file", "flame.%p.stacks"),
-     .help = "profile file for quern print, export, view"},
-    {IN, NAMED("flame-collapsed-file", NULL),
-     .help = "also write folded stacks, for flamegraph.pl, to this file"},
-#undef IN
 };
-const size_t option_count = sizeof option_table / sizeof *option_table;
+const size_t option_core_count = sizeof option_core / sizeof *option_core;

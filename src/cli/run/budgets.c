@@ -1,32 +1,8 @@
-// Limits of a run from its options, and which tool knows which number.
+// Limits of a run from its options.
 #include <string.h>
 
 #include "base/text.h"
-#include "cli/run/findings.h"
-
-static const char *const who_knows[BUDGETS] = {
-    [BUDGET_PEAK] = "tools heap, massif and dhat",
-    [BUDGET_LEAKED] = "tools heap, massif and dhat, and memcheck with a search for leaks",
-    [BUDGET_ALLOCATIONS] = "tools heap, massif, dhat and memcheck",
-    [BUDGET_GROWTH] = "tool heap, and massif with time in milliseconds",
-};
-
-static bool is_known(const struct tool *tool, const struct option_values *values,
-                     enum budget_kind kind) {
-    bool is_leak_checked = strcmp(option_text(values, "leak-check"), "no") != 0;
-    bool is_heap = strcmp(option_text(values, "mode"), "copy") != 0 &&
-                   strcmp(option_text(values, "mode"), "ad-hoc") != 0;
-    switch (tool->topic) {
-    case TOPIC_MEMCHECK:
-        return kind == BUDGET_ALLOCATIONS || (kind == BUDGET_LEAKED && is_leak_checked);
-    case TOPIC_DHAT:
-        return is_heap && kind != BUDGET_GROWTH;
-    case TOPIC_MASSIF:
-        return kind != BUDGET_GROWTH || strcmp(option_text(values, "time-unit"), "ms") == 0;
-    default:
-        return true;
-    }
-}
+#include "cli/run/run.h"
 
 static void choose_diagnosis(const struct option_values *values,
                              struct supervisor_request *request) {
@@ -36,8 +12,8 @@ static void choose_diagnosis(const struct option_values *values,
             request->diagnose = (enum diagnose_wish)i;
 }
 
-char *run_budgets(const struct tool *tool, const struct option_values *values,
-                  struct supervisor_request *request) {
+char *run_budgets(const struct supervisor_tool *tool, const void *state,
+                  const struct option_values *values, struct supervisor_request *request) {
     struct budget_settings *budgets = &request->budgets;
     budgets->error_status = (int)option_number(values, "error-exitcode");
     budgets->status = budgets->error_status ? budgets->error_status : 1;
@@ -46,10 +22,10 @@ char *run_budgets(const struct tool *tool, const struct option_values *values,
         const char *name = budget_words[kind].option;
         if (!option_given(values, name))
             continue;
-        if (!is_known(tool, values, kind)) {
+        if (tool->knows && !tool->knows(state, kind)) {
             struct text text = {0};
             text_format(&text, "--%s: this run would not know the number; %s do", name,
-                        who_knows[kind]);
+                        budget_words[kind].known_by);
             return text_take(&text);
         }
         budgets->limits[kind] = (struct budget){true, option_bytes(values, name)};

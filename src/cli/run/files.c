@@ -8,7 +8,7 @@
 
 #include "base/template.h"
 #include "base/text.h"
-#include "cli/run/findings.h"
+#include "cli/run/run.h"
 
 // 0, or why the file cannot be written.
 static int refusal(const char *path, bool is_new) {
@@ -38,20 +38,12 @@ static bool is_in_folder_of_process(const char *pattern) {
 // Whether the file will be written: those that somebody has named, and those that the tool writes
 // anyway. The others have a name as well, and an option that asks for them.
 static bool is_written(const struct option *option, const struct option_values *values) {
-    static const struct {
-        const char *file, *asked, *no;
-    } optional[] = {
-        {"off-cpu-out-file", "off-cpu", "no"},
-        {"off-cpu-stacks-file", "off-cpu", "no"},
-        {"xtree-leak-file", "xtree-leak", "no"},
-        {"xtree-memory-file", "xtree-memory", "none"},
-    };
     if (option_given(values, option->name))
         return true;
-    for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
-        if (strcmp(optional[i].file, option->name) == 0 &&
-            strcmp(option_text(values, optional[i].asked), optional[i].no) == 0)
-            return false;
+    const struct option *asks =
+        option->only_with ? option_find(option->only_with, strlen(option->only_with)) : NULL;
+    if (asks && option_is(values, asks->name, asks->initial))
+        return false;
     return option->initial != NULL;
 }
 
@@ -71,10 +63,10 @@ static char *problem_of(const struct option *option, const struct option_values 
     return text_take(&text);
 }
 
-char *run_files(const struct tool *tool, const struct option_values *values) {
+char *run_files(const struct supervisor_tool *tool, const struct option_values *values) {
     char *problem = NULL;
-    for (size_t i = 0; i < option_count && !problem; i++) {
-        const struct option *option = &option_table[i];
+    for (size_t i = 0; i < values->count && !problem; i++) {
+        const struct option *option = values->options[i];
         // Logs are opened at once, and have words of their own.
         if (option->type == OPTION_FILE && option_serves(option, tool) &&
             strcmp(option->name, "log-file") != 0 && strcmp(option->name, "xml-file") != 0 &&

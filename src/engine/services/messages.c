@@ -7,7 +7,7 @@
 #include "wire/wire_target.h"
 
 void tool_give_file(int fd) {
-    wire_send_file(WIRE_COUNTS, fd);
+    wire_send_file(WIRE_FILE, fd);
 }
 
 void tool_give_heap(int fd, uint64_t size) {

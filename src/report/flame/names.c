@@ -102,12 +102,13 @@ static uint64_t called_by(struct flame_names *names, pid_t pid, uint64_t end) {
     static const uint8_t by_pointer[] = {0xff, 0x15}; // call *distance(%rip)
     uint8_t bytes[sizeof by_pointer + DISTANCE_SIZE];
     int32_t distance;
-    if (!names->options.read_code(pid, end - sizeof bytes, bytes, sizeof bytes))
+    if (!names->options.read_code(names->options.context, pid, end - sizeof bytes, bytes,
+                                  sizeof bytes))
         return 0;
     memcpy(&distance, &bytes[sizeof by_pointer], sizeof distance);
     uint64_t place = end + (uint64_t)(int64_t)distance;
     if (memcmp(bytes, by_pointer, sizeof by_pointer) == 0)
-        return names->options.read_pointer(pid, end - sizeof bytes, place);
+        return names->options.read_pointer(names->options.context, pid, end - sizeof bytes, place);
     return bytes[1] == CALL_CODE ? place : 0;
 }
 
@@ -116,7 +117,7 @@ static uint64_t jumped_to(struct flame_names *names, pid_t pid, uint64_t start) 
     static const uint8_t mark[] = {0xf3, 0x0f, 0x1e, 0xfa}; // endbr64
     uint8_t bytes[sizeof mark + 1 + DISTANCE_SIZE];
     int32_t distance;
-    if (!names->options.read_code(pid, start, bytes, sizeof bytes))
+    if (!names->options.read_code(names->options.context, pid, start, bytes, sizeof bytes))
         return 0;
     size_t at = memcmp(bytes, mark, sizeof mark) == 0 ? sizeof mark : 0;
     if (bytes[at] == SHORT_JUMP_CODE)

@@ -20,11 +20,12 @@ struct flame_names;
 
 struct flame_names_options {
     bool show_below_main;
+    void *context; // of these two
     // Copies code that a process had at an address; false: it cannot.
-    bool (*read_code)(pid_t pid, uint64_t address, uint8_t *bytes, size_t size);
+    bool (*read_code)(void *context, pid_t pid, uint64_t address, uint8_t *bytes, size_t size);
     // The function in the same file that a pointer, which the code at `from` uses, leads to; 0:
     // none.
-    uint64_t (*read_pointer)(pid_t pid, uint64_t from, uint64_t pointer);
+    uint64_t (*read_pointer)(void *context, pid_t pid, uint64_t from, uint64_t pointer);
 };
 
 struct flame_names *flame_names_new(struct symbols *symbols, struct calltree *tree,

@@ -6,10 +6,14 @@
 #include "report/heap/text.h"
 
 const struct budget_word budget_words[BUDGETS] = {
-    [BUDGET_PEAK] = {"max-peak", "Budget_Peak", "at the peak", "bytes"},
-    [BUDGET_LEAKED] = {"max-leaked", "Budget_Leaked", "not freed", "bytes"},
-    [BUDGET_ALLOCATIONS] = {"max-allocs", "Budget_Allocations", "allocated", "blocks"},
-    [BUDGET_GROWTH] = {"max-growth", "Budget_Growth", "grows by", "bytes a minute"},
+    [BUDGET_PEAK] = {"max-peak", "Budget_Peak", "at the peak", "bytes",
+                     "tools heap, massif and dhat"},
+    [BUDGET_LEAKED] = {"max-leaked", "Budget_Leaked", "not freed", "bytes",
+                       "tools heap, massif and dhat, and memcheck with a search for leaks"},
+    [BUDGET_ALLOCATIONS] = {"max-allocs", "Budget_Allocations", "allocated", "blocks",
+                            "tools heap, massif, dhat and memcheck"},
+    [BUDGET_GROWTH] = {"max-growth", "Budget_Growth", "grows by", "bytes a minute",
+                       "tool heap, and massif with time in milliseconds"},
 };
 
 bool budgets_any(const struct budget limits[BUDGETS]) {

@@ -18,6 +18,7 @@ struct budget_word {
     const char *option; // without dashes
     const char *rule;   // of a result
     const char *what, *unit;
+    const char *known_by; // who reports the number
 };
 extern const struct budget_word budget_words[BUDGETS];
 

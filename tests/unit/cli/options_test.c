@@ -25,8 +25,10 @@ static void fresh(void) {
 }
 
 TEST(table_is_sound) {
-    for (size_t i = 0; i < option_count; i++) {
-        const struct option *option = &option_table[i];
+    size_t count;
+    const struct option *const *list = option_list(&count);
+    for (size_t i = 0; i < count; i++) {
+        const struct option *option = list[i];
         if (!option->help || !option->since ||
             option_find(option->name, strlen(option->name)) != option)
             unit_fail(__FILE__, __LINE__, "--%s lacks something or stands there twice",
@@ -167,7 +169,8 @@ TEST(words_are_split_and_quoted) {
 TEST(fuzzed_files_and_words_do_no_harm) {
     static const char alphabet[] = "-=:,~%{}'\" \n\taq1x0\\\0noyes";
     uint64_t state = 1181783497276652981ull;
-    size_t words_seen = 0;
+    size_t words_seen = 0, count;
+    const struct option *const *list = option_list(&count);
     for (int round = 0; round < 20000; round++) {
         char text[96];
         size_t size = 0;
@@ -176,7 +179,7 @@ TEST(fuzzed_files_and_words_do_no_harm) {
             state ^= state >> 7;
             state ^= state << 17;
             if (state % 7 == 0) {
-                const char *name = option_table[state / 7 % option_count].name;
+                const char *name = list[state / 7 % count]->name;
                 size += (size_t)snprintf(text + size, 31, "--%s=", name);
             } else {
                 text[size++] = alphabet[state / 8 % (sizeof alphabet - 1)];

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "profile/heap/summary.h"
-#include "tools/heap/supervisor/source.h"
+#include "tools/shared/supervisor/recorded/source.h"
 #include "any.h"
 #include "unit.h"
 #include "wire/wire.h"

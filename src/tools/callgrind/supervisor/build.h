@@ -1,5 +1,6 @@
-// The making of a call graph with names: what supervisor/graph.c reads from the file of counts is added
-// here, place by place. Addresses are looked up once. For supervisor/graph.c and supervisor/jumps.c.
+// The making of a call graph with names: what supervisor/graph.c reads from the file of counts is
+// added here, place by place. Addresses are looked up once. For supervisor/graph.c and
+// supervisor/jumps.c.
 #ifndef QUERN_SUPERVISOR_COUNTS_BUILD_H
 #define QUERN_SUPERVISOR_COUNTS_BUILD_H
 

@@ -11,25 +11,45 @@
 #include "config.h"
 #include "report/callgrind/callgrind.h"
 #include "report/callgrind/event_text.h"
+#include "tools/callgrind/supervisor/base.h"
 #include "tools/callgrind/supervisor/graph.h"
-#include "supervisor/log.h"
-#include "supervisor/present.h"
+
+static const struct counts_settings *settings_of(const struct tool_run *run) {
+    return run->state;
+}
+
+void counts_attach(struct followed *process, int file) {
+    struct counts_process *own = base_allocate(sizeof *own);
+    counts_detach(process);
+    *own = (struct counts_process){.file = fd_move_high(file)};
+    process->own = own;
+}
+
+void counts_detach(struct followed *process) {
+    struct counts_process *own = process->own;
+    if (!own)
+        return;
+    close(own->file);
+    counts_base_free(own->base);
+    free(own);
+    process->own = NULL;
+}
 
 // Dumps have their number behind the name, but for the last one and those that are combined;
 // threads have theirs after a dash.
-static void write_out(const struct supervisor_request *request, const struct counts_source *source,
-                      unsigned part, bool appends, const struct text *text) {
+static void write_out(const struct tool_run *run, const struct counts_source *source, unsigned part,
+                      bool appends, const struct text *text) {
     char *error = NULL;
-    char *base = template_expand(request->counts.file, source->pid, 1, &error);
+    char *base = template_expand(settings_of(run)->file, source->pid, 1, &error);
     if (!base) {
-        log_complain("--%s-out-file: %s", request->tool, error);
+        log_complain("--%s-out-file: %s", run->request->tool->name, error);
         free(error);
         return;
     }
     struct text path = {0};
     text_string(&path, base);
     free(base);
-    if (part && !request->counts.combine)
+    if (part && !settings_of(run)->combine)
         text_format(&path, ".%u", part);
     if (source->thread >= 0)
         text_format(&path, "-%02d", source->thread + 1);
@@ -41,17 +61,16 @@ static void write_out(const struct supervisor_request *request, const struct cou
     if (failure)
         log_cannot_write(name, strerror(failure));
     else if (!part)
-        present_file(request, source->pid, name);
+        present_file(run->request, source->pid, name);
     free(name);
 }
 
-static void say_totals(const struct supervisor_request *request, int pid,
-                       const struct call_graph *graph) {
+static void say_totals(const struct tool_run *run, int pid, const struct call_graph *graph) {
     struct text lines = {0};
     if (!log_shows(0))
         return;
-    event_text(graph, request->counts.cachegrind, &lines);
-    log_format(pid, LOG_USER, "%s%s", request->counts.cachegrind ? "" : "\n", lines.bytes);
+    event_text(graph, settings_of(run)->cachegrind, &lines);
+    log_format(pid, LOG_USER, "%s%s", settings_of(run)->cachegrind ? "" : "\n", lines.bytes);
     text_free(&lines);
 }
 
@@ -70,61 +89,61 @@ static char *cache_text(const struct counts_cache *cache) {
     return text_take(&text);
 }
 
-static void write_report(const struct supervisor_request *request, const struct followed *process,
+static void write_report(const struct tool_run *run, const struct followed *process,
                          const struct counts_source *source, struct counts_result *result,
                          const char *trigger) {
     struct text out = {0};
     char *caches[3];
-    bool appends = request->counts.combine && process->dumps;
-    struct callgrind_options options = {.lines = request->counts.lines,
-                                        .instructions = request->counts.instructions,
+    const struct counts_process *own = process->own;
+    bool appends = settings_of(run)->combine && own->dumps;
+    struct callgrind_options options = {.lines = settings_of(run)->lines,
+                                        .instructions = settings_of(run)->instructions,
                                         // Numbers of names would mean others in each part.
                                         .compress_strings =
-                                            request->counts.compress_strings && !appends,
-                                        .compress_positions = request->counts.compress_positions,
+                                            settings_of(run)->compress_strings && !appends,
+                                        .compress_positions = settings_of(run)->compress_positions,
                                         .creator = "quern-" QUERN_VERSION,
                                         .command = process->command ? process->command : "",
                                         .pid = process->pid,
-                                        .part = process->dumps + 1,
+                                        .part = own->dumps + 1,
                                         .continues = appends,
                                         .thread = source->thread + 1,
                                         .trigger = trigger ? trigger : "Program termination"};
     for (unsigned i = 0; i < 3; i++)
         options.caches[i] = caches[i] = cache_text(&result->caches[i]);
-    if (request->counts.cachegrind)
+    if (settings_of(run)->cachegrind)
         cachegrind_write(&result->graph, &options, &out);
     else
         callgrind_write(&result->graph, &options, &out);
-    write_out(request, source, trigger ? process->dumps + 1 : 0, appends, &out);
+    write_out(run, source, trigger ? own->dumps + 1 : 0, appends, &out);
     for (unsigned i = 0; i < 3; i++)
         free(caches[i]);
     text_free(&out);
 }
 
-static struct counts_source source_of(const struct supervisor_request *request,
-                                      struct symbols *symbols, const struct followed *process) {
-    return (struct counts_source){.file = process->counts,
+static struct counts_source source_of(const struct tool_run *run, const struct followed *process) {
+    const struct counts_process *own = process->own;
+    return (struct counts_source){.file = own->file,
                                   .pid = process->pid,
-                                  .symbols = symbols,
-                                  .show_below_main = request->stacks.show_below_main,
-                                  .cachegrind = request->counts.cachegrind,
+                                  .symbols = run->symbols,
+                                  .show_below_main = run->request->stacks.show_below_main,
+                                  .cachegrind = settings_of(run)->cachegrind,
                                   .thread = -1,
-                                  .base = process->base};
+                                  .base = own->base};
 }
 
 // One file, or one for each thread; totals of all of them are added to `sum`.
-static bool write_all(const struct supervisor_request *request, struct symbols *symbols,
-                      const struct followed *process, const char *trigger, bool *incomplete,
-                      struct call_graph *sum) {
-    struct counts_source source = source_of(request, symbols, process);
-    uint32_t threads = request->counts.separate_threads ? counts_graph_threads(&source) : 1;
+static bool write_all(const struct tool_run *run, const struct followed *process,
+                      const char *trigger, bool *incomplete, struct call_graph *sum) {
+    struct counts_source source = source_of(run, process);
+    uint32_t threads = settings_of(run)->separate_threads ? counts_graph_threads(&source) : 1;
     bool sound = true;
     for (uint32_t i = 0; i < threads && sound; i++) {
         struct counts_result result;
-        source.thread = request->counts.separate_threads ? (int)i : -1;
+        source.thread = settings_of(run)->separate_threads ? (int)i : -1;
         sound = counts_graph_read(&source, &result);
         if (sound) {
-            write_report(request, process, &source, &result, trigger);
+            write_report(run, process, &source, &result, trigger);
             *incomplete |= result.incomplete;
             sum->event_count = result.graph.event_count;
             memcpy(sum->events, result.graph.events, sizeof sum->events);
@@ -136,15 +155,12 @@ static bool write_all(const struct supervisor_request *request, struct symbols *
     return sound;
 }
 
-void counts_report(const struct supervisor_request *request, struct symbols *symbols,
-                   const struct followed *process) {
+void counts_report(const struct tool_run *run, const struct followed *process) {
     struct call_graph sum = {0};
     bool incomplete = false;
-    if (!request->counts.file)
-        return;
-    if (write_all(request, symbols, process, NULL, &incomplete, &sum)) {
+    if (write_all(run, process, NULL, &incomplete, &sum)) {
         if (!process->muted)
-            say_totals(request, process->pid, &sum);
+            say_totals(run, process->pid, &sum);
         if (incomplete)
             log_complain("the counts of process %d are not complete: it has more code, threads or "
                          "calls than there is room for",
@@ -154,26 +170,26 @@ void counts_report(const struct supervisor_request *request, struct symbols *sym
     }
 }
 
-void counts_dump(const struct supervisor_request *request, struct symbols *symbols,
-                 struct followed *process, const char *trigger) {
+void counts_dump(const struct tool_run *run, struct followed *process, const char *trigger) {
     struct call_graph sum = {0};
     bool incomplete = false;
-    if (!request->counts.file || process->counts < 0)
+    struct counts_process *own = process->own;
+    if (!own)
         return;
-    if (!process->base)
-        process->base = counts_base_new();
-    if (!write_all(request, symbols, process, trigger, &incomplete, &sum))
+    if (!own->base)
+        own->base = counts_base_new();
+    if (!write_all(run, process, trigger, &incomplete, &sum))
         log_complain("the counts of process %d cannot be read", process->pid);
-    process->dumps++;
+    own->dumps++;
 }
 
-void counts_zero(const struct supervisor_request *request, struct symbols *symbols,
-                 struct followed *process) {
-    if (!request->counts.file || process->counts < 0)
+void counts_zero(const struct tool_run *run, struct followed *process) {
+    struct counts_process *own = process->own;
+    if (!own)
         return;
-    if (!process->base)
-        process->base = counts_base_new();
-    struct counts_source source = source_of(request, symbols, process);
+    if (!own->base)
+        own->base = counts_base_new();
+    struct counts_source source = source_of(run, process);
     struct counts_result result;
     source.forget = true;
     counts_graph_read(&source, &result);
@@ -181,14 +197,15 @@ void counts_zero(const struct supervisor_request *request, struct symbols *symbo
 }
 
 // cachegrind follows no calls, so that nobody would notice.
-bool counts_switch(const struct supervisor_request *request, const struct followed *process,
-                   bool on) {
-    const struct counts_source source = {.file = process->counts};
-    return !request->counts.cachegrind && counts_graph_switch(&source, on);
+bool counts_switch(const struct tool_run *run, const struct followed *process, bool on) {
+    const struct counts_process *own = process->own;
+    const struct counts_source source = {.file = own->file};
+    return !settings_of(run)->cachegrind && counts_graph_switch(&source, on);
 }
 
 bool counts_are_on(const struct followed *process) {
-    const struct counts_source source = {.file = process->counts};
+    const struct counts_process *own = process->own;
+    const struct counts_source source = {.file = own->file};
     return counts_graph_is_on(&source);
 }
 
@@ -207,16 +224,17 @@ static char *named_trigger(struct symbols *symbols, int pid, const char *trigger
     return text_take(&text);
 }
 
-void counts_asked(const struct supervisor_request *request, struct symbols *symbols,
-                  struct followed *process, bool dump, const char *trigger) {
-    struct counts_source source = source_of(request, symbols, process);
+void counts_asked(const struct tool_run *run, struct followed *process, bool dump,
+                  const char *trigger) {
+    if (!process->own)
+        return;
+    struct counts_source source = source_of(run, process);
     if (dump) {
-        char *named = named_trigger(symbols, process->pid, trigger);
-        counts_dump(request, symbols, process, named);
+        char *named = named_trigger(run->symbols, process->pid, trigger);
+        counts_dump(run, process, named);
         free(named);
     } else {
-        counts_zero(request, symbols, process);
+        counts_zero(run, process);
     }
-    if (process->counts >= 0)
-        counts_graph_answer(&source);
+    counts_graph_answer(&source);
 }

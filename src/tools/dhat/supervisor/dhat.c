@@ -13,13 +13,9 @@
 #include <unistd.h>
 
 #include "base/template.h"
-#include "base/text.h"
 #include "report/dhat/file.h"
 #include "report/heap/text.h"
 #include "report/shared/named_stack.h"
-#include "supervisor/budgets.h"
-#include "supervisor/diagnosis.h"
-#include "supervisor/log.h"
 #include "symbols/guard.h"
 #include "wire/dhat_counts.h"
 #include "wire/dhat_events.h"
@@ -182,10 +178,11 @@ static void read_guarded(void *context) {
 
 // ---- the file ----------------------------------------------------------------------------------
 
-static char *write_out(const struct supervisor_request *request, const struct followed *process,
+static char *write_out(const struct tool_run *run, const struct followed *process,
                        const struct dhat_file *file) {
+    const struct dhat_state *state = run->state;
     char *error = NULL;
-    char *name = template_expand(request->dhat.file, process->pid, 1, &error);
+    char *name = template_expand(state->recorded.out_file, process->pid, 1, &error);
     if (!name) {
         log_complain("--dhat-out-file: %s", error);
         free(error);
@@ -285,14 +282,12 @@ static void start_file(struct report *report) {
     }
 }
 
-void dhat_report(const struct supervisor_request *request, struct symbols *symbols,
-                 const struct followed *process) {
+void dhat_report(const struct tool_run *run, const struct followed *process, int counts) {
     struct dhat_file file = {0};
     struct report report = {
-        .request = request, .symbols = symbols, .process = process, .file = &file};
-    void *memory = is_sound(process->counts)
-                       ? mmap(NULL, DHAT_SIZE, PROT_READ, MAP_SHARED, process->counts, 0)
-                       : MAP_FAILED;
+        .request = run->request, .symbols = run->symbols, .process = process, .file = &file};
+    void *memory =
+        is_sound(counts) ? mmap(NULL, DHAT_SIZE, PROT_READ, MAP_SHARED, counts, 0) : MAP_FAILED;
     if (memory != MAP_FAILED) {
         report.memory = memory;
         memcpy(&report.header, report.memory + DHAT_AT_HEADER, sizeof report.header);
@@ -303,7 +298,7 @@ void dhat_report(const struct supervisor_request *request, struct symbols *symbo
         !guard_run(read_guarded, &report)) {
         log_complain("what dhat counted in process %d cannot be read", process->pid);
     } else {
-        char *path = write_out(request, process, &file);
+        char *path = write_out(run, process, &file);
         if (!process->muted && log_shows(0))
             say_sums(&report, path);
         check(&report);

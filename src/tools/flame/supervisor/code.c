@@ -21,8 +21,16 @@ struct code_file {
     uint64_t relocations, relocation_count;
 };
 
-static struct code_file files[FILES_MAX];
-static size_t next_file;
+struct flame_code {
+    struct code_file files[FILES_MAX];
+    size_t next;
+};
+
+struct flame_code *flame_code_open(void) {
+    struct flame_code *code = base_allocate(sizeof *code);
+    *code = (struct flame_code){0};
+    return code;
+}
 
 static bool read_at(const struct code_file *file, uint64_t offset, void *bytes, size_t size) {
     return file->fd >= 0 && pread(file->fd, bytes, size, (off_t)offset) == (ssize_t)size;
@@ -90,11 +98,11 @@ static void close_file(struct code_file *file) {
     *file = (struct code_file){0};
 }
 
-static const struct code_file *find_file(const char *path) {
+static const struct code_file *find_file(struct flame_code *code, const char *path) {
     for (size_t i = 0; i < FILES_MAX; i++)
-        if (files[i].path && strcmp(files[i].path, path) == 0)
-            return &files[i];
-    struct code_file *file = &files[next_file++ % FILES_MAX];
+        if (code->files[i].path && strcmp(code->files[i].path, path) == 0)
+            return &code->files[i];
+    struct code_file *file = &code->files[code->next++ % FILES_MAX];
     close_file(file);
     file->path = base_copy(path);
     file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -102,8 +110,9 @@ static const struct code_file *find_file(const char *path) {
     return file;
 }
 
-bool flame_code_read(const char *path, uint64_t offset, uint8_t *bytes, size_t size) {
-    return read_at(find_file(path), offset, bytes, size);
+bool flame_code_read(struct flame_code *code, const char *path, uint64_t offset, uint8_t *bytes,
+                     size_t size) {
+    return read_at(find_file(code, path), offset, bytes, size);
 }
 
 // The relocation of the pointer at an address; false: none is there.
@@ -123,18 +132,20 @@ static bool find_relocation(const struct code_file *file, uint64_t address, Elf6
     return false;
 }
 
-bool flame_code_pointer(const char *path, uint64_t offset, int64_t *distance) {
-    const struct code_file *file = find_file(path);
-    uint64_t code;
+bool flame_code_pointer(struct flame_code *code, const char *path, uint64_t offset,
+                        int64_t *distance) {
+    const struct code_file *file = find_file(code, path);
+    uint64_t place;
     Elf64_Rela found;
-    if (!address_of(file, offset, &code) ||
-        !find_relocation(file, code + (uint64_t)*distance, &found))
+    if (!address_of(file, offset, &place) ||
+        !find_relocation(file, place + (uint64_t)*distance, &found))
         return false;
-    *distance = found.r_addend - (int64_t)code;
+    *distance = found.r_addend - (int64_t)place;
     return true;
 }
 
-void flame_code_close(void) {
+void flame_code_close(struct flame_code *code) {
     for (size_t i = 0; i < FILES_MAX; i++)
-        close_file(&files[i]);
+        close_file(&code->files[i]);
+    free(code);
 }

@@ -5,29 +5,68 @@
 // cannot delay the reading of samples, or before when they have grown too many.
 //
 // Memory is bounded: STACKS_BYTES of stacks, NODES_MAX of the tree, and what symbols need.
-#ifndef QUERN_SUPERVISOR_FLAME_H
-#define QUERN_SUPERVISOR_FLAME_H
+#ifndef QUERN_TOOLS_FLAME_FLAME_H
+#define QUERN_TOOLS_FLAME_FLAME_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
+#include "profile/stacks/calltree.h"
+#include "profile/stacks/stack_counts.h"
+#include "supervisor/tool.h"
+#include "tools/flame/supervisor/sampler.h"
+#include "tools/flame/supervisor/space.h"
+#include "tools/flame/supervisor/waits.h"
 
-#include "base/text.h"
-#include "supervisor/supervisor.h"
+struct flame_settings {
+    unsigned frequency; // samples in a second of CPU time
+    size_t stack_bytes; // of the stack, copied with each sample
+    bool children;      // programs that the target executes are sampled too
+    enum flame_sampler sampler;
+    char *agent;                                // path of quern-sampler.so; NULL: it is missing
+    bool is_static;                             // the program: nothing can be preloaded
+    bool without_kernel;                        // time in the kernel does not count
+    bool off_cpu;                               // waits are reported, too
+    const char *waits_file, *waits_stacks_file; // templates
+    bool inverted;
+    bool all_inlined;        // also where debug information is in a file of its own
+    const char *out_file;    // template
+    const char *stacks_file; // template
+    const char *folded_file; // template, NULL: not wanted
+};
 
-// Before the main process is forked: chooses how to sample. False after a message.
-bool flame_choose(const struct supervisor_request *request);
-// In the forked child, just before it executes the program.
-void flame_enter(void);
-// Before the main process execs. False after a message. Does nothing for other tools.
-bool flame_open(const struct supervisor_request *request, pid_t main_pid);
-// Takes what has been sampled.
-void flame_drain(void);
-// Answers `quern ctl`. False: it is none of flame's.
-bool flame_wish(const char *wish, struct text *answer);
-// Nanoseconds until flame_drain is due; -1: never.
-int64_t flame_timeout(void);
-// The main process has ended: takes the rest, writes the files and reports.
-void flame_finish(void);
+// The state of a run.
+struct flame {
+    struct flame_settings settings;
+    const struct tool_run *run;
+    struct sampler *sampler;
+    bool main_executed;
+    char *left_out; // what the main process has executed, and is not sampled; NULL: nothing
+    struct image **images;
+    size_t image_count;
+    uint32_t last_key;
+    struct symbols *symbols;
+    struct flame_code *code; // while stacks are named
+    struct stack_counts stacks;
+    struct calltree *tree;
+    struct calltree *waits_tree; // NULL: not wanted
+    struct flame_waits waits;
+    uint64_t ends[FLAME_END_COUNT];
+    uint64_t sample_count;
+    bool is_off; // by `quern ctl`
+};
+
+// Hooks of supervisor/tool.h.
+bool flame_choose(struct tool_run *run);
+void flame_enter(struct tool_run *run, int wire, int config);
+bool flame_open(struct tool_run *run);
+void flame_drain(struct tool_run *run);
+bool flame_request(struct tool_run *run, const char *request, struct text *answer);
+int64_t flame_timeout(struct tool_run *run);
+
+// The main process has ended: takes the rest and names all stacks. How many sampled processes go
+// on.
+size_t flame_gather(struct flame *flame);
+// flame_gather, then writes the files and reports.
+void flame_report(struct flame *flame);
+// Frees what was gathered.
+void flame_close(struct flame *flame);
 
 #endif

@@ -20,8 +20,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "supervisor/supervisor.h"
 #include "unwind/unwind.h"
+
+enum flame_sampler { FLAME_ANY, FLAME_PERF, FLAME_TIMERS };
 
 struct sampler_sample {
     int pid, tid;

@@ -11,7 +11,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "supervisor/launch.h"
+#include "supervisor/tool.h"
 #include "wire/wire_samples.h"
 
 _Static_assert(SAMPLES_REGISTERS == UNWIND_REGISTERS, "both have DWARF's numbers");

@@ -11,18 +11,28 @@
 
 #include "profile/stacks/stack_counts.h"
 
+struct flame_waits {
+    // Threads that are off their CPUs; tid 0: free.
+    struct flame_wait {
+        int tid;
+        uint64_t time;
+        uint32_t key;
+        bool broken;
+        uint64_t *addresses;
+        size_t count, room;
+    } * list;
+    size_t count;
+    struct stack_counts stacks; // of waits that are over, in microseconds; the owner may clear them
+    uint64_t ended, nanoseconds; // how many are over, and how long they were
+};
+
 // The thread has left its CPU with this stack.
-void flame_waits_left(int tid, uint64_t time, uint32_t key, const uint64_t *addresses, size_t count,
-                      bool broken);
+void flame_waits_left(struct flame_waits *waits, int tid, uint64_t time, uint32_t key,
+                      const uint64_t *addresses, size_t count, bool broken);
 // The same, told afterwards: it was displaced, so that it does not wait.
-void flame_waits_displaced(int tid);
+void flame_waits_displaced(struct flame_waits *waits, int tid);
 // The thread is back.
-void flame_waits_back(int tid, uint64_t time);
-// Waits that are over, in microseconds; the owner may clear them.
-struct stack_counts *flame_waits_stacks(void);
-// How many are over, and their nanoseconds.
-uint64_t flame_waits_count(void);
-uint64_t flame_waits_time(void);
-void flame_waits_free(void);
+void flame_waits_back(struct flame_waits *waits, int tid, uint64_t time);
+void flame_waits_free(struct flame_waits *waits);
 
 #endif

@@ -4,9 +4,7 @@
 #include <string.h>
 
 #include "report/heap/names.h"
-#include "tools/heap/supervisor/parts.h"
-#include "supervisor/log.h"
-#include "supervisor/xtree_file.h"
+#include "tools/heap/supervisor/massif.h"
 
 struct live {
     uint64_t (*values)[XTREE_LIVE_EVENTS]; // by stack
@@ -39,32 +37,34 @@ static struct named_stack name(struct heap_names *names, const struct stacks_ent
     return named;
 }
 
-void heap_write_xtree(struct heap_process *process, const struct supervisor_request *request) {
-    const char *pattern = request->heap.xtree_memory;
+void massif_write_xtree(struct recorded_process *process) {
+    const struct massif_state *state = (const struct massif_state *)process->recorded;
+    const struct tool_run *run = process->recorded->run;
+    const char *pattern = state->xtree_memory;
     if (!pattern)
         return;
     // As deep as was recorded, whatever --depth says of snapshots: so has it Valgrind.
-    struct heap_names_options options = request->heap.names;
+    struct heap_names_options options = process->recorded->names;
     options.depth = HEAP_FRAMES_MAX;
-    struct heap_names *names = heap_names_new(heap_symbols(), process->pid, &options);
+    struct heap_names *names = heap_names_new(run->symbols, process->pid, &options);
     struct live live = {0};
     heap_source_blocks(process->source, add_block, &live);
-    char *command = xtree_file_command(process->pid, request->argv);
+    char *command = xtree_file_command(process->pid, run->request->argv);
     struct xtree tree = {.events = xtree_memory_events,
                          .event_count = XTREE_LIVE_EVENTS,
-                         .compress_strings = request->heap.xtree_compress,
+                         .compress_strings = state->xtree_compress,
                          .command = command,
                          .pid = process->pid};
     struct named_stack *stacks = base_allocate((live.count + 1) * sizeof *stacks);
     memset(stacks, 0, (live.count + 1) * sizeof *stacks);
     for (size_t i = 0; i < live.count; i++) {
-        const struct stacks_entry *stack = stacks_get(&process->stacks, (uint32_t)i);
+        const struct stacks_entry *stack = stacks_get(process->stacks, (uint32_t)i);
         if (!live.values[i][1] || heap_names_ignored(names, stack))
             continue;
         stacks[i] = name(names, stack);
         xtree_add(&tree, &stacks[i], live.values[i]);
     }
-    char *said = xtree_file_write_memory(&tree, request, pattern);
+    char *said = xtree_file_write_memory(&tree, run->request, pattern);
     if (said)
         log_print(process->pid, LOG_USER, said);
     free(said);

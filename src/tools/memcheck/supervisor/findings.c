@@ -10,15 +10,14 @@
 #include "report/findings/text.h"
 #include "report/findings/xml.h"
 #include "tools/memcheck/supervisor/parts.h"
-#include "supervisor/log.h"
-#include "supervisor/xml_out.h"
 
 struct findings *findings_new(const struct supervisor_request *request, struct symbols *symbols,
-                              int main_pid) {
+                              int main_pid, const struct findings_settings *settings) {
     struct findings *run = base_allocate(sizeof *run);
     *run = (struct findings){.request = request,
+                             .settings = settings,
                              .symbols = symbols,
-                             .ask = request->findings.generate == GENERATE_ASK,
+                             .ask = settings->generate == GENERATE_ASK,
                              .main_pid = main_pid};
     return run;
 }
@@ -346,13 +345,10 @@ static void take_end(struct process_findings *process, const struct wire_finding
     ledger_answer_end(process, summary_failures(process) > 0);
 }
 
-void findings_take(struct findings *run, const struct followed *followed,
+bool findings_take(struct findings *run, const struct followed *followed,
                    const struct wire_message *message) {
-    if (!run->request->findings.wanted) {
-        if (message->fd >= 0)
-            close(message->fd);
-        return;
-    }
+    if (message->type < WIRE_LEDGER || message->type > WIRE_FINDINGS_END)
+        return false;
     struct process_findings *process = find_or_add(run, message->pid);
     process->muted = followed->muted;
     switch (message->type) {
@@ -377,22 +373,11 @@ void findings_take(struct findings *run, const struct followed *followed,
     default:
         break;
     }
-}
-
-void findings_change_option(struct findings *run, const struct followed *followed,
-                            const char *word) {
-    const struct option_changer *changer = &run->request->changer;
-    if (!run->request->findings.wanted || !changer->change)
-        return;
-    char *said = changer->change(changer->context, word);
-    if (!followed->muted && log_shows(0))
-        log_print(followed->pid, LOG_USER, said);
-    free(said);
+    return true;
 }
 
 void findings_finish(struct findings *run, const struct followed *followed) {
-    struct process_findings *process =
-        run->request->findings.wanted ? find(run, followed->pid) : NULL;
+    struct process_findings *process = find(run, followed->pid);
     if (!process)
         return;
     process->muted = followed->muted;

@@ -5,30 +5,25 @@
 // the context was seen stands in the process's ledger. The supervisor reads the ledger when the
 // process has ended, however that came about. A forked child starts with its parent's contexts, as
 // its memory does.
-//
-// Does nothing for tools that do not look for errors.
 #ifndef QUERN_MEMCHECK_SUPERVISOR_FINDINGS_H
 #define QUERN_MEMCHECK_SUPERVISOR_FINDINGS_H
 
-#include "supervisor/followed.h"
-#include "supervisor/supervisor.h"
-#include "wire/wire_supervisor.h"
+#include "supervisor/tool.h"
+#include "tools/memcheck/supervisor/settings.h"
 
 struct findings; // the state of a run
 
 // Once, before the main process runs.
 struct findings *findings_new(const struct supervisor_request *request, struct symbols *symbols,
-                              int main_pid);
-void findings_free(struct findings *);
+                              int main_pid, const struct findings_settings *settings);
+void findings_free(struct findings *); // NULL: nothing
 // The process runs a new program: what was found before is forgotten.
 void findings_begin(struct findings *, int pid);
 void findings_fork(struct findings *, int parent, int child);
 // The mappings of a process have changed.
 void findings_mapped(struct findings *, int pid);
-// The process wants an option to be changed (WIRE_OPTION).
-void findings_change_option(struct findings *, const struct followed *process, const char *word);
-// A message of types WIRE_LEDGER to WIRE_FINDINGS_END.
-void findings_take(struct findings *, const struct followed *process,
+// A message of types WIRE_LEDGER to WIRE_FINDINGS_END. False: it is another one.
+bool findings_take(struct findings *, const struct followed *process,
                    const struct wire_message *message);
 // The process has ended; its mappings are still known. Shows the summary.
 void findings_finish(struct findings *, const struct followed *process);

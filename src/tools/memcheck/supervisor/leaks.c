@@ -4,11 +4,7 @@
 
 #include "report/findings/text.h"
 #include "report/findings/xml.h"
-#include "supervisor/budgets.h"
-#include "supervisor/diagnosis.h"
 #include "tools/memcheck/supervisor/parts.h"
-#include "supervisor/log.h"
-#include "supervisor/xml_out.h"
 
 // More are announced only by a target that is broken: they come as they come.
 enum { MOST_ANNOUNCED = 1 << 20 };

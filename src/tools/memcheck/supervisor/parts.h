@@ -7,7 +7,6 @@
 #include "report/findings/suppressions.h"
 #include "wire/findings.h"
 #include "tools/memcheck/supervisor/findings.h"
-#include "supervisor/outputs.h"
 
 // Contexts shown, after which they are compared in less detail, and after which none is shown.
 enum { SHOWN_IN_DETAIL = 100, SHOWN_AT_MOST = 1000 };
@@ -70,6 +69,7 @@ struct process_findings {
 
 struct findings {
     const struct supervisor_request *request;
+    const struct findings_settings *settings;
     struct symbols *symbols;
     bool ask; // --gen-suppressions=yes, until the answer is C
     int main_pid;
@@ -79,7 +79,7 @@ struct findings {
 };
 
 static inline const struct findings_settings *settings_of(const struct process_findings *process) {
-    return &process->run->request->findings;
+    return process->run->settings;
 }
 
 struct naming findings_naming(struct process_findings *process);

@@ -7,8 +7,6 @@
 #include "report/findings/text.h"
 #include "report/findings/xml.h"
 #include "tools/memcheck/supervisor/parts.h"
-#include "supervisor/log.h"
-#include "supervisor/xml_out.h"
 
 void summary_count(struct process_findings *process) {
     for (size_t i = 0; i < process->context_count; i++) {

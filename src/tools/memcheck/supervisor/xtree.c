@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "tools/memcheck/supervisor/parts.h"
-#include "supervisor/xtree_file.h"
 
 // What there is now, then how much more and how much less it is than in the search before.
 enum { NOW = 9, EVENTS = 3 * NOW };

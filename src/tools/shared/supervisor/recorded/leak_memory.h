@@ -17,8 +17,8 @@
 #include <stdint.h>
 
 #include "profile/heap/leak_graph.h"
-#include "tools/heap/supervisor/freeze.h"
-#include "tools/heap/supervisor/source.h"
+#include "tools/shared/supervisor/recorded/freeze.h"
+#include "tools/shared/supervisor/recorded/source.h"
 
 struct leak_range {
     uint64_t start, end;

@@ -6,16 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "profile/heap/leak_graph.h"
 #include "report/findings/text.h"
 #include "report/findings/suppressions.h"
-#include "tools/heap/supervisor/freeze.h"
-#include "tools/heap/supervisor/heap.h"
-#include "tools/heap/supervisor/parts.h"
-#include "tools/heap/supervisor/leak_memory.h"
-#include "supervisor/log.h"
-#include "supervisor/outputs.h"
+#include "tools/shared/supervisor/recorded/freeze.h"
+#include "tools/shared/supervisor/recorded/leak_memory.h"
+#include "tools/shared/supervisor/recorded/recorded.h"
 
 // Blocks of one kind that were allocated in one place.
 struct record {
@@ -24,24 +20,30 @@ struct record {
     uint64_t blocks, bytes, indirect;
 };
 
-static bool failed;
+static struct symbols *symbols_of(const struct recorded_process *process) {
+    return process->recorded->run->symbols;
+}
 
-static const struct stacks *stacks_of(const struct heap_process *process) {
-    return process->massif || process->lifetimes ? &process->stacks : &process->summary.stacks;
+static const struct recorded_leaks *settings_of(const struct recorded_process *process) {
+    return &process->recorded->leaks;
+}
+
+static const struct stack_text_options *options_of(const struct recorded_process *process) {
+    return &process->recorded->names.text;
 }
 
 // ---- holders -----------------------------------------------------------------------------------
 
 #define STACK_MOST (8ull << 20) // how far from its pointer a stack may reach
 
-static void note_stacks(struct heap_process *process, const struct freeze *freeze) {
+static void note_stacks(struct recorded_process *process, const struct freeze *freeze) {
     process->stack_pointers = base_reallocate(
         process->stack_pointers, (freeze->count + 1) * sizeof *process->stack_pointers);
     process->stack_pointer_count = 0;
     for (size_t i = 0; i < freeze->count; i++)
         if (freeze->threads[i].stopped)
             process->stack_pointers[process->stack_pointer_count++] =
-                (struct heap_stack_pointer){freeze->threads[i].stack_pointer, (int)i + 1};
+                (struct recorded_stack_pointer){freeze->threads[i].stack_pointer, (int)i + 1};
 }
 
 // The variable that a root was last found in: neighbours often follow each other.
@@ -50,12 +52,12 @@ struct variable {
 };
 
 // Roots in one variable, or on one stack, are one: where that begins.
-static uint64_t common_root(const struct heap_process *process, uint64_t root,
+static uint64_t common_root(const struct recorded_process *process, uint64_t root,
                             struct variable *latest) {
     struct symbol_data data = {0};
     if (!root || root - latest->start < latest->size)
         return root ? latest->start : 0;
-    if (symbols_resolve_data(heap_symbols(), process->pid, root, &data) && data.name) {
+    if (symbols_resolve_data(symbols_of(process), process->pid, root, &data) && data.name) {
         *latest = (struct variable){root - data.offset, data.size};
         return latest->start;
     }
@@ -67,12 +69,12 @@ static uint64_t common_root(const struct heap_process *process, uint64_t root,
 
 // The root that holds most bytes of each stack, if one holds more than half of them: votes by
 // majority, in one pass.
-static void note_holders(struct heap_process *process, const struct leak_graph *graph) {
+static void note_holders(struct recorded_process *process, const struct leak_graph *graph) {
     size_t count;
     const struct leak_graph_block *blocks = leak_graph_blocks(graph, &count);
     struct variable latest = {0};
     free(process->holders);
-    process->holder_count = stacks_of(process)->count;
+    process->holder_count = process->stacks->count;
     process->holders = calloc(process->holder_count + 1, sizeof *process->holders);
     if (!process->holders)
         abort();
@@ -81,17 +83,17 @@ static void note_holders(struct heap_process *process, const struct leak_graph *
         if (block->kind != LEAK_REACHABLE || block->stack >= process->holder_count)
             continue;
         uint64_t common = common_root(process, block->root, &latest);
-        struct heap_holder *holder = &process->holders[block->stack];
+        struct recorded_holder *holder = &process->holders[block->stack];
         if (holder->root == common)
             holder->votes += block->size;
         else if (holder->votes >= block->size)
             holder->votes -= block->size;
         else
-            *holder = (struct heap_holder){common, block->steps, block->size - holder->votes};
+            *holder = (struct recorded_holder){common, block->steps, block->size - holder->votes};
     }
 }
 
-static void find_holder(struct heap_process *process, const struct heap_holder *holder,
+static void find_holder(struct recorded_process *process, const struct recorded_holder *holder,
                         const struct naming *naming, struct named_loss *loss) {
     struct loss *facts = &loss->facts;
     if (!holder->root)
@@ -104,7 +106,7 @@ static void find_holder(struct heap_process *process, const struct heap_holder *
         return;
     facts->holder = HELD_BY_MAPPING;
     for (size_t i = 0; i < process->stack_pointer_count; i++) {
-        const struct heap_stack_pointer *stack = &process->stack_pointers[i];
+        const struct recorded_stack_pointer *stack = &process->stack_pointers[i];
         if (holder->root == stack->pointer) {
             facts->holder = HELD_BY_STACK;
             facts->holder_thread = stack->thread;
@@ -112,12 +114,12 @@ static void find_holder(struct heap_process *process, const struct heap_holder *
     }
 }
 
-static struct naming naming_of(struct heap_process *process) {
-    return (struct naming){heap_symbols(), named_cache_new(), process->pid,
-                           &heap_settings()->names.text};
+static struct naming naming_of(struct recorded_process *process) {
+    return (struct naming){symbols_of(process), named_cache_new(), process->pid,
+                           options_of(process)};
 }
 
-char *heap_holder_text(struct heap_process *process, uint32_t stack) {
+char *recorded_holder_text(struct recorded_process *process, uint32_t stack) {
     struct text text = {0};
     if (stack < process->holder_count) {
         struct naming naming = naming_of(process);
@@ -147,13 +149,13 @@ static void take_block(void *context, uint64_t address, const struct heap_block 
 }
 
 // While the process stands still. NULL: its memory cannot be read.
-static struct leak_graph *search(struct heap_process *process, const struct freeze *freeze) {
+static struct leak_graph *search(struct recorded_process *process, const struct freeze *freeze) {
     struct list list = {0};
     struct leak_memory memory;
     heap_source_drain(process->source, true);
     heap_source_blocks(process->source, take_block, &list);
     struct leak_graph *graph =
-        leak_graph_new(list.at, list.count, heap_settings()->leaks.heuristics,
+        leak_graph_new(list.at, list.count, settings_of(process)->heuristics,
                        &(struct leak_graph_memory){&memory, leak_memory_word, leak_memory_is_code});
     size_t count;
     const struct leak_graph_block *blocks = leak_graph_blocks(graph, &count);
@@ -173,38 +175,38 @@ struct sorter {
     const struct stacks *stacks;
     size_t callers;
 };
-static struct sorter sorter; // qsort has no context
 
 // Stacks that are shown alike are one.
-static int compare_stacks(uint32_t a, uint32_t b) {
+static int compare_stacks(const struct sorter *sorter, uint32_t a, uint32_t b) {
     if (a == b)
         return 0;
-    const struct stacks_entry *one = stacks_get(sorter.stacks, a);
-    const struct stacks_entry *other = stacks_get(sorter.stacks, b);
-    size_t one_count = one->count < sorter.callers ? one->count : sorter.callers;
-    size_t other_count = other->count < sorter.callers ? other->count : sorter.callers;
+    const struct stacks_entry *one = stacks_get(sorter->stacks, a);
+    const struct stacks_entry *other = stacks_get(sorter->stacks, b);
+    size_t one_count = one->count < sorter->callers ? one->count : sorter->callers;
+    size_t other_count = other->count < sorter->callers ? other->count : sorter->callers;
     if (one_count != other_count)
         return one_count < other_count ? -1 : 1;
     return one_count ? memcmp(one->pcs, other->pcs, one_count * sizeof *one->pcs) : 0;
 }
 
-static int by_place(const void *a, const void *b) {
+static int by_place(const void *a, const void *b, void *sorter) {
     const struct record *one = a, *other = b;
     if (one->kind != other->kind)
         return one->kind < other->kind ? -1 : 1;
-    return compare_stacks(one->stack, other->stack);
+    return compare_stacks(sorter, one->stack, other->stack);
 }
 
 // The worst come last, where the eye is.
-static int by_bytes(const void *a, const void *b) {
+static int by_bytes(const void *a, const void *b, void *sorter) {
     const struct record *one = a, *other = b;
     uint64_t bytes = one->bytes + one->indirect, more = other->bytes + other->indirect;
     if (bytes != more)
         return bytes < more ? -1 : 1;
-    return by_place(a, b);
+    return by_place(a, b, sorter);
 }
 
-static struct record *make_records(const struct leak_graph *graph, size_t *count) {
+static struct record *make_records(const struct leak_graph *graph, struct sorter *sorter,
+                                   size_t *count) {
     size_t block_count, kept = 0;
     const struct leak_graph_block *blocks = leak_graph_blocks(graph, &block_count);
     struct record *records = base_allocate((block_count + 1) * sizeof *records);
@@ -214,9 +216,9 @@ static struct record *make_records(const struct leak_graph *graph, size_t *count
                                      .blocks = 1,
                                      .bytes = blocks[i].size,
                                      .indirect = blocks[i].indirect};
-    qsort(records, block_count, sizeof *records, by_place);
+    qsort_r(records, block_count, sizeof *records, by_place, sorter);
     for (size_t i = 0; i < block_count; i++) {
-        if (kept && by_place(&records[kept - 1], &records[i]) == 0) {
+        if (kept && by_place(&records[kept - 1], &records[i], sorter) == 0) {
             records[kept - 1].blocks += records[i].blocks;
             records[kept - 1].bytes += records[i].bytes;
             records[kept - 1].indirect += records[i].indirect;
@@ -224,7 +226,7 @@ static struct record *make_records(const struct leak_graph *graph, size_t *count
             records[kept++] = records[i];
         }
     }
-    qsort(records, kept, sizeof *records, by_bytes);
+    qsort_r(records, kept, sizeof *records, by_bytes, sorter);
     *count = kept;
     return records;
 }
@@ -232,25 +234,21 @@ static struct record *make_records(const struct leak_graph *graph, size_t *count
 // ---- showing -----------------------------------------------------------------------------------
 
 // As a result for other programs. Losses count as memcheck's do by default.
-static void collect(struct heap_process *process, const struct named_loss *loss, size_t index,
+static void collect(struct recorded_process *process, const struct named_loss *loss, size_t index,
                     size_t count) {
     bool fails = loss->facts.kind == LEAK_DEFINITE || loss->facts.kind == LEAK_POSSIBLE;
-    const struct result *result =
-        outputs_results() ? results_add_loss(outputs_results(), loss, index, count,
-                                             &heap_settings()->names.text, process->pid, fails)
-                          : NULL;
-    failed |= fails && !(result && result->known);
-}
-
-bool heap_leaks_failed(void) {
-    return failed;
+    const struct result *result = outputs_results()
+                                      ? results_add_loss(outputs_results(), loss, index, count,
+                                                         options_of(process), process->pid, fails)
+                                      : NULL;
+    process->recorded->leaks_failed |= fails && !(result && result->known);
 }
 
 // ---- suppressions ------------------------------------------------------------------------------
 
 // Stacks here begin with the caller of the function that allocated; those of memcheck, for which
 // suppressions are written, with that function, which may have been any of these.
-static struct suppression *suppressed_by(const struct named_loss *loss) {
+static struct suppression *suppressed_by(struct suppressions *all, const struct named_loss *loss) {
     static const struct symbol_frame callees[] = {
         {.name = "malloc", .linkage = "malloc"},
         {.name = "calloc", .linkage = "calloc"},
@@ -270,7 +268,6 @@ static struct suppression *suppressed_by(const struct named_loss *loss) {
         {.name = "operator new[](unsigned long, std::align_val_t)",
          .linkage = "_ZnamSt11align_val_t"},
     };
-    struct suppressions *all = heap_settings()->leaks.suppressions;
     struct suppression *by = loss_suppressed_by(loss, &loss->stack, all);
     if (by)
         return by;
@@ -287,8 +284,7 @@ static struct suppression *suppressed_by(const struct named_loss *loss) {
 }
 
 // A search counts by itself.
-static void forget_used(void) {
-    struct suppressions *all = heap_settings()->leaks.suppressions;
+static void forget_used(struct suppressions *all) {
     struct suppression *next = all ? suppressions_next_used(all, NULL) : NULL;
     while (next) {
         struct suppression *used = next;
@@ -308,8 +304,8 @@ static void count_used(struct suppression *by, const struct record *record,
     sums->blocks[record->kind] -= record->blocks;
 }
 
-static void show_used(const struct heap_process *process) {
-    struct suppressions *all = heap_settings()->leaks.suppressions;
+static void show_used(const struct recorded_process *process) {
+    struct suppressions *all = settings_of(process)->suppressions;
     struct suppression *used = all ? suppressions_next_used(all, NULL) : NULL;
     if (!used)
         return;
@@ -324,9 +320,9 @@ static void show_used(const struct heap_process *process) {
 
 // ---- one loss, and all of them -----------------------------------------------------------------
 
-static void make_loss(struct heap_process *process, const struct record *record,
+static void make_loss(struct recorded_process *process, const struct record *record,
                       const struct naming *naming, struct named_loss *loss) {
-    const struct stacks_entry *stack = stacks_get(stacks_of(process), record->stack);
+    const struct stacks_entry *stack = stacks_get(process->stacks, record->stack);
     struct loss facts = {.kind = record->kind,
                          .blocks = record->blocks,
                          .bytes = record->bytes,
@@ -341,7 +337,7 @@ static void make_loss(struct heap_process *process, const struct record *record,
     free(pcs);
 }
 
-static void show_loss(struct heap_process *process, const struct record *record,
+static void show_loss(struct recorded_process *process, const struct record *record,
                       struct named_loss *loss, const struct naming *naming, size_t index,
                       size_t count) {
     struct text text = {0};
@@ -353,7 +349,7 @@ static void show_loss(struct heap_process *process, const struct record *record,
         log_print(process->pid, LOG_USER, "");
     }
     text_free(&text);
-    if (heap_settings()->leaks.generate) {
+    if (settings_of(process)->generate) {
         loss_suppression(loss, &text);
         log_raw(process->pid, text.bytes);
     }
@@ -361,12 +357,14 @@ static void show_loss(struct heap_process *process, const struct record *record,
 }
 
 // What hides the record; NULL: nothing, and it is shown if that is wanted.
-static struct suppression *take_record(struct heap_process *process, const struct record *record,
-                                       const struct naming *naming, size_t index, size_t count,
-                                       bool is_shown, bool is_last) {
+static struct suppression *take_record(struct recorded_process *process,
+                                       const struct record *record, const struct naming *naming,
+                                       size_t index, size_t count, bool is_shown, bool is_last) {
     struct named_loss loss;
     make_loss(process, record, naming, &loss);
-    struct suppression *by = heap_settings()->leaks.suppressions ? suppressed_by(&loss) : NULL;
+    struct suppression *by = settings_of(process)->suppressions
+                                 ? suppressed_by(settings_of(process)->suppressions, &loss)
+                                 : NULL;
     if (!by && is_shown) {
         show_loss(process, record, &loss, naming, index, count);
         if (is_last)
@@ -390,17 +388,17 @@ static void sum_up(const struct leak_graph *graph, struct leak_sums *sums) {
 }
 
 // Who asks while the program runs wants to see them all, unless the options say otherwise.
-static void show(struct heap_process *process, const struct leak_graph *graph, bool is_last,
+static void show(struct recorded_process *process, const struct leak_graph *graph, bool is_last,
                  struct text *text) {
-    const struct heap_leak_settings *settings = &heap_settings()->leaks;
+    const struct recorded_leaks *settings = settings_of(process);
     size_t count;
     struct leak_sums sums = {0};
     bool full = settings->check != LEAK_CHECK_SUMMARY && (log_shows(0) || is_last);
-    sorter = (struct sorter){stacks_of(process), heap_settings()->names.text.callers};
+    struct sorter sorter = {process->stacks, options_of(process)->callers};
     sum_up(graph, &sums);
-    forget_used();
+    forget_used(settings->suppressions);
     if (full || settings->suppressions) {
-        struct record *records = make_records(graph, &count);
+        struct record *records = make_records(graph, &sorter, &count);
         struct naming naming = naming_of(process);
         for (size_t i = 0; i < count; i++) {
             bool is_shown = full && settings->show_kinds & 1u << records[i].kind;
@@ -430,10 +428,11 @@ static void show(struct heap_process *process, const struct leak_graph *graph, b
         show_used(process);
 }
 
-bool heap_search_leaks(struct heap_process *process, enum heap_search why, struct text *sums) {
+bool recorded_search_leaks(struct recorded_process *process, enum recorded_search why,
+                           struct text *sums) {
     struct freeze freeze;
     struct leak_graph *graph = NULL;
-    if (!heap_settings()->recorder) {
+    if (!process->recorded->recorder) {
         text_string(sums, "the program runs translated; leaks are searched for natively only");
         return false;
     }
@@ -465,18 +464,15 @@ bool heap_search_leaks(struct heap_process *process, enum heap_search why, struc
 
 // ---- when --------------------------------------------------------------------------------------
 
-static void search_and_say(struct heap_process *process, enum heap_search why) {
+static void search_and_say(struct recorded_process *process, enum recorded_search why) {
     struct text sums = {0};
-    if (!heap_search_leaks(process, why, &sums))
+    if (!recorded_search_leaks(process, why, &sums))
         log_print(process->pid, LOG_USER, sums.bytes);
     text_free(&sums);
 }
 
-void heap_ending(int pid) {
-    struct heap_process *process = heap_process_find(pid);
-    if (!process)
-        return;
-    if (heap_settings()->leaks.check != LEAK_CHECK_NO)
+void recorded_ending(struct recorded_process *process) {
+    if (settings_of(process)->check != LEAK_CHECK_NO)
         search_and_say(process, SEARCH_ENDING);
     else
         heap_source_answer(process->source);
@@ -499,10 +495,9 @@ static bool handles_interrupt(int pid) {
     return handled & 1ull << (SIGINT - 1);
 }
 
-void heap_stopping(void) {
-    if (!heap_settings()->tool || heap_settings()->leaks.check == LEAK_CHECK_NO)
-        return;
-    for (size_t i = 0; i < heap_process_count(); i++)
-        if (!handles_interrupt(heap_process_at(i)->pid))
-            search_and_say(heap_process_at(i), SEARCH_STOPPING);
+void recorded_stopping(struct tool_run *run) {
+    const struct recorded *recorded = run->state;
+    for (size_t i = 0; recorded->leaks.check != LEAK_CHECK_NO && i < recorded->process_count; i++)
+        if (!handles_interrupt(recorded->processes[i]->pid))
+            search_and_say(recorded->processes[i], SEARCH_STOPPING);
 }

@@ -1,11 +1,11 @@
-// The inside of supervisor/source.h: supervisor/source.c puts the records of all rings in order, supervisor/records.c
-// tells the sinks what they mean. Nobody else includes this.
+// The inside of supervisor/source.h: supervisor/source.c puts the records of all rings in order,
+// supervisor/records.c tells the sinks what they mean. Nobody else includes this.
 #ifndef QUERN_SUPERVISOR_HEAP_SOURCE_PARTS_H
 #define QUERN_SUPERVISOR_HEAP_SOURCE_PARTS_H
 
 #include "profile/heap/blocks.h"
 #include "profile/heap/regions.h"
-#include "tools/heap/supervisor/source.h"
+#include "tools/shared/supervisor/recorded/source.h"
 #include "wire/wire_heap.h"
 
 // What is known of a ring.

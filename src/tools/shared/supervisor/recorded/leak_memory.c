@@ -1,4 +1,4 @@
-#include "tools/heap/supervisor/leak_memory.h"
+#include "tools/shared/supervisor/recorded/leak_memory.h"
 
 #include <fcntl.h>
 #include <stdio.h>

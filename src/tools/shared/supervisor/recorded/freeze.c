@@ -1,4 +1,4 @@
-#include "tools/heap/supervisor/freeze.h"
+#include "tools/shared/supervisor/recorded/freeze.h"
 
 #include <dirent.h>
 #include <errno.h>

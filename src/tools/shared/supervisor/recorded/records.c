@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "tools/heap/supervisor/source_parts.h"
+#include "tools/shared/supervisor/recorded/source_parts.h"
 
 // ---- telling the sinks ----
 

@@ -1,4 +1,4 @@
-#include "tools/heap/supervisor/source_parts.h"
+#include "tools/shared/supervisor/recorded/source_parts.h"
 
 #include <fcntl.h>
 #include <limits.h>

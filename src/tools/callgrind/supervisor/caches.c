@@ -1,4 +1,4 @@
-#include "cli/caches.h"
+#include "tools/callgrind/supervisor/caches.h"
 
 #include <cpuid.h>
 #include <errno.h>

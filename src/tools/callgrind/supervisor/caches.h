@@ -1,12 +1,11 @@
 // The caches to simulate: those of the options, else those of this processor.
-#ifndef QUERN_CLI_CACHES_H
-#define QUERN_CLI_CACHES_H
+#ifndef QUERN_TOOLS_CALLGRIND_CACHES_H
+#define QUERN_TOOLS_CALLGRIND_CACHES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/text.h"
-#include "cli/options/options.h"
 
 enum { CACHE_I1, CACHE_D1, CACHE_LL, CACHE_KINDS };
 

@@ -1,0 +1,80 @@
+// How the supervisor sees flame.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tools/flame/supervisor/flame.h"
+#include "tools/flame/supervisor/options.h"
+
+static enum flame_sampler sampler_of(const struct option_values *values) {
+    return option_is(values, "sampler", "perf")     ? FLAME_PERF
+           : option_is(values, "sampler", "timers") ? FLAME_TIMERS
+                                                    : FLAME_ANY;
+}
+
+// Options for all tools that flame does not serve yet.
+static void refuse_unserved(struct tool_setup *setup) {
+    static const char *const names[] = {"trace-children-skip", "trace-children-skip-by-arg"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (option_given(setup->values, names[i]))
+            tool_refuse(setup, "--%s is not supported yet by tool 'flame'", names[i]);
+}
+
+static void *flame_settings(struct tool_setup *setup) {
+    const struct option_values *values = setup->values;
+    struct flame *flame = base_allocate(sizeof *flame);
+    *flame =
+        (struct flame){.settings = {.frequency = (unsigned)option_number(values, "freq"),
+                                    .stack_bytes = (size_t)option_number(values, "stack-bytes"),
+                                    .children = option_yes(values, "trace-children"),
+                                    .sampler = sampler_of(values),
+                                    .agent = setup->find_part("quern-sampler.so", R_OK),
+                                    .is_static = setup->is_static,
+                                    .without_kernel = !option_yes(values, "kernel-time"),
+                                    .inverted = option_yes(values, "flame-inverted"),
+                                    .off_cpu = option_yes(values, "off-cpu"),
+                                    .waits_file = option_text(values, "off-cpu-out-file"),
+                                    .waits_stacks_file = option_text(values, "off-cpu-stacks-file"),
+                                    .all_inlined = option_given(values, "read-inline-info"),
+                                    .out_file = option_text(values, "flame-out-file"),
+                                    .stacks_file = option_text(values, "flame-stacks-file"),
+                                    .folded_file = option_text(values, "flame-collapsed-file")}};
+    setup->is_native = true;
+    refuse_unserved(setup);
+    return flame;
+}
+
+static void flame_release(void *state) {
+    struct flame *flame = state;
+    flame_close(flame);
+    free(flame->settings.agent);
+    free(flame);
+}
+
+static void note_end(struct tool_run *run, struct followed *process) {
+    if (process->pid != run->main_pid)
+        return;
+    flame_report(run->state);
+    flame_close(run->state);
+}
+
+static const struct tool_request requests[] = {
+    {"off", "off, on", "stop or resume sampling"},
+    {"on", NULL, NULL},
+    {0},
+};
+
+const struct supervisor_tool supervisor_flame = {
+    .name = "flame",
+    .help = "flame graph of CPU time, sampled at native speed",
+    .options = flame_options,
+    .requests = requests,
+    .settings = flame_settings,
+    .release = flame_release,
+    .choose = flame_choose,
+    .enter = flame_enter,
+    .open = flame_open,
+    .ended = note_end,
+    .request = flame_request,
+    .timeout = flame_timeout,
+    .drain = flame_drain,
+};
