@@ -1,9 +1,10 @@
 /*
- * debug_file: where the separate debug file of an object lies.
+ * debug_file: finds the separate debug file of an object.
  *
- * By build-id below /usr/lib/debug and the extra path; then by .gnu_debuglink beside the object,
- * in .debug, and below the same two roots, if its checksum is right; then, if permitted and
- * DEBUGINFOD_URLS is set, from a debuginfod server. Called back by libdwfl. Inside guard_run only.
+ * It searches in this order: by build-id below /usr/lib/debug and the extra path; by .gnu_debuglink
+ * beside the object, in .debug, and below the same two roots, if the checksum matches; on a
+ * debuginfod server, if permitted and DEBUGINFOD_URLS is set. libdwfl calls it back, inside
+ * guard_run only.
  */
 #ifndef QUERN_SYMBOLS_DEBUG_FILE_H
 #define QUERN_SYMBOLS_DEBUG_FILE_H
@@ -11,7 +12,7 @@
 #include <elfutils/libdwfl.h>
 #include <stdbool.h>
 
-/* What libdwfl knows when it asks, and our own options. */
+/* What libdwfl knows when it calls, and our own options. */
 struct debug_file_question {
     Dwfl_Module *module;
     void **user;
@@ -24,7 +25,7 @@ struct debug_file_question {
     bool debuginfod;
 };
 
-/* An open descriptor, and its path, to be freed, in *found_name; or -1. */
+/* Returns an open descriptor and stores its path, which the caller frees, in *found_name; or -1. */
 int debug_file_find(const struct debug_file_question *question, char **found_name);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * files: the objects that processes have mapped, each known once, opened when needed.
+ * files: the objects that processes have mapped. Each is stored once and opened when needed.
  *
- * A file is a path together with its identity: a path that is mapped again after its file was
- * replaced is another file. Open files are chained by last use; beyond the bounds on their number
- * and on the size of their tables the least recently used are closed. A file without references is
- * forgotten when it is closed.
+ * A file is a path together with its identity: if a file is replaced and its path mapped again,
+ * that is another file. Open files are chained by last use. When there are too many, or their
+ * tables are too large, the least recently used are closed. A file without references is forgotten
+ * when it is closed.
  *
  * Supervisor only; part of symbols.
  */
@@ -28,25 +28,25 @@ struct file {
     struct file *newer, *older; /* by last use, while open */
     const char *path;
     struct symbols_identity identity;
-    bool absent; /* was not there when it was mapped */
+    bool absent; /* did not exist when it was mapped */
     unsigned references;
     enum file_state state;
     struct image *image;
-    size_t counted_bytes; /* its part of the sum */
+    size_t counted_bytes; /* its part of the sum of table sizes */
 };
 
 struct files *files_new(const struct symbols_options *options, struct names *names);
 void files_free(struct files *files);
 
-/* With a reference for the caller. identity may be NULL. NULL if memory is out. */
+/* Adds a reference for the caller. identity may be NULL. Returns NULL if memory is out. */
 struct file *files_get(struct files *files, const char *path,
                        const struct symbols_identity *identity);
 void files_hold(struct file *file);
 void files_release(struct files *files, struct file *file);
 
 /*
- * Runs work inside a guard with the image of the file; false if there is none, or if reading it
- * failed, after which there is none any more.
+ * Runs work inside a guard with the image of the file. False if there is no image, or if reading
+ * it failed; a failed image is not opened again.
  */
 bool files_use(struct files *files, struct file *file,
                void (*work)(struct image *image, void *context), void *context);

@@ -1,14 +1,13 @@
 /*
- * image: one ELF file, opened with whatever debug information can be found for it.
+ * image: one ELF file, with all debug information that can be found for it.
  *
- * Everything here works with the file's own virtual addresses ("vaddr"); who maps it where is the
- * business of symbols.c. All functions but image_new and image_discard may raise signals on a
- * damaged file: they are called inside guard_run only. After a fault the image is abandoned, not
- * freed.
+ * All addresses here are the file's own virtual addresses ("vaddr"); symbols.c knows which process
+ * maps the file where. All functions except image_new and image_discard may raise signals on a
+ * damaged file: call them inside guard_run only. After a fault the image is abandoned, not freed.
  *
- * Found through libdwfl: .symtab, .dynsym, .gnu_debugdata, build-id and .gnu_debuglink files, dwz
- * files, compressed sections, and split DWARF in .dwo files. Packages of split units (.dwp) are
- * not read by elfutils 0.188: there, lines and symbols remain, inlined functions do not.
+ * libdwfl finds .symtab, .dynsym, .gnu_debugdata, build-id and .gnu_debuglink files, dwz files,
+ * compressed sections, and split DWARF in .dwo files. elfutils 0.188 does not read packages of
+ * split units (.dwp): such files have lines and symbols, but no inlined functions.
  *
  * Supervisor only.
  */
@@ -32,7 +31,7 @@ struct image_segment {
     bool executable;
 };
 
-/* A symbol of the best name at its address. name belongs to the file. */
+/* The symbol with the best name at its address. name belongs to the file. */
 struct image_symbol {
     uint64_t low, size;
     const char *name;
@@ -54,7 +53,7 @@ struct image {
     char *debug_path; /* what libdwfl searches */
     char *extra_debug_path;
     bool debuginfod;
-    bool fixed; /* ET_EXEC: wants to lie at its own addresses */
+    bool fixed; /* ET_EXEC: must lie at its own addresses */
     struct image_segment *segments;
     size_t segment_count;
     struct image_symbols functions, variables;
@@ -65,11 +64,11 @@ struct image {
 };
 
 struct image *image_new(const struct image_options *options);
-/* Reads the ELF header and the segments; takes fd over in any case. False: no ELF file. */
+/* Reads the ELF header and the segments. Always takes over fd. False: not an ELF file. */
 bool image_open(struct image *image, const char *path, int fd);
 /* Frees everything; inside guard_run. */
 void image_close(struct image *image);
-/* Frees only what is not libdw's, after a fault. */
+/* Frees only what does not belong to libdw; for use after a fault. */
 void image_discard(struct image *image);
 
 /* The build-id, or 0 bytes. */
@@ -78,11 +77,11 @@ size_t image_build_id(const struct image *image, const uint8_t **bytes);
 const struct image_symbol *image_function(struct image *image, uint64_t vaddr);
 const struct image_symbol *image_variable(struct image *image, uint64_t vaddr);
 
-/* What the section at vaddr holds, in Valgrind's words: Text, Data, BSS, GOT, GOTPLT, PLT. NULL:
- * none of these. */
+/* What the section at vaddr holds, in Valgrind's words: Text, Data, BSS, GOT, GOTPLT or PLT; else
+ * NULL. */
 const char *image_section(struct image *image, uint64_t vaddr);
 
-/* Whether debug information is in the file itself. */
+/* Whether the file itself contains debug information. */
 bool image_has_debug(struct image *image);
 /* The compilation units, or NULL if there is no DWARF (units.h). */
 struct units *image_units(struct image *image);

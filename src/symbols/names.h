@@ -1,8 +1,8 @@
 /*
- * names: strings kept once, for as long as their owner lives.
+ * names: strings stored once, for as long as their owner lives.
  *
- * What is handed out of the symbol tables must outlive the files it was read from, and the same
- * few names are shown again and again. Supervisor only.
+ * Names from the symbol tables must outlive the files they were read from, and reports show the
+ * same few names again and again. Supervisor only.
  */
 #ifndef QUERN_SYMBOLS_NAMES_H
 #define QUERN_SYMBOLS_NAMES_H

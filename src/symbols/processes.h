@@ -1,5 +1,5 @@
 /*
- * processes: which file lies where, in each target process.
+ * processes: which file is mapped where, in each target process.
  *
  * Invariant: the mappings of a process are sorted by start and do not overlap. Each holds a
  * reference to its file. Supervisor only; part of symbols.
@@ -13,7 +13,7 @@ struct mapping {
     uint64_t start, end, offset;
     struct file *file;
     uint64_t bias;       /* address - bias is the address in the file's own terms */
-    uint64_t bias_valid; /* the process's changes count for which bias was worked out; 0: none */
+    uint64_t bias_valid; /* value of process.changes for which bias was computed; 0: none */
 };
 
 struct process {
@@ -21,9 +21,9 @@ struct process {
     pid_t pid;
     struct mapping *mappings;
     size_t count;
-    struct mapping *unmapped; /* kept if so wished, oldest first */
+    struct mapping *unmapped; /* kept on request, oldest first */
     size_t unmapped_count;
-    uint64_t changes; /* counts every change of the mappings, from 1 */
+    uint64_t changes; /* number of changes of the mappings, from 1 */
 };
 
 struct processes;
@@ -40,16 +40,16 @@ void processes_unmap(struct processes *processes, pid_t pid, uint64_t start, uin
 void processes_fork(struct processes *processes, pid_t parent, pid_t child);
 void processes_end(struct processes *processes, pid_t pid);
 
-/* The mapping that holds address, among the live ones, then among those kept; or NULL. */
+/* The mapping that contains address, among the live ones, then among those kept; or NULL. */
 struct mapping *process_mapping(struct process *process, uint64_t address);
 /* The last mapping that starts at or below address, live ones only; or NULL. */
 struct mapping *process_mapping_below(struct process *process, uint64_t address);
 
 /*
- * Works out the mapping's bias from the segments of its file. False if no segment fits. Files are
- * laid out without regard to pages by some linkers, so that one page of the file is mapped twice
- * and its offset alone does not tell which segment is meant: the bias that explains most of the
- * process's mappings of this file is taken.
+ * Computes the mapping's bias from the segments of its file. False if no segment fits. Some linkers
+ * ignore page boundaries, so that one page of the file is mapped twice and its offset fits two
+ * segments. The function then takes the bias that explains most of the process's mappings of this
+ * file.
  */
 bool process_bias(struct process *process, struct mapping *mapping, const struct image *image);
 

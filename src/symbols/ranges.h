@@ -1,10 +1,10 @@
 /*
- * ranges: which of many address ranges, nested or not, is the innermost at an address.
+ * ranges: finds the innermost of many address ranges, nested or not, at an address.
  *
- * Built once from any number of ranges, then a binary search for each question. A range that
- * starts later, or that starts together with a longer one, lies inside the other. Where two
- * overlap without nesting, the later start wins and the earlier range ends there, so that damaged
- * input costs neither time nor memory. Supervisor only.
+ * The structure is built once; each look-up is a binary search. A range that starts later, or that
+ * starts together with a longer one, lies inside the other. Where two ranges overlap without
+ * nesting, the later start wins and the earlier range ends there. So damaged input costs neither
+ * time nor memory. Supervisor only.
  */
 #ifndef QUERN_SYMBOLS_RANGES_H
 #define QUERN_SYMBOLS_RANGES_H

@@ -1,28 +1,28 @@
 /*
- * symbols: from an address in a target process to the names its author knows.
+ * symbols: turns an address in a target process into function, file and line.
  *
- * The target sends addresses and says which files it has mapped where; nothing is resolved until
- * it is shown. Files are opened when the first address in them is asked for, once for all
- * processes that map them, and closed again, the least recently used first, when too many are open
- * or their tables have grown beyond a limit.
+ * The target sends addresses and reports which files it has mapped where. Quern resolves an address
+ * only when it shows it. A file is opened at the first look-up of an address in it, once for all
+ * processes that map it. When too many files are open, or their tables are too large, the least
+ * recently used are closed.
  *
  * Words
  *   mapping   a part of a file in a process: [start, end), the file offset of start, the path
  *   object    the file behind a mapping (executable or shared library)
- *   frame     a function at an address. One address has several frames where functions are
- *             inlined: the innermost comes first, the function that holds them all comes last
- *   identity  what tells whether the file at a path is still the one that was mapped
+ *   frame     a function at an address. Where functions are inlined, one address has several
+ *             frames: the innermost comes first, the function that contains them all comes last
+ *   identity  data that shows whether the file at a path is still the one that was mapped
  *
  * Invariants
  *   - Mappings of a process do not overlap; a new one replaces what it covers.
- *   - Every string handed out lives as long as the struct symbols, even after its file is closed.
+ *   - Every returned string lives as long as the struct symbols, even after its file is closed.
  *   - Files, and the names in them, come from a hostile target: a missing, truncated or damaged
- *     file means fewer names and never a crash; names are data and may hold any byte but NUL
+ *     file means fewer names and never a crash. Names may contain any byte but NUL
  *     (src/report/shared/stack_text.h escapes them).
  *   - A file that has been replaced since it was mapped gives no names at all.
  *
- * Supervisor only, and on one thread at a time in the whole process: signals are caught while files
- * are read (guard.h).
+ * Supervisor only, and on one thread at a time in the whole process, because it catches signals
+ * while it reads files (guard.h).
  */
 #ifndef QUERN_SYMBOLS_SYMBOLS_H
 #define QUERN_SYMBOLS_SYMBOLS_H
@@ -37,30 +37,30 @@ struct symbols;
 struct symbols_options {
     /* A further root searched for separate debug files, or NULL (--extra-debuginfo-path). */
     const char *extra_debug_path;
-    /* Ask the debuginfod servers of DEBUGINFOD_URLS for what is not on this machine. */
+    /* Ask the debuginfod servers of DEBUGINFOD_URLS for files that are not on this machine. */
     bool debuginfod;
-    /* Go on naming addresses of objects that were unmapped (--keep-debuginfo). */
+    /* Continue to name addresses of unmapped objects (--keep-debuginfo). */
     bool keep_unmapped;
     /* Leave inlined functions out (--read-inline-info=no). */
     bool no_inlined;
-    /* Leave out lines and inlined functions of objects whose debug information is in a file of its
-     * own: these are large, most often compressed, and take a tenth of a second each to read. */
+    /* Leave out lines and inlined functions of objects with separate debug files: these are large,
+     * usually compressed, and take a tenth of a second each to read. */
     bool own_debug_only;
-    /* The same for the C library and the dynamic linker only, whose lines hardly anybody needs. */
+    /* The same, but only for the C library and the dynamic linker: few users need their lines. */
     bool plain_libc;
-    /* Leave files and lines out: names alone are read much faster. */
+    /* Leave out files and lines: reading only names is much faster. */
     bool no_lines;
     /* Leave names as the compiler wrote them (--demangle=no). */
     bool no_demangle;
-    /* Bounds on what is open at once; 0 stands for the default. */
+    /* Limits on what is open at once; 0: the default. */
     unsigned max_open_files;
     size_t max_table_bytes;
-    /* Told once for each file whose names are withheld, and why. May be NULL. */
+    /* Called once for each file whose names are withheld, with the reason. May be NULL. */
     void (*note)(void *context, const char *text);
     void *note_context;
 };
 
-/* What the target knows of a file it maps. Fields that are not known are 0. */
+/* What the target knows about a file that it maps. Unknown fields are 0. */
 struct symbols_identity {
     uint64_t device, inode;
     uint64_t size;
@@ -71,30 +71,30 @@ struct symbols_identity {
 };
 
 struct symbol_frame {
-    const char *name;      /* to be shown: demangled if so wished; NULL if not known */
+    const char *name;      /* to be shown: demangled on request; NULL if not known */
     const char *linkage;   /* as in the symbol table or DW_AT_linkage_name; NULL if not known */
-    const char *file;      /* what the compiler calls the file, most often without folders */
+    const char *file;      /* the compiler's name for the file, usually without folders */
     const char *directory; /* the rest of its path, without the final slash; may be NULL */
     const char *object;    /* path of the mapped file; NULL if the address is in none */
-    uint64_t address;      /* as the object's own tables count; 0 if not known */
+    uint64_t address;      /* in the object's own tables; 0 if not known */
     uint64_t offset;       /* from the start of the function; 0 for inlined frames */
     uint32_t line;         /* 0 if not known */
     bool inlined;
 };
 
 struct symbol_data {
-    const char *name;   /* demangled if so wished */
+    const char *name;   /* demangled on request */
     const char *object; /* path of the mapped file */
     uint64_t offset;    /* of the address in the symbol */
     uint64_t size;      /* of the symbol */
 };
 
-/* What the files opened so far have cost. */
+/* The cost of the files opened so far. */
 struct symbols_statistics {
     unsigned open_files;   /* now */
-    uint64_t opened_files; /* so far, counting a file again when it was reopened */
-    uint64_t closed_files; /* to keep within the bounds */
-    uint64_t faults;       /* files given up because reading them raised a signal */
+    uint64_t opened_files; /* so far; a reopened file counts again */
+    uint64_t closed_files; /* to keep within the limits */
+    uint64_t faults;       /* files abandoned because reading them raised a signal */
     size_t table_bytes;    /* estimate for what is open now */
 };
 
@@ -103,22 +103,22 @@ struct symbols *symbols_new(const struct symbols_options *options);
 void symbols_free(struct symbols *symbols);
 
 /*
- * Process pid has mapped [start, end) of the file at path, from offset on. Without an identity
- * (NULL) the file is looked at now, by stat only. Processes are made by their first mapping.
+ * Process pid has mapped the file at path, from offset on, to [start, end). Without an identity
+ * (NULL), the function calls stat on the file now. The first mapping of a process creates it.
  */
 void symbols_map(struct symbols *symbols, pid_t pid, uint64_t start, uint64_t end, uint64_t offset,
                  const char *path, const struct symbols_identity *identity);
 void symbols_unmap(struct symbols *symbols, pid_t pid, uint64_t start, uint64_t end);
-/* child has, from now on, what parent has mapped. */
+/* child starts with the mappings of parent. */
 void symbols_fork(struct symbols *symbols, pid_t parent, pid_t child);
 /* pid has ended, or has called exec and starts with nothing mapped. */
 void symbols_end(struct symbols *symbols, pid_t pid);
 
 /*
- * The frames at address, innermost first; the number written, at most max. A return address names
- * the call before it. 0: no file is mapped there. Where the file has no name for the address, or it
- * is in the file's data, there is one frame with nothing but its object. If max is too small, outer
- * frames are left out.
+ * Writes the frames at address, innermost first, and returns their number, at most max. For a
+ * return address, they are those of the call before it. 0: no file is mapped there. If the file has
+ * no name for the address, or the address is in the file's data, there is one frame with only its
+ * object. If max is too small, outer frames are left out.
  */
 size_t symbols_resolve(struct symbols *symbols, pid_t pid, uint64_t address, bool return_address,
                        struct symbol_frame *frames, size_t max);
@@ -144,13 +144,13 @@ bool symbols_local(struct symbols *symbols, pid_t pid, uint64_t pc, uint64_t fra
                    uint64_t address, struct symbol_variable *variable);
 
 /*
- * What the section at address holds: Text, Data, BSS, GOT, GOTPLT or PLT, and of which object. NULL
- * if it is in none of these.
+ * What the section at address holds: Text, Data, BSS, GOT, GOTPLT or PLT, and its object. NULL if
+ * it is none of these.
  */
 const char *symbols_section(struct symbols *symbols, pid_t pid, uint64_t address,
                             const char **object);
 
-/* A copy that lives as long as the struct symbols; equal texts are one. */
+/* A copy that lives as long as the struct symbols; equal texts share one copy. */
 const char *symbols_keep(struct symbols *symbols, const char *text);
 
 struct symbols_statistics symbols_statistics(const struct symbols *symbols);

@@ -1,8 +1,8 @@
 /*
  * units: compilation units, the functions inlined in them, and their lines, from DWARF.
  *
- * An index of the address ranges of all units is made once; a unit's own tree is read when the
- * first address in it is asked for. Addresses are vaddrs of the image. Inside guard_run only.
+ * An index of the address ranges of all units is built once. A unit's own tree is read at the first
+ * look-up of an address in it. Addresses are vaddrs of the image. Inside guard_run only.
  *
  * Words
  *   scope  a function with code of its own, or an inlined call; its parent is the scope it was
@@ -23,8 +23,8 @@ struct units_frame {
     const char *name;    /* DW_AT_name */
     const char *linkage; /* or NULL */
     const char *path;    /* of the source file, or NULL */
-    const char *file;    /* the end of path that the compiler calls the file: x.c or even a/x.c */
-    const char *folder;  /* what a relative path is relative to, or NULL */
+    const char *file;    /* the compiler's name for the file, the end of path: x.c or even a/x.c */
+    const char *folder;  /* base of a relative path, or NULL */
     uint32_t line;       /* or 0 */
     bool inlined;
     uint64_t low; /* lowest address of the function; 0 for inlined frames */
@@ -40,8 +40,7 @@ struct units_wish {
 };
 
 /*
- * Frames at vaddr, innermost first; at most max. A frame may come without a name where only lines
- * are known.
+ * Frames at vaddr, innermost first; at most max. A frame has no name where only lines are known.
  */
 size_t units_find(struct units *units, uint64_t vaddr, struct units_wish wish,
                   struct units_frame *frames, size_t max);

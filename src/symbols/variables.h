@@ -1,8 +1,8 @@
 /*
- * variables: which variable, and which part of it, is at an address, from DWARF.
+ * variables: finds the variable, and the part of it, at an address, from DWARF.
  *
- * Read anew for every question: it is asked when something is wrong there (--read-var-info). Inside
- * guard_run only.
+ * Every look-up reads the DWARF data anew, because look-ups are rare: they describe the address of
+ * an error (--read-var-info). Inside guard_run only.
  */
 #ifndef QUERN_SYMBOLS_VARIABLES_H
 #define QUERN_SYMBOLS_VARIABLES_H

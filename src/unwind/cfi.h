@@ -2,11 +2,11 @@
 //
 // Words:
 //   CIE, FDE   common and per-function entries of .eh_frame (DWARF 5, 6.4; LSB, eh_frame).
-//   column     how one register of the caller is found.
+//   column     how to find one register of the caller.
 //   state      all columns and the CFA at one place in the function.
 //
-// Hostile input is expected: whatever cannot be read makes the function in question unusable, and
-// never more than that. Running a program takes time proportional to its length.
+// The input may be hostile: data that cannot be read makes only the function in question unusable.
+// Running a program takes time proportional to its length.
 #ifndef QUERN_UNWIND_CFI_H
 #define QUERN_UNWIND_CFI_H
 
@@ -45,7 +45,7 @@ struct cfi_cie {
     int64_t data_align;
     uint8_t encoding;
     bool augmented; // FDEs carry augmentation data
-    bool signal;    // frames are signal frames: the pc before them is exact
+    bool signal;    // frames are signal frames: the pc of the frame before is exact
     bool usable;
     struct cfi_state initial;
 };
@@ -65,18 +65,18 @@ struct cfi_machine {
     struct cfi_state state;
     struct cfi_state remembered[CFI_REMEMBERED];
     struct cfi_cie cies[CFI_CIE_CACHE];
-    uint64_t work; // bytes of entries read so far: what a caller can bound
+    uint64_t work; // bytes of entries read so far, for callers that limit them
 };
 
 enum cfi_entry { CFI_ENTRY_END, CFI_ENTRY_CIE, CFI_ENTRY_FDE, CFI_ENTRY_BAD };
 
-// Reads the entry at an address of the view. An entry that is BAD but whose length can be read has
-// next set and can be skipped; otherwise next is 0. The result's cie lives in the machine and is
-// valid until the next call.
+// Reads the entry at an address of the view. For a BAD entry whose length is readable, next is set
+// and the caller can skip the entry; otherwise next is 0. The result's cie lives in the machine and
+// is valid until the next call.
 enum cfi_entry unwind_cfi_read_entry(struct cfi_machine *machine, const struct unwind_view *view,
                                      uint64_t address, struct cfi_fde *fde);
 
-// Called for each place from which a state holds, in rising order of pc.
+// Called for each pc at which a new state begins, in rising order of pc.
 typedef void cfi_row(void *context, uint64_t pc, const struct cfi_state *state);
 
 // Runs the program of an FDE. Returns the address up to which states are known: the function's end,

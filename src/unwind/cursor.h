@@ -1,7 +1,7 @@
 // Bounds-checked reading of DWARF data. Internal to src/unwind.
 //
-// A cursor never passes its end. A read that would do so yields 0 and marks the cursor as failed;
-// it stays failed, so that a caller may read several fields and ask once.
+// A cursor never passes its end. A read beyond it returns 0 and marks the cursor as failed. The
+// cursor stays failed, so a caller may read several fields and test once.
 #ifndef QUERN_UNWIND_CURSOR_H
 #define QUERN_UNWIND_CURSOR_H
 
@@ -106,7 +106,7 @@ static inline int64_t cursor_sleb(struct cursor *cursor) {
     }
 }
 
-// The number alone, without what it is relative to.
+// The number alone, without its base.
 static inline uint64_t cursor_number(struct cursor *cursor, uint8_t encoding) {
     switch (encoding & ENCODE_FORMAT) {
     case ENCODE_ABSOLUTE:
@@ -131,8 +131,8 @@ static inline uint64_t cursor_number(struct cursor *cursor, uint8_t encoding) {
     }
 }
 
-// A pointer; data is what data-relative ones count from. Indirect ones and those relative to the
-// text or function start do not occur in what is read here and count as failures.
+// A pointer; data is the base of data-relative ones. Indirect pointers, and those relative to the
+// text or function start, do not occur in this data and count as failures.
 static inline uint64_t cursor_pointer(struct cursor *cursor, uint8_t encoding, uint64_t data) {
     uint64_t place = cursor_address(cursor);
     uint64_t value = cursor_number(cursor, encoding);

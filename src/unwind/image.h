@@ -1,13 +1,14 @@
-// What the unwinder must know of an ELF module: where it lies and where its unwind data is.
+// What the unwinder must know about an ELF module: its addresses and the place of its unwind data.
 //
 // Words:
-//   view     a run of readable bytes together with the addresses they stand for. For a module that
-//            is mapped they are the same place; for a file they are not.
+//   view     readable bytes together with the addresses they stand for. For a mapped module these
+//            are the addresses of the bytes; for a file they are not.
 //   bias     run-time address minus link-time address.
 //   image    the description itself. It borrows the module's bytes and owns nothing.
 //
-// Nothing here trusts the module: every offset, count and size is checked against the bytes given.
-// No allocation, no libc state: may be called in the target, also from a signal handler.
+// Nothing here trusts the module: every offset, count and size is checked against the given bytes.
+// The functions neither allocate nor use libc state, so they may run in the target, also in a
+// signal handler.
 #ifndef QUERN_UNWIND_IMAGE_H
 #define QUERN_UNWIND_IMAGE_H
 
@@ -28,7 +29,7 @@ struct unwind_image {
     uint64_t start, end;           // span of the loaded segments, run-time addresses
     uint64_t text_start, text_end; // span of the executable ones
     uint64_t bias;
-    bool mapped;               // the module is in this process, where the addresses say
+    bool mapped;               // the module is in this process, at these addresses
     struct unwind_view header; // .eh_frame_hdr to the end of its segment; size 0: there is none
     struct unwind_view frames; // the segment (or section) that .eh_frame is in; size 0: none
     uint64_t eh_frame;         // run-time address of .eh_frame, 0: none
@@ -36,8 +37,8 @@ struct unwind_image {
     uint8_t build_id[UNWIND_BUILD_ID_MAX];
 };
 
-// Describes a module that is mapped, by its program headers (as dl_iterate_phdr gives them).
-// Every segment must be mapped and readable where the headers say.
+// Describes a mapped module by its program headers (as dl_iterate_phdr gives them). Every segment
+// must be mapped and readable where the headers say.
 bool unwind_image_from_headers(struct unwind_image *image, const Elf64_Phdr *headers, size_t count,
                                uint64_t bias);
 

@@ -1,7 +1,7 @@
 // Memory straight from the kernel. Internal to src/unwind.
 //
-// Raw system calls, because the recorder interposes mmap and malloc: the unwinder must not be seen
-// by its own user, and must not touch errno, when it runs in a signal handler of the target.
+// It uses raw system calls, because the recorder interposes mmap and malloc and must not see the
+// unwinder's own calls. In a signal handler of the target, the unwinder must not change errno.
 #ifndef QUERN_UNWIND_PAGES_H
 #define QUERN_UNWIND_PAGES_H
 

@@ -16,7 +16,7 @@ struct module *unwind_space_find(struct unwind_space *space, uint64_t address);
 // A module's table, compiled if need be; NULL: no memory.
 const struct unwind_table *unwind_space_table(struct unwind_space *space, struct module *module);
 
-// The beginning of a space's state, for those who ask often.
+// The beginning of a space's state, for callers that read it often.
 struct unwind_space_head {
     atomic_ulong generation;
 };

@@ -46,8 +46,8 @@ struct unwind_table {
     uint32_t blocks_at, offsets_at, indexes_at, rules_at, wide_at, expressions_at;
 };
 
-// Makes the table of an image. NULL: no memory. An image without unwind data has a table in which
-// nothing is known.
+// Makes the table of an image. NULL: no memory. The table of an image without unwind data contains
+// no rules.
 struct unwind_table *unwind_table_compile(const struct unwind_image *image);
 
 void unwind_table_free(struct unwind_table *table);
