@@ -1,24 +1,28 @@
 // The recorder: a library preloaded into a target that runs natively. It sees every call of the
-// malloc family and of operator new and delete, and tells the supervisor through shared memory
-// (wire/wire_heap.h).
+// malloc family and of operator new and delete, and reports it to the supervisor through shared
+// memory (wire/wire_heap.h).
 //
-// How it works: interpose.c and operators.c hold the functions that take the place of the
-// allocator's. They call the real one and hand what happened to record.c, which writes it into the
-// ring of the calling thread. regions.c stands in for what maps memory, and for what gives a thread
-// a name; requests.c answers what the program itself says. Where a block was allocated is a number:
-// stacks.c walks the stack, looks it up in a table of all stacks known, and tells the supervisor
-// only of new ones. modules.c keeps the unwinder informed of what is loaded. start.c sets all this
-// up.
+// How it works:
+//   - interpose.c and operators.c replace the allocator's functions. They call the real function
+//   and
+//     pass the event to record.c, which writes it into the ring of the calling thread.
+//   - regions.c replaces the functions that map memory, and those that name a thread.
+//   - requests.c serves the requests of the program itself.
+//   - stacks.c walks the stack of an allocation and finds its number in a table of all known
+//   stacks.
+//     It sends only new stacks to the supervisor.
+//   - modules.c tells the unwinder which modules are loaded.
+//   - start.c sets all this up.
 //
 // Rules for everything in this folder: it runs inside the target, at any moment of its life.
 //   - No allocation, no stdio, no lock that a signal handler or a forked child could find taken:
-//     locks here are only ever tried, for a bounded time.
-//   - errno is as it was when a function that the target did not mean to call returns.
-//   - After fork, the child finds `*recorder_active` zero (the page is wiped by the kernel) and
-//     never touches the parent's rings, which it does not even have mapped.
+//     the code only tries locks, for a bounded time.
+//   - A function that the target did not mean to call preserves errno.
+//   - After fork, the child finds `*recorder_active` zero (the kernel wipes the page). It never
+//     touches the parent's rings, which it does not have mapped.
 //
-// Words: *ended* is a thread whose last destructor has run: what it still frees goes through the
-// shared ring. *Nested* is an event in a signal handler that interrupted the recorder: likewise.
+// Words: an *ended* thread is one whose last destructor has run. A *nested* event happens in a
+// signal handler that interrupted the recorder. Events of both kinds go through the shared ring.
 #ifndef QUERN_RECORDER_RECORDER_H
 #define QUERN_RECORDER_RECORDER_H
 
@@ -36,23 +40,23 @@
 // Thread-local storage that never allocates: the library is there when the program starts.
 #define PER_THREAD static __thread __attribute__((tls_model("initial-exec")))
 
-// In a function that stands in for the allocator's: its frame, the caller's rbp and then the return
-// address.
+// In a replacement function: its frame, that is the caller's rbp and then the return address.
 #define RECORDER_FRAME ((const uint64_t *)__builtin_frame_address(0))
 
-// Most frames of this library itself at the inner end of a stack.
+// Maximum of this library's own frames at the inner end of a stack.
 #define RECORDER_FRAMES 8
 
-// What a thread needs for recording. Made once per ring and used again by later threads.
+// The data of a recording thread. Made once per ring and reused by later threads.
 struct recorder_thread {
     struct wire_heap_ring *ring;
-    uint64_t limit;   // words that may be written before `head` must be looked at again
+    uint64_t limit;   // words that may be written before `head` must be read again
     uint64_t busy;    // stack pointer of the event being recorded; 0: none
-    uint64_t unknown; // page of code outside all modules that has been looked for in vain
-    // The thread's stack; zero until it is looked up. Other stacks are read with more care.
+    uint64_t unknown; // page of code outside all modules for which a search was in vain
+    // The thread's stack; zero until looked up. Other stacks are read with system calls that cannot
+    // fault.
     uint64_t stack_low, stack_high;
     uint32_t index;
-    uint32_t rounds; // of the thread's destructors that have run
+    uint32_t rounds; // number of rounds of the thread's destructors
     bool resizing;
     pthread_t handle;
     uint64_t pcs[WIRE_HEAP_FRAMES + RECORDER_FRAMES];
@@ -92,24 +96,24 @@ extern struct recorder_next recorder_next;
 // Not zero while this process is recorded. Zero in a forked child.
 extern const volatile uint32_t *recorder_active;
 extern struct wire_heap_header *recorder_area;
-extern int recorder_depth; // frames recorded at most
+extern int recorder_depth; // maximum of recorded frames
 
-// Finds the real functions and starts recording if that is wanted. False while the former is still
-// going on: the caller is the dynamic linker or this library itself, and is to be served by
-// recorder_early.
+// Finds the real functions and starts recording if requested. False while it still searches the
+// functions: the caller is then the dynamic linker or this library itself, and recorder_early must
+// serve it.
 bool recorder_ready(void);
-// Memory for those: never given back.
+// Memory for these callers; it is never freed.
 void *recorder_early(size_t size, size_t alignment);
 bool recorder_is_early(const void *block);
-// The place of a ring in this process; NULL: cannot be mapped.
+// The address of a ring in this process; NULL: it cannot be mapped.
 struct wire_heap_ring *recorder_map_ring(uint32_t index);
 void *recorder_map_private(size_t size);
 void recorder_unmap_private(void *memory, size_t size);
-// Whether the supervisor is still there to read.
+// Whether the supervisor still reads.
 bool recorder_is_heard(void);
-// The process is about to end: waits until the supervisor has looked for leaks, if that is wanted.
+// Before the process ends: waits until the supervisor has searched for leaks, if requested.
 void recorder_ending(void);
-// Remembers to call record_thread_ended when this thread ends.
+// Arranges that record_thread_ended is called when this thread ends.
 void recorder_watch_end(struct recorder_thread *thread);
 
 static inline bool recorder_on(void) {
@@ -118,54 +122,55 @@ static inline bool recorder_on(void) {
 
 // ---- record.c ----
 
-// `frame` is RECORDER_FRAME of the function that the program has called, or NULL if the stack is to
-// be walked from here.
+// `frame` is RECORDER_FRAME of the function that the program has called. NULL: walk the stack from
+// here.
 void record_allocated(const void *block, size_t size, const uint64_t *frame);
 void record_freed(const void *block);
-// Around the real realloc; `began` is what the first one returned. `old_usable` is only needed when
-// the block could not be resized.
+// Around the real realloc; `began` is the result of the first function. `old_usable` is only needed
+// when the resize failed.
 bool record_resize_began(const void *block);
 void record_resize_ended(bool began, const void *old, size_t old_usable, const void *block,
                          size_t size, const uint64_t *frame);
 // Instead of record_resize_ended: the block was freed.
 void record_resize_released(bool began);
-// Around the real operator delete: records the release, and keeps the free inside from doing so
-// again. What the first one returned is handed to the second.
+// Around the real operator delete: records the release, and prevents the free inside from recording
+// it again. Pass the result of the first function to the second.
 const void *record_delete_began(const void *block);
 void record_delete_ended(const void *outer);
 bool record_is_deleting(const void *block);
-// The program has mapped memory itself, or is about to unmap some. `kind` is enum wire_heap_region.
+// The program has mapped memory itself, or is about to unmap memory. `kind` is enum
+// wire_heap_region.
 void record_mapped(const void *address, size_t size, unsigned kind);
 void record_unmapped(const void *address, size_t size);
 // The name of a thread, if it has a ring.
 void record_name(pthread_t thread, const char *name);
-// What the kernel says of this process now.
+// Records what the kernel reports about this process now.
 void record_sample(void);
-// What the program says about itself (enum wire_heap_mark), and what it asks: WIRE_HEAP_ANSWERS
+// Record a mark of the program (enum wire_heap_mark); answer its question with WIRE_HEAP_ANSWERS
 // words. False: there is no answer.
 void record_mark(unsigned kind, const char *name);
 bool record_ask(uint64_t *answers);
-// A block serves an allocator of the program's own.
+// A block serves a custom allocator of the program.
 void record_chunk(const void *block, size_t size);
-// A stack is new: tells the supervisor.
+// Sends a new stack to the supervisor.
 void record_stack(struct recorder_thread *thread, uint32_t id, const uint64_t *pcs, size_t count,
                   bool truncated);
 // Gives the ring back; called by the thread itself.
 void record_thread_ended(struct recorder_thread *thread);
-// In a forked child that is to be recorded too: there are no rings and one thread.
+// For a forked child that is recorded too: it has no rings and one thread.
 void record_after_fork(void);
 // The block that the innermost allocation of this thread recorded last, inverted; see operators.c.
 uint64_t *record_latest(void);
 
 // ---- stacks.c ----
 
-// The number of the caller's stack; 0 when there is no more room for new ones. `frame` as for
+// The number of the caller's stack; 0: the table of stacks is full. `frame` as for
 // record_allocated.
 uint32_t stacks_here(struct recorder_thread *thread, const uint64_t *frame);
 
 // ---- requests.c ----
 
-// Whether the call of prctl was meant for the recorder; it is done then.
+// Handles the call of prctl if it was meant for the recorder. False: it was not.
 bool requests_link(int option, unsigned long place);
 
 // ---- modules.c ----
@@ -173,18 +178,19 @@ bool requests_link(int option, unsigned long place);
 extern struct unwind_space modules_space;
 
 bool modules_start(void);
-// Looks whether modules have come or gone. True if so. Does nothing while another thread looks.
+// Looks for loaded and unloaded modules. True if there are any. Does nothing while another thread
+// looks.
 bool modules_refresh(void);
-// In a forked child that is to be recorded too.
+// For a forked child that is recorded too.
 void modules_after_fork(void);
 // Whether a pc is in this library.
 bool modules_is_own(uint64_t pc);
-// Whether a pc is in the library that the real malloc is in.
+// Whether a pc is in the library that contains the real malloc.
 bool modules_is_allocator(uint64_t pc);
-// Whether that is libc.
+// Whether that library is libc.
 bool modules_allocator_is_libc(void);
-// Whether a pc is in the dynamic linker, whose first function has no unwind information: what is
-// called before main ends there.
+// Whether a pc is in the dynamic linker. Its first function has no unwind information, so stacks of
+// calls before main end there.
 bool modules_is_start(uint64_t pc);
 // The mapping around an address; false: none.
 bool modules_mapping(uint64_t address, uint64_t *low, uint64_t *high, bool *is_stack);

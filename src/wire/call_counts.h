@@ -1,40 +1,38 @@
-// What the tools callgrind and cachegrind count, in a memory file that the target's process fills
-// and the supervisor reads: for a dump that was asked for, and when the process has ended, however
-// it ended. The file is sparse: every table has room for the most there can be, and only what is
-// used takes up memory.
+// The counts of callgrind and cachegrind, in a memory file. The target's process fills the file.
+// The supervisor reads it for a requested dump, and when the process has ended, however it ended.
+// The file is sparse: every table has room for its maximum, and only the used part takes memory.
 //
 // Words
 //   id        names a run, a site, a repeat or an event at an instruction: counts_id[id]
-//   run       instructions in a row, of which only the last may branch; counters count how often it
-//             was begun
+//   run       a sequence of instructions of which only the last may branch. Its counter says how
+//             often it was begun
 //   site      an instruction from which other functions may be entered, or left
 //   repeat    a string instruction with a rep prefix; its counter has the steps beyond the first
-//   event     what is counted: instructions, accesses, misses … Counted of each run are how often
-//             it was begun, and so its instructions and accesses; all other events have ids
+//   event     what is counted: instructions, accesses, misses … The number of times that a run was
+//             begun gives its instructions and accesses; all other events have ids
 //   function  a piece of code with a symbol, or, without one, code that was called: its first pc
-//   context   a function and the level of its recursion (1, or 2 for all deeper ones, unless more
-//             are wanted): whose costs are being counted
+//   context   a function and its recursion level (1, or 2 for all deeper levels, unless options
+//             ask for more), whose costs are being counted
 //   area      counters of one thread, by id. Area 0 has all contexts of level 1 that run their own
 //             function's code, area 1 those of level 2. A context that runs other code (a jump into
 //             the middle of another function, or code without symbols that several functions jump
-//             to) has an area for itself, from 4 on, as long as there are any. What is not to be
-//             collected goes to COUNTS_OFF_AREA, which nobody reads
-//   recurses  a function that has been in a context of level 2. Until then what it spends may be in
-//             area 0 or 1, so that the area need not change whenever levels do; what area 1 had
-//             when it began to recurse is kept in COUNTS_MOVED_AREA and belongs to level 1
-//   numbered  contexts, if functions are told apart by their callers, or by more or fewer levels
-//             than two (header.contexts): struct counts_context tells whose costs are in which
-//             area. The contexts of one function have different areas, those of different functions
-//             share them. "Area" is the number of the context then in edges and frames, and in an
-//             edge "level" is the callee's, with COUNTS_TO_CONTEXT. No function "recurses"
-//   skipped   instructions of PLT entries and of functions that are to be skipped, which count for
-//             the function that called: two areas further on, by the id of the site that they were
-//             reached from
-//   group     a site and the ids after it: events other than instructions of what is skipped there
+//             to) has its own area, from 4 on, while there are free ones. While collection is off,
+//             counts go to COUNTS_OFF_AREA, which nobody reads
+//   recurses  a function that has been in a context of level 2. Before that, its costs may be in
+//             area 0 or 1, so that the area need not change with every level. COUNTS_MOVED_AREA
+//             keeps what area 1 had when the function began to recurse; it belongs to level 1
+//   numbered  contexts, if functions are separated by their callers, or by more or fewer levels
+//             than two (header.contexts). struct counts_context says whose costs are in which area.
+//             The contexts of one function have different areas; different functions share areas.
+//             In edges and frames, "area" is then the number of the context. In an edge, "level" is
+//             the callee's context, with COUNTS_TO_CONTEXT. No function "recurses"
+//   skipped   instructions of PLT entries and of skipped functions. They count for the caller, two
+//             areas further on, by the id of the site from which they were reached
+//   group     a site and the ids after it: events other than instructions that are skipped there
 //   edge      calls from a site in one context to another function; or an indirect jump within one
 //             (COUNTS_TO_ADDRESS)
-//   branch    with --collect-jumps, a direct jump or a branch; its counter has how often a branch
-//             was taken. How often it was met, its runs say
+//   branch    with --collect-jumps, a direct jump or a branch. Its counter says how often it was
+//             taken; the counters of its runs say how often it was reached
 //   frame     a call that has not returned
 //
 // The reader trusts nothing here: the target may write anywhere in its own process.
@@ -100,11 +98,11 @@ enum counts_kind {
     COUNTS_BRANCH,
 };
 
-// In an edge's level: the edge is a jump, and level and function are the halves of where it leads.
+// In an edge's level: the edge is a jump, and level and function are the halves of its destination.
 #define COUNTS_TO_ADDRESS 0x80000000u
 #define COUNTS_TO_CONTEXT 0x40000000u
 
-// Of an instruction in a run: its length and its accesses, in one byte.
+// The length and the accesses of an instruction in a run, in one byte.
 static inline unsigned counts_length(uint8_t byte) {
     return byte & 15;
 }
@@ -133,7 +131,7 @@ struct counts_area {
 struct counts_context {
     uint32_t function, level;
     uint32_t area;
-    uint32_t alone; // 1: nobody else has the area; it runs other functions' code
+    uint32_t alone; // 1: no other context has the area; it runs other functions' code
     uint32_t caller_count;
     uint32_t callers[COUNTS_CALLERS]; // functions, the nearest first
 };
@@ -157,8 +155,8 @@ struct counts_frame {
 struct counts_thread {
     uint32_t edges, areas;
     uint32_t in_use, contexts; // the last context's number
-    uint32_t noted; // of frames from this on, the totals of rare events on entry are those of now,
-                    // and not noted yet
+    uint32_t noted; // frames from here on have no totals of rare events on entry yet: they are
+                    // the current ones
     struct counts_area area[COUNTS_AREAS];
 };
 
@@ -170,14 +168,14 @@ struct counts_cache {
 struct counts_header {
     uint32_t magic;
     uint32_t ids, lengths, functions, threads;
-    uint32_t incomplete; // 1: there was no room for everything, so that counts are missing
-    uint32_t answers; // counts what the target has asked for and the supervisor has done; a futex
-    uint32_t events;  // bit e: event e is counted
-    uint32_t collects_jumps; // 1: branches are there
-    uint32_t on;             // 0: nothing is to be counted; the supervisor may change it
-    uint32_t plain;          // 0: calls are looked at in full, so that changes of `on` are noticed
-    uint32_t time_unit;      // of COUNTS_SYS_TIME: nanoseconds in one
-    uint32_t contexts;       // 1: contexts are numbered
+    uint32_t incomplete; // 1: a table was full, so counts are missing
+    uint32_t answers;    // number of the target's requests that the supervisor has served; a futex
+    uint32_t events;     // bit e: event e is counted
+    uint32_t collects_jumps;       // 1: branches are there
+    uint32_t on;                   // 0: do not count; the supervisor may change it
+    uint32_t plain;                // 0: calls take the general way, which notices changes of `on`
+    uint32_t time_unit;            // of COUNTS_SYS_TIME: nanoseconds in one
+    uint32_t contexts;             // 1: contexts are numbered
     struct counts_cache caches[3]; // I1, D1, LL, if they are simulated
 };
 
@@ -191,7 +189,7 @@ struct counts_header {
 #define COUNTS_AT_RECURSES     0x40000ul // uint8_t, by function: 1 if it recurses
 #define COUNTS_AT_EDGES        0x100000ul
 #define COUNTS_AT_CONTEXTS     0x3000000ul
-#define COUNTS_AT_FRAMES       0x8000000ul  // the first and the last are no calls but bounds
+#define COUNTS_AT_FRAMES       0x8000000ul  // the first and the last are bounds, not calls
 #define COUNTS_AT_EDGE_EVENTS  0x20000000ul // uint64_t [COUNTS_EVENTS] for each edge
 #define COUNTS_AT_FRAME_EVENTS 0x30000000ul // the same for each frame: totals on entry
 #define COUNTS_AT_COUNTERS     0x80000000ul

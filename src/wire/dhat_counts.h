@@ -1,14 +1,14 @@
-// What dhat knows of the heap of a process, in a memory file that the target writes and the
-// supervisor reads when the process has ended, whatever ended it.
+// What dhat knows about the heap of a process, in a memory file. The target writes the file; the
+// supervisor reads it when the process has ended, whatever ended it.
 //
 // Words
 //   point   a call stack at which blocks are allocated, with sums over its blocks
-//   note    what is known of a block: where it lies, whose it is, how often it was touched
+//   note    the data of a block: its place, its point, the number of accesses
 //   folded  the notes' counts have been added to their points: at the free, or at the end
 //   time    instructions that all threads have executed
-//   event   something that changes sums and peaks: a block made, resized or gone
-//   log     a ring of a thread's events, which are applied to the points now and then, those of all
-//           threads together and in their order (wire/dhat_events.h)
+//   event   something that changes sums and peaks: a block is made, resized or freed
+//   log     a ring of a thread's events. From time to time, the events of all logs are applied to
+//           the points, in their order (wire/dhat_events.h)
 //
 // The file is sparse. The target's generated code reaches notes from one base, which is where the
 // file is mapped; see tool.h (tool_insert_heap_access) for the places.
@@ -41,25 +41,25 @@ struct dhat_note {
     uint64_t reads[DHAT_LANES], writes[DHAT_LANES]; // bytes
     uint64_t size;
     uint32_t point;
-    // Of a free slot: the number of the next one, 1 for the first; 0: none. Of the first in a row
-    // of free slots, that of the next row, and how many it has.
+    // For a free slot: the number of the next one, from 1; 0: none. For the first slot of a row of
+    // free slots: the number of the next row, and the number of slots in this one.
     uint32_t next, next_row, in_row;
     uint64_t reserved;
 };
 
-// What threads that make and free blocks read all the time is not beside what changes all the time.
+// Fields that threads often read do not share a cache line with fields that change often.
 struct dhat_point_counts {
     _Alignas(64) uint64_t total_bytes, total_blocks;
     uint64_t bytes, blocks; // now
     uint64_t max_bytes, max_blocks;
     uint64_t peak_bytes, peak_blocks; // at the global peak that `peak` numbers
     uint64_t peak;
-    uint64_t lifetimes; // times of ends less times of births; live blocks have no end yet
+    uint64_t lifetimes; // sum of end times minus sum of start times; live blocks have no end yet
     uint64_t reads, writes;
     _Alignas(
         64) uint64_t stack; // place of its first word among the stacks: a count, then as many pcs
     uint64_t accesses;      // place among the accesses, of the first byte of a block; 0: none
-    uint64_t size;          // of all its blocks that are gone; 0: none is gone yet, or sizes differ
+    uint64_t size;          // of all its freed blocks; 0: none was freed, or sizes differ
     uint32_t differ;        // sizes differ
     uint32_t lock;          // of the three fields before, and of the accesses
 };
@@ -67,30 +67,30 @@ struct dhat_point_counts {
 enum dhat_event_kind { DHAT_ADD, DHAT_MADE, DHAT_RESIZED, DHAT_GONE };
 
 struct dhat_event {
-    uint64_t stamp; // the processor's clock; 0 as long as there is one thread only
-    uint64_t ticks; // by which the time has gone on in the thread
+    uint64_t stamp; // the processor's clock; 0 while there is only one thread
+    uint64_t ticks; // instructions of the thread since its last event
     uint32_t point, kind;
     uint64_t size;
-    uint64_t reads, writes; // of a block that is gone; of one resized, reads is the size before
+    uint64_t reads, writes; // of a freed block; of a resized one, reads is the size before
 };
 
 struct dhat_log {
     _Alignas(64) uint64_t written; // events, by the thread
-    uint32_t is_changing;          // the thread is between a change of a block and its event
-    _Alignas(64) uint64_t applied; // of those
+    uint32_t is_changing;          // the thread has changed a block but not yet written the event
+    _Alignas(64) uint64_t applied; // events that were applied to the points
     _Alignas(64) struct dhat_event events[DHAT_LOG_EVENTS];
 };
 
 struct dhat_header {
     uint32_t magic, mode;
     uint32_t points;  // 1 is the first
-    uint32_t is_over; // the process has come to its end and folded everything
+    uint32_t is_over; // the process has ended and folded everything
     uint64_t stack_words, access_words;
     uint32_t notes[DHAT_CLASSES]; // that were ever in use
     uint64_t time, peak_time;
     uint64_t bytes, blocks, max_bytes, max_blocks;
-    uint64_t peak;       // number of the latest peak that something came after
-    uint32_t incomplete; // there was no room for everything
+    uint64_t peak;       // number of the latest peak that was followed by an event
+    uint32_t incomplete; // a table was full
     uint32_t logs;       // that were ever in use
 };
 

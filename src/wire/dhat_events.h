@@ -1,11 +1,12 @@
-// From events in the logs of threads to sums and peaks of points. The target does it whenever a log
-// is full, under a lock; the supervisor does it for what a killed process has left undone.
+// Applies the events in the logs of threads to the sums and peaks of points. The target does this
+// under a lock whenever a log is full. The supervisor does it for the rest after a process was
+// killed.
 //
-// Events of one log come in the order of the log, those of several by their stamps. What a point
-// had at the global peak is not written down when the peak comes, but when the point changes next:
-// until then it still has it. Peaks are numbered for that.
+// Events of one log are applied in the order of the log, those of several logs by their stamps. The
+// value of a point at the global peak is stored when the point changes next; until then the point
+// still has that value. Peaks are numbered for this.
 //
-// Nothing in a log is trusted but that the memory is there. General registers only.
+// The code trusts nothing in a log except that the memory exists. General registers only.
 #ifndef QUERN_WIRE_DHAT_EVENTS_H
 #define QUERN_WIRE_DHAT_EVENTS_H
 
@@ -21,14 +22,14 @@ static inline void dhat_settle(const struct dhat_header *h, struct dhat_point_co
     point->peak = h->peak;
 }
 
-// What comes next brings the sum down, or it is the end.
+// Called before the sum becomes smaller, and at the end.
 static inline void dhat_look_for_peak(struct dhat_header *h) {
     if (h->bytes == h->max_bytes)
         h->peak++;
 }
 
-// Of several equal peaks the last one counts. A point's own peak is only looked for at the global
-// one, as Valgrind does.
+// The last of several equal peaks counts. As in Valgrind, a point's own maximum is only updated at
+// a global maximum.
 static inline void dhat_look_for_maximum(struct dhat_header *h, struct dhat_point_counts *point) {
     if (h->bytes < h->max_bytes)
         return;
@@ -100,7 +101,7 @@ static inline void dhat_apply(struct dhat_header *h, struct dhat_point_counts *p
 
 // ---- several logs ------------------------------------------------------------------------------
 
-// A log with events left: a heap by their stamps, the least first.
+// A log with pending events: an element of a heap by stamp, the smallest first.
 struct dhat_pending {
     uint64_t stamp; // of the next one
     uint64_t next, end;
@@ -123,7 +124,7 @@ static inline void dhat_sift_down(struct dhat_pending *heap, uint32_t count, uin
     heap[at] = it;
 }
 
-// The logs that have events from before `until`.
+// Finds the logs that have events with stamps below `until`.
 static inline uint32_t dhat_find_pending(const struct dhat_log *logs, uint32_t count,
                                          struct dhat_pending *heap, uint64_t until) {
     uint32_t found = 0;
@@ -140,8 +141,8 @@ static inline uint32_t dhat_find_pending(const struct dhat_log *logs, uint32_t c
     return found;
 }
 
-// Applies what has a stamp below `until`. `heap` has room for as many as there are logs; `done`, if
-// not NULL, is called with how far a log has been applied.
+// Applies the events with stamps below `until`. `heap` has room for all logs. If `done` is not
+// NULL, it is called for each log with the number of its applied events.
 static inline void dhat_merge(struct dhat_header *h, struct dhat_point_counts *points,
                               const struct dhat_log *logs, uint32_t log_count,
                               struct dhat_pending *heap, uint64_t until,

@@ -1,5 +1,5 @@
-// The requests of include/quern/heap.h, as those who answer them know them. That header is the
-// program's and stands for itself; tests/unit compares the two.
+// The requests of include/quern/heap.h, for the code that answers them. Programs include that
+// header, so it uses nothing of src/; tests/unit compares the two.
 #ifndef QUERN_WIRE_HEAP_REQUESTS_H
 #define QUERN_WIRE_HEAP_REQUESTS_H
 
@@ -13,7 +13,7 @@ enum heap_request {
     HEAP_REQUEST_CHUNK = 0x51480006,     // address, size
 };
 
-// By which a program asks the preloaded recorder where to call: prctl(this, struct
+// A program asks the preloaded recorder for its function by prctl(HEAP_REQUEST_PRCTL, struct
 // heap_request_link *).
 #define HEAP_REQUEST_PRCTL 0x51484150
 

@@ -1,8 +1,7 @@
-// What libraries that the supervisor preloads do with the target's environment: they find what was
-// left for them there, and take it out again, so that programs the target starts run as if nothing
-// had happened.
+// How preloaded libraries use the target's environment. They read the supervisor's variables and
+// remove them again, so that programs started by the target run as without Quern.
 //
-// Target context, before the program's first line: nothing is allocated, and nothing is locked.
+// Target context, before the program's first line: the functions neither allocate nor lock.
 #ifndef QUERN_WIRE_PRELOADED_H
 #define QUERN_WIRE_PRELOADED_H
 
@@ -24,7 +23,7 @@ static inline void preloaded_remove(char **entry) {
         entry[0] = entry[1];
 }
 
-// Takes the library's word, which is the first, out of LD_PRELOAD.
+// Removes the first word of LD_PRELOAD, which names the library.
 static inline void preloaded_restore_list(void) {
     char **entry = preloaded_variable(PRELOADED_LIST);
     if (!entry)

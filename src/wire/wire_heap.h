@@ -1,22 +1,22 @@
-// The memory that a recorded process shares with the supervisor: one area per process, made by the
-// recorder and handed over by WIRE_HEAP. Part of the protocol of wire.h and of its version.
+// The memory that a recorded process shares with the supervisor: one area per process. The recorder
+// makes it and sends it by WIRE_HEAP. It is part of the protocol of wire.h and of its version.
 //
 // Words:
-//   area    a header, the table of stacks already told, and the rings
-//   ring    what one thread has to say: a queue of 64-bit words with one writer and one reader.
-//           Ring 0 belongs to no thread: whoever cannot use a ring of its own takes its lock
+//   area    a header, the table of stacks already sent, and the rings
+//   ring    the records of one thread: a queue of 64-bit words with one writer and one reader.
+//           Ring 0 belongs to no thread: a thread that cannot use its own ring takes its lock
 //   record  a first word (clock << WIRE_HEAP_KIND_BITS | kind), then as many words as its kind has
-//   clock   what orders the records of all rings: the processor's time-stamp counter, or
+//   clock   orders the records of all rings: the processor's time-stamp counter, or
 //           CLOCK_MONOTONIC in nanoseconds where that counter does not run evenly
 //
-// How the order is kept: a record is in the ring before what it tells can have consequences: a
-// release is written before the block is given back, an allocation before the block is handed out.
-// So when one event can only happen after another, its clock is later, and it was written after the
-// other could be seen. A reader notes the time, looks at all rings, and takes only what is older
-// than that: whatever it did not see yet, nothing that it takes can depend on. What is left is
-// taken in a later round, ordered by the clock again.
+// How the order is kept: a record is written before its event can have consequences. A release is
+// written before the block is given back, an allocation before the block is returned. So if one
+// event can only happen after another, its clock is later, and it was written after the other could
+// be seen. A reader notes the time, reads all rings, and takes only older records. None of these
+// can depend on a record that it has not seen. It takes the rest in a later round, ordered by the
+// clock again.
 //
-// Nothing in the area is to be trusted by the supervisor: the target may have overwritten it.
+// The supervisor trusts nothing in the area: the target may have overwritten it.
 #ifndef QUERN_WIRE_WIRE_HEAP_H
 #define QUERN_WIRE_WIRE_HEAP_H
 
@@ -30,7 +30,7 @@
 // Levels of the table of stacks: each has four times as many slots as the one before.
 #define WIRE_HEAP_LEVELS     6
 #define WIRE_HEAP_LEVEL_BITS 12
-#define WIRE_HEAP_FRAMES     256 // most frames of a stack
+#define WIRE_HEAP_FRAMES     256 // maximum of frames of a stack
 
 // Slots of all levels before one, and of one.
 #define WIRE_HEAP_LEVEL_START(level) (((1u << 2 * (level)) - 1) / 3 << WIRE_HEAP_LEVEL_BITS)
@@ -49,16 +49,16 @@ enum wire_heap_kind {
     WIRE_HEAP_THREAD = 6, // thread id: from here on the ring is this thread's
     // address, length, stack | kind << 32: memory that the program itself has mapped
     WIRE_HEAP_MAPPED = 7,
-    WIRE_HEAP_UNMAPPED = 8, // address, length; written before it is gone
+    WIRE_HEAP_UNMAPPED = 8, // address, length; written before the memory is unmapped
     WIRE_HEAP_NAME = 9,     // ring of the thread, then its name: 16 bytes, zeros at the end
     WIRE_HEAP_SAMPLE = 10,  // bytes in memory, minor page faults, major ones
-    // instructions executed by the process so far, bytes of its stacks: what holds from here on
+    // instructions executed by the process so far, bytes of its stacks: valid from here on
     WIRE_HEAP_MOMENT = 11,
-    WIRE_HEAP_DEPTH = 12, // the same; the stack is about to become smaller
+    WIRE_HEAP_DEPTH = 12, // the same; the stack is about to shrink
     // enum wire_heap_mark | bytes of the name << 32, then the name in whole words
     WIRE_HEAP_MARK = 13,
-    WIRE_HEAP_ASKED = 14, // number: the ring's `answers` are wanted as of here
-    WIRE_HEAP_CHUNK = 15, // address, size: the block serves an allocator of the program's own
+    WIRE_HEAP_ASKED = 14, // number: write the ring's `answers` as of here
+    WIRE_HEAP_CHUNK = 15, // address, size: the block serves a custom allocator of the program
 };
 
 enum wire_heap_mark {
@@ -70,7 +70,7 @@ enum wire_heap_mark {
 
 #define WIRE_HEAP_NAME_MAX 64 // bytes of a mark's name
 
-// What is answered to WIRE_HEAP_ASKED: of the process, then of the ring's thread.
+// The answer to WIRE_HEAP_ASKED: numbers of the process, then of the ring's thread.
 enum wire_heap_answer {
     WIRE_HEAP_LIVE_BYTES,
     WIRE_HEAP_LIVE_BLOCKS,
@@ -87,7 +87,7 @@ enum wire_heap_region {
     WIRE_HEAP_ANONYMOUS = 0,
     WIRE_HEAP_FILE = 1,
     WIRE_HEAP_BREAK = 2,
-    WIRE_HEAP_MOVED = 3, // of the kind that the ring's last UNMAPPED was
+    WIRE_HEAP_MOVED = 3, // the kind of the ring's last UNMAPPED
 };
 
 #define WIRE_HEAP_RELEASED 1
@@ -103,7 +103,7 @@ enum wire_heap_clock { WIRE_HEAP_CLOCK_TSC = 1, WIRE_HEAP_CLOCK_MONOTONIC = 2 };
 struct wire_heap_ring {
     _Atomic uint64_t tail;              // words ever written
     _Atomic uint32_t state;             // enum wire_heap_state
-    uint64_t own;                       // where the recorder keeps what it needs for this ring
+    uint64_t own;                       // address of the recorder's own data for this ring
     _Alignas(64) _Atomic uint64_t head; // words ever taken, by the supervisor
     // Low half of head, for the writer that waits for room (a futex).
     _Atomic uint32_t taken;
@@ -117,16 +117,16 @@ struct wire_heap_header {
     uint32_t version; // WIRE_VERSION
     uint32_t clock;   // enum wire_heap_clock
     uint64_t clock_start;
-    _Atomic uint32_t ring_count; // rings used so far: those behind have never been touched
-    _Atomic uint32_t abandoned;  // set by the supervisor: nobody reads any more
-    // The target's own count, by which a recording can be checked.
+    _Atomic uint32_t ring_count; // rings used so far; later ones have never been touched
+    _Atomic uint32_t abandoned;  // set by the supervisor: it does not read any more
+    // The target's own counts, to check a recording.
     _Atomic uint64_t missed; // events that could not be recorded
     _Atomic uint64_t stacks;
     uint64_t own_size;         // of what `own` in a ring points to
     uint32_t libc_heap;        // the allocator is libc's
     _Atomic uint32_t answered; // set by the supervisor after WIRE_HEAP_ENDING (a futex)
-    // By the supervisor, for who follows stacks (tools/heap): what is no more than `peak` bytes in
-    // all, and before both times, makes no snapshot. None of them ever becomes less.
+    // Set by the supervisor, for the code that follows stacks (tools/heap): a total of at most
+    // `peak` bytes, before both times, needs no snapshot. None of these ever decreases.
     _Atomic uint64_t peak, next_instructions, next_clock;
 };
 

@@ -1,4 +1,4 @@
-// The table of stacks in the area of wire_heap.h: numbers for stacks, by whoever writes into it.
+// The table of stacks in the area of wire_heap.h. Code in the target uses it to number stacks.
 // Target context; no locks, general registers only if the caller is compiled so.
 #ifndef QUERN_WIRE_WIRE_HEAP_TABLE_H
 #define QUERN_WIRE_WIRE_HEAP_TABLE_H
@@ -29,12 +29,12 @@ static inline uint64_t wire_heap_hash(const uint64_t *pcs, size_t count, bool tr
     return hash ? hash : 1;
 }
 
-// The number of the stack with this hash, 0 when there is no more room; `is_new`: the caller is to
-// tell the supervisor of it.
+// The number of the stack with this hash; 0: the table is full. `is_new`: the caller must send the
+// stack to the supervisor.
 //
 // The table grows by further levels, so that a program with few stacks touches few pages. Every
 // thread tries the same slots in the same order and none is ever emptied: a stack has one number.
-// Two different stacks of one hash would be taken for one: with 64 bits and a million stacks the
+// Two different stacks with one hash would count as one; with 64 bits and a million stacks, the
 // odds against that are ten million to one.
 static inline uint32_t wire_heap_intern(struct wire_heap_header *area, uint64_t hash,
                                         bool *is_new) {

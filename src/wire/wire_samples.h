@@ -1,18 +1,18 @@
-// Samples of a target that takes them itself, by CPU timers of its threads: memory that the agent
-// in the target (src/agent) and the supervisor share.
+// The memory that the agent in the target (src/agent) and the supervisor share, for a target that
+// samples itself by CPU timers of its threads.
 //
 // Words:
-//   slot     room for one message: a sample, or what is needed to understand samples
-//   period   the CPU time between two samples that were asked for. The kernel looks after timers
-//            when its clock ticks, so a sample may stand for several periods
+//   slot     room for one message: a sample, or data needed to understand samples
+//   period   the requested CPU time between two samples. The kernel serves timers when its clock
+//            ticks, so a sample may stand for several periods
 //
-// The first free slot is taken, so that memory is used only as far as the supervisor is behind. A
-// slot is FREE, then BUSY while one thread fills it, then FULL until the supervisor has read it.
-// Nobody waits: without a free slot the message is lost, and counted. Whoever is killed while it
-// fills a slot takes that slot with it, nothing else. Messages of a process are in the order of
+// A message takes the first free slot, so that memory is used only as far as the supervisor is
+// behind. A slot is FREE, then BUSY while one thread fills it, then FULL until the supervisor has
+// read it. Nobody waits: without a free slot the message is lost, and counted. If a thread is
+// killed while it fills a slot, only that slot is lost. Messages of a process are in the order of
 // their times.
 //
-// The target owns this memory as much as the supervisor, which believes nothing in it.
+// The target can write this memory, so the supervisor trusts nothing in it.
 #ifndef QUERN_WIRE_WIRE_SAMPLES_H
 #define QUERN_WIRE_WIRE_SAMPLES_H
 
@@ -30,9 +30,9 @@ struct samples_head {
     uint32_t slot_bytes;
     uint32_t stack_bytes;   // of the stack, copied with each sample
     uint32_t frequency;     // periods in a second of CPU time
-    uint32_t children;      // programs that the target executes take samples too
-    _Atomic uint32_t ended; // nobody reads any more
-    _Atomic uint32_t off;   // samples are not wanted now
+    uint32_t children;      // also sample programs that the target executes
+    _Atomic uint32_t ended; // the supervisor does not read any more
+    _Atomic uint32_t off;   // do not sample now
     _Atomic uint32_t begun; // programs that the agent was loaded into
     _Atomic uint64_t lost;  // periods and messages
 };

@@ -1,11 +1,11 @@
-// The engine's command line, written by whoever starts it and read by the engine:
+// The engine's command line. The process that starts the engine writes it; the engine reads it:
 //
 //   ENGINE WIRE CONFIGURATION PATH COUNT ARGUMENT… VARIABLE…
 //
-// WIRE and CONFIGURATION are descriptor numbers, PATH is the file to run, COUNT says how many of
-// the words that follow are the target's arguments; the rest is the target's environment. The
-// engine's own environment is empty: what is meant for the target (LD_PRELOAD, MALLOC_ARENA_MAX …)
-// must not reach the engine's loader and library.
+// WIRE and CONFIGURATION are descriptor numbers. PATH is the file to run. COUNT is the number of
+// the target's arguments, which follow; the rest is the target's environment. The engine's own
+// environment is empty: variables for the target (LD_PRELOAD, MALLOC_ARENA_MAX …) must not reach
+// the engine's loader and library.
 #ifndef QUERN_WIRE_WIRE_START_H
 #define QUERN_WIRE_WIRE_START_H
 

@@ -1,9 +1,9 @@
 // The target's side of the wire: sending messages, reading options.
 //
-// Lives inside the target's process. Rules: raw system calls only, no allocation, no stdio, no
-// locks, no errno; every function may be called from any thread and any signal handler. Sending
-// never raises a signal and never waits for ever: a dead supervisor makes messages vanish at once,
-// one that does not read for a minute makes them vanish until it reads again.
+// It runs inside the target's process. Rules: raw system calls only, no allocation, no stdio, no
+// locks, no errno. Every function may be called from any thread and any signal handler. Sending
+// never raises a signal and never waits for ever. If the supervisor is dead, messages are dropped
+// at once. If it does not read for a minute, messages are dropped until it reads again.
 #ifndef QUERN_WIRE_WIRE_TARGET_H
 #define QUERN_WIRE_WIRE_TARGET_H
 

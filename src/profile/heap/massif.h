@@ -2,17 +2,18 @@
 // the stacks that hold the memory.
 //
 // The rules are Valgrind's, so that the same run gives the same snapshots:
-//   - a snapshot is tried after every event, and taken if the least interval has passed
-//   - before a release, if the heap is larger than at the last peak by more than the inaccuracy
-//     allowed, a peak snapshot is taken, and the old one becomes an ordinary one
+//   - after every event, a snapshot is taken if the minimum interval has passed
+//   - before a release, if the heap exceeds the last peak by more than the allowed inaccuracy, a
+//     peak snapshot is taken, and the old one becomes an ordinary one
 //   - when the table is full, half of it is removed: always the one whose neighbours are closest in
-//     time, but for the first, the last and the peak. The shortest interval left is from then on
-//     the least interval (intervals between two that cannot be removed do not count)
-// Ours alone: a program that ends at its peak gets a peak snapshot there, for its end is a release.
+//     time, except the first, the last and the peak. From then on, the shortest remaining interval
+//     is the minimum interval (intervals between two that cannot be removed do not count)
+// Only Quern: a program that ends at its peak gets a peak snapshot there, because its end is a
+// release.
 //
-// Sizes: *useful* bytes are those asked for; *extra* is heap-admin for each block and what rounding
-// adds; *stacks* is what threads have on theirs, where that is known. In time unit B, time is the
-// sum of all changes of these.
+// Sizes: *useful* bytes are the requested ones; *extra* is heap-admin for each block and what
+// rounding adds; *stacks* is the size of the threads' stacks, where known. In time unit B, time is
+// the sum of all changes of these.
 #ifndef QUERN_PROFILE_MASSIF_H
 #define QUERN_PROFILE_MASSIF_H
 
@@ -28,8 +29,8 @@ struct massif_options {
     unsigned max_snapshots; // even or odd; at least 10
     unsigned detailed_freq;
     double peak_inaccuracy; // percent
-    // Whether allocations with this stack are to be left out (--ignore-fn). NULL: none. Asked once
-    // for every stack.
+    // Whether to leave out allocations with this stack (--ignore-fn). NULL: none. Called once for
+    // every stack.
     bool (*ignore)(void *context, uint32_t stack);
     void *ignore_context;
 };
@@ -39,8 +40,8 @@ struct massif_snapshot {
     uint64_t useful, extra, stacks;
     bool is_peak;
     bool is_detailed;
-    // Of a detailed one: the stacks that hold memory or have done so (Valgrind counts these among
-    // the places below the threshold), in no order.
+    // For a detailed snapshot: the stacks that hold memory or held it before (Valgrind counts the
+    // latter among the places below the threshold), in no order.
     struct massif_share {
         uint32_t stack;
         uint64_t bytes;
@@ -59,7 +60,7 @@ void massif_snapshot_now(struct massif *massif);
 uint64_t massif_bytes(const struct massif *massif);
 // The snapshots in order.
 const struct massif_snapshot *massif_snapshots(const struct massif *massif, size_t *count);
-// What makes no snapshot: a total up to this, before this time. Neither ever becomes less.
+// A total up to this value, before this time, needs no snapshot. Neither ever decreases.
 struct massif_gate {
     uint64_t total, time; // time: in the unit chosen
 };

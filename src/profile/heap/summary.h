@@ -1,10 +1,10 @@
-// What a heap's history comes to: totals, the peak, and per stack what it allocated, held at the
-// peak, allocated only for a moment, and never gave back.
+// The sums of a heap's history: totals, the peak, and for each stack what it allocated, held at the
+// peak, allocated temporarily, and never freed.
 //
 // Words:
-//   peak       the moment with most useful bytes (those asked for); the first, if there are several
-//   temporary  an allocation whose release is the next thing its thread does with the heap
-//   leaked     not released by the end of the run: a question, not yet an accusation
+//   peak       the moment with most useful (requested) bytes; the first, if there are several
+//   temporary  an allocation whose release is its thread's next heap event
+//   leaked     not released by the end of the run; not necessarily an error
 #ifndef QUERN_PROFILE_SUMMARY_H
 #define QUERN_PROFILE_SUMMARY_H
 
@@ -18,12 +18,12 @@ struct summary_site {
     uint64_t live, live_bytes; // in the end: leaked
     uint64_t peak, peak_bytes; // at the peak of the whole
     uint64_t mapped_bytes;     // of regions
-    uint64_t peak_seen;        // which peak `peak` and `peak_bytes` are of
+    uint64_t peak_seen;        // the number of the peak that `peak` and `peak_bytes` refer to
 };
 
 struct summary_thread {
     int tid;
-    char *name; // the last one it had; NULL: none known
+    char *name; // the last one; NULL: none known
 };
 
 // What the program has mapped itself.
@@ -33,7 +33,7 @@ struct summary_regions {
     uint64_t peak_bytes, peak_time;
 };
 
-// What the kernel said. Zero where there was no sample.
+// What the kernel reported. Zero where there was no sample.
 struct summary_resident {
     uint64_t samples;
     uint64_t peak_bytes, peak_time;
@@ -48,14 +48,14 @@ struct summary {
     struct summary_site total;
     uint64_t freed, resized;
     uint64_t peak_time, time; // nanoseconds
-    uint64_t truncated;       // allocations whose stack is not whole
+    uint64_t truncated;       // allocations whose stack is incomplete
     struct summary_regions regions;
     struct summary_resident resident;
     struct marks marks;
     uint64_t threads;
     struct summary_thread *thread_list; // [0] is not used
     size_t thread_room;
-    uint64_t *latest; // by thread: its last event, if an allocation, that block's number
+    uint64_t *latest; // by thread: the block's number if its last event was an allocation
     size_t latest_count;
     uint64_t peak_number;
 };

@@ -1,4 +1,4 @@
-// The straight line through a number of values at equal distances, by least squares.
+// Fits a straight line to values at equal distances, by least squares.
 #ifndef QUERN_PROFILE_TREND_H
 #define QUERN_PROFILE_TREND_H
 
@@ -10,7 +10,7 @@ struct trend {
     double fit;   // the share of the changes that the line explains
 };
 
-// Of the values from `first` up to `end`, which is left out; at least two.
+// Uses the values in [first, end), at least two.
 struct trend trend_of(const uint64_t *values, size_t first, size_t end);
 
 #endif

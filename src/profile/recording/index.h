@@ -1,13 +1,13 @@
-// The index of a recording: what its events come to, behind them, so that whoever wants sums, the
-// peak or the heap over time need not read a hundred million of them.
+// The index of a recording: the sums of its events, stored behind them. A reader that needs sums,
+// the peak or the heap over time need not read a hundred million events.
 //
-// It holds only what follows from events. Everything else (stacks, threads, mappings, samples,
-// regions, marks) is read where it stands, in passing over the events, which are counted. So every
-// byte of the file has been unpacked and checked before an index is used; one that does not agree
-// with what was found is not used, and the events are read as if there were none.
+// The index contains only what follows from events. The reader takes everything else (stacks,
+// threads, mappings, samples, regions, marks) from the chunks. It skips and counts the events
+// there. So it has unpacked and checked every byte of the file before it uses an index. If the
+// index does not agree with the counts, the reader ignores it and reads the events.
 //
 // A file has an index if it was closed and is not small, and if no detail has been merged.
-// Supervisor context; shared by the writer, the reader and nobody else.
+// Supervisor context; only the writer and the reader use it.
 #ifndef QUERN_PROFILE_RECORDING_INDEX_H
 #define QUERN_PROFILE_RECORDING_INDEX_H
 
@@ -43,14 +43,13 @@ struct recording_index {
     } * scopes;
 };
 
-// Writes an index at the end of a file of so many bytes. 0, or the number of an error. Nothing is
-// written if it would be too large.
+// Writes an index at `position`, the end of the file. Returns 0 or an error number. Writes nothing
+// if the index would be too large.
 int recording_index_write(int fd, uint64_t position, const struct recording_index_parts *parts);
-// The index at the end of a file; NULL: there is none that makes sense. The place in the file is
-// not changed.
+// The index at the end of a file; NULL: there is no valid one. Does not move the file position.
 struct recording_index *recording_index_read(int fd);
-// Puts what it says where reading all events would have put it. False if it does not agree with
-// what is there; the timeline may be NULL.
+// Fills summary and timeline as reading all events would. False if the index does not agree with
+// them; the timeline may be NULL.
 bool recording_index_apply(const struct recording_index *index, struct summary *summary,
                            struct timeline *timeline);
 // Whether a chunk with this magic is an index.

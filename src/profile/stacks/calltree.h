@@ -1,5 +1,5 @@
-// A tree of calls with a value at each node: what flame graphs and folded stacks are written from,
-// wherever the values come from (samples, bytes, instructions).
+// A call tree with a value at each node. Flame graphs and folded stacks are written from it, for
+// any values (samples, bytes, instructions).
 //
 // Words:
 //   function   a name within a group (its library), known by a small number

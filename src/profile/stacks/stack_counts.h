@@ -1,4 +1,4 @@
-// Stacks that occur again and again, each kept once with how often it did.
+// Stacks that occur repeatedly, each stored once with the sum of its values.
 //
 // A stack is a key (which address space it belongs to) and addresses, innermost first. Memory grows
 // with the number of different stacks; stack_counts_bytes says how much it is, so that the owner

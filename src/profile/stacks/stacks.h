@@ -6,14 +6,14 @@
 
 struct stacks {
     struct stacks_entry {
-        uint64_t *pcs; // NULL: not told (yet)
+        uint64_t *pcs; // NULL: not known (yet)
         uint32_t count;
         bool truncated; // the walk did not reach the bottom
     } * entries;
-    size_t count; // of entries; those never told have no pcs
+    size_t count; // of entries; unknown ones have no pcs
 };
 
-// A second stack of the same number is passed over.
+// Ignores a second stack with the same number.
 void stacks_set(struct stacks *stacks, uint32_t id, const uint64_t *pcs, size_t count,
                 bool truncated);
 // Never NULL; unknown numbers have no frames.
