@@ -2,13 +2,13 @@
 // kernel does not permit perf_event_open.
 //
 // Each thread has a timer of its CPU time, which sends it a signal. The handler copies registers
-// and the top of the stack into memory that the supervisor shares (wire/wire_samples.h); walking
-// and naming is the supervisor's. New threads are seen because pthread_create and thrd_create are
-// stood in for; forked children by pthread_atfork.
+// and the top of the stack into memory that the supervisor shares (wire/wire_samples.h). The
+// supervisor walks the stacks and names functions. The agent replaces pthread_create and
+// thrd_create to see new threads, and uses pthread_atfork to see forked children.
 //
-// Rules: everything that the handler does is async-signal-safe: raw memory, atomics and system
-// calls. The signal is one that nothing else uses, so the target's own timers stay its own.
-// Variables and the preloaded library are taken out of the environment unless children are to be
+// Rules: the handler does only what is async-signal-safe: raw memory, atomics and system calls. It
+// uses a signal that nothing else uses, so it does not disturb the target's own timers. The agent
+// removes its variables and the preloaded library from the environment unless children are
 // followed.
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-// The malloc family, in the allocator's place.
+// Replaces the malloc family.
 #include "recorder/recorder.h"
 
 #include <errno.h>

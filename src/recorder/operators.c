@@ -1,9 +1,9 @@
-// operator new and delete in all their variants, by their mangled names.
+// Replaces operator new and delete in all their variants, by their mangled names.
 //
-// The real ones are those of the C++ library in use. They may call malloc, which is ours and has
-// then recorded the block already, or (allocators that bring operators of their own) may not. So
-// what malloc recorded last is forgotten before and compared after: a block is recorded once.
-// A C++ library may be loaded long after this one, and out of its sight: it is looked for when
+// The real operators are those of the C++ library in use. They may call our malloc, which then has
+// recorded the block already. Operators of other allocators may not. So the code forgets the last
+// block that malloc recorded before the call, and compares it afterwards: a block is recorded once.
+// A C++ library may be loaded long after this one, and invisibly, so the code searches for it when
 // first needed.
 #include "recorder/recorder.h"
 

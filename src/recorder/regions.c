@@ -1,7 +1,7 @@
-// Memory that the program maps by itself, and names that it gives its threads.
+// Memory that the program itself maps, and names that it gives its threads.
 //
-// glibc's allocator maps what it needs by calls inside libc that nobody can stand in for. Other
-// allocators call mmap as everybody does, and are known by where they call from.
+// glibc's allocator maps memory by calls inside libc that cannot be replaced. Other allocators call
+// mmap like any code; the recorder recognises them by the library that they call from.
 #include "recorder/recorder.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-// What a program says by include/quern/heap.h.
+// Serves the requests of include/quern/heap.h.
 #include "recorder/recorder.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
-// Setting the recorder up, before the program's first line or at its first allocation, and again in
-// a forked child if children are followed.
+// Sets up the recorder, before the program's first line or at its first allocation, and again in a
+// forked child if children are followed.
 //
-// The supervisor names what it left open in $QUERN_RECORDER: "WIRE,OPTIONS", two descriptors. That
-// variable and this library's word in $LD_PRELOAD are taken out of the environment unless children
-// are followed, so that programs the target starts run as if nothing had happened.
+// The supervisor passes two open descriptors in $QUERN_RECORDER: "WIRE,OPTIONS". Unless children
+// are followed, this code removes that variable, and the library's word in $LD_PRELOAD, from the
+// environment. So programs that the target starts run as without Quern.
 #include "recorder/recorder.h"
 
 #include <cpuid.h>

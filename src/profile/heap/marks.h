@@ -1,12 +1,10 @@
-// What a program has said about itself while its heap was recorded (include/quern/heap.h): points
-// on the timeline, each with the size of the heap at that moment, and scopes, each with what the
-// program did in it.
+// The marks of a program in a recording (include/quern/heap.h): points on the timeline, each with
+// the size of the heap at that moment, and scopes, each with the sums of the program's heap events.
 //
 // Words:
-//   point   a marker, or a snapshot that was asked for
-//   scope   a part of a thread's work with a name; scopes of a thread lie within each other, and
-//           all that the thread does counts for every one that is open. One that is still open at
-//           the end ends there
+//   point   a marker, or a requested snapshot
+//   scope   a named part of a thread's work. The scopes of a thread are nested, and all that the
+//           thread does counts for every open scope. A scope that is open at the end ends there
 //
 // Invariant: points are in order of time. Beyond MARKS_POINTS of them, and MARKS_SCOPES names, the
 // others are counted only. Supervisor context.
@@ -36,7 +34,7 @@ struct marks_scope {
     char *name;
     uint64_t entered;
     uint64_t time; // nanoseconds in it
-    uint64_t most; // allocations of one pass
+    uint64_t most; // maximum of allocations in one pass
     struct marks_count count;
 };
 
@@ -45,7 +43,7 @@ struct marks {
     size_t count;
     struct marks_scope *scopes; // in the order in which they were first entered
     size_t scope_count;
-    uint64_t left_out; // points and scopes there was no room for
+    uint64_t left_out; // points and scopes beyond the limits
     struct marks_thread {
         struct marks_count count; // since the first scope of the run began
         size_t depth;             // may be more than MARKS_DEPTH
@@ -58,7 +56,7 @@ struct marks {
     size_t thread_count;
 };
 
-// The totals are those of the moment.
+// The totals are the current ones.
 void marks_add(struct marks *marks, const struct heap_mark *mark, uint64_t live_bytes,
                uint64_t live_blocks, uint64_t allocated);
 void marks_event(struct marks *marks, const struct heap_event *event);

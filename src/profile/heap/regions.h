@@ -1,5 +1,5 @@
-// What a program has mapped itself, by address: turns calls of mmap and munmap, which may cut
-// through anything, into regions that come and go in whole or in part.
+// The memory that a program itself has mapped, by address. Turns calls of mmap and munmap, which
+// may cut any mapping, into regions that are mapped and unmapped in whole or in part.
 //
 // Invariants: pieces do not overlap and are sorted; a region that was cut in the middle is two
 // pieces of one number. Memory grows with the number of pieces. Supervisor context.
