@@ -1,4 +1,4 @@
-// A table of live blocks, by any number that tells them apart (address, or block number).
+// A table of live blocks, by any unique number (address, or block number).
 //
 // Open addressing, at most three quarters full, 64 bytes a slot; it grows with the number of live
 // blocks and never shrinks. Pointers to blocks are good until the next insertion or removal.
@@ -27,7 +27,7 @@ static inline size_t blocks_home(const struct blocks *blocks, uint64_t key) {
     return (size_t)hash_integer(key) & (blocks->room - 1);
 }
 
-// Large tables are not in the processor's cache: a key that is about to be asked for is fetched.
+// Large tables are not in the processor's cache, so callers prefetch a key before they look it up.
 enum { BLOCKS_IN_CACHE = 4096 };
 static inline bool blocks_need_fetching(const struct blocks *blocks) {
     return blocks->room > BLOCKS_IN_CACHE;
@@ -36,13 +36,13 @@ static inline void blocks_fetch(const struct blocks *blocks, uint64_t key) {
     __builtin_prefetch(&blocks->slots[blocks_home(blocks, key)], 1);
 }
 
-// The block of a key, NULL when there is none. Keys are not 0.
+// The block of a key; NULL: none. Keys are not 0.
 struct heap_block *blocks_find(struct blocks *blocks, uint64_t key);
-// A place for a key that is not in the table; all zero.
+// Adds a key that is not in the table; the new block is all zero.
 struct heap_block *blocks_insert(struct blocks *blocks, uint64_t key);
 // The same, if the key is not in the table; NULL: it is. Not zeroed.
 struct heap_block *blocks_add(struct blocks *blocks, uint64_t key);
-// Takes a block out into *block. False when there is none.
+// Removes a block and copies it to *block. False: there is none.
 bool blocks_remove(struct blocks *blocks, uint64_t key, struct heap_block *block);
 void blocks_free(struct blocks *blocks);
 // Aborts if an invariant does not hold. For tests.

@@ -1,25 +1,24 @@
-// The blocks of a recording by what is alike in them: how its writer and its reader, which keep the
-// same tables, speak of a block in few bits.
+// Groups the similar blocks of a recording. The writer and the reader keep the same tables, so that
+// a few bits name a block.
 //
 // Words:
 //   class    the live blocks of one stack and size. Numbered from 1 on in the order of first use
-//   loose    of a class: it takes blocks of all sizes of a stack, once that has many classes
-//   already:
-//            so tables stay small when sizes are as good as random
+//   loose    a class that takes blocks of all further sizes of a stack with many classes, so that
+//            tables stay small when sizes are almost random
 //   group    blocks of a class that one thread allocated within one step of recorded time, and that
-//            have one size; or a single one that was resized. The blocks of a group differ in
-//            nothing but their numbers, so which of them is meant is never said
+//            have one size; or a single block that was resized. The blocks of a group differ only
+//            in their numbers, so the file never says which of them is meant
 //   ring     the groups of a class by age, each linked to the next older and the next newer one;
 //            beyond the oldest comes the newest
-//   cursor   the group of a class that was left last, or the next older one once that is empty
-//   step     the way from the cursor to another group of the ring: 0 is the cursor itself, 2n - 1
-//            the nth older, 2n the nth newer one
+//   cursor   the group of a class that a block left last, or the next older one if that is empty
+//   step     the distance from the cursor to another group of the ring: 0 is the cursor itself,
+//            2n - 1 the nth older, 2n the nth newer one
 //
 // Programs release blocks of one kind in the order in which they allocated them, or in the reverse
 // order, or close to it: most steps are small, and equal to the one before.
 //
-// Invariants: a group that is in a ring has blocks; the newest one of a class is where others are
-// added. Numbers of classes and groups depend on nothing but the calls made. Supervisor context.
+// Invariants: a group in a ring has blocks; new blocks join the newest group of a class. Numbers of
+// classes and groups depend only on the calls. Supervisor context.
 #ifndef QUERN_PROFILE_CLASSES_H
 #define QUERN_PROFILE_CLASSES_H
 
@@ -30,7 +29,7 @@
 #include "profile/heap/kinds.h"
 
 #define CLASSES_STEP_MAX 126
-#define CLASSES_OF_STACK 64 // those that are not loose
+#define CLASSES_OF_STACK 64 // maximum of classes that are not loose
 #define CLASSES_LOOSE    UINT64_MAX
 
 struct classes_class {
@@ -52,8 +51,8 @@ struct classes_group {
     uint32_t first, last; // the owner's own: 0 in a new group
 };
 
-// The neighbours of a group in its ring; of one that is not in use, `newer` is the next such one.
-// Beside the groups, because rings are walked along.
+// The neighbours of a group in its ring; for an unused group, `newer` is the next unused one. They
+// are separate from the groups because walks along a ring read only these.
 struct classes_link {
     uint32_t older, newer;
 };
@@ -75,18 +74,18 @@ struct classes {
     uint32_t unused; // the first group that is not in use
 };
 
-// The class for a stack and size, which may be loose; 0: there is none yet.
+// The class for a stack and size, which may be loose; 0: none yet.
 uint32_t classes_find(const struct classes *classes, uint32_t stack, uint64_t size);
-// Makes the class that find has not found; a loose one if the stack has enough others.
+// Makes a class after classes_find has found none; a loose one if the stack has enough others.
 uint32_t classes_add(struct classes *classes, uint32_t stack, uint64_t size);
 static inline bool classes_is_loose(const struct classes *classes, uint32_t class) {
     return classes->list[class].kind.size == CLASSES_LOOSE;
 }
 
-// One more group than ever before.
+// Makes a group with a new number.
 uint32_t classes_new_group(struct classes *classes);
 
-// A block comes: the group it belongs to.
+// Adds a block and returns its group.
 static inline uint32_t classes_enter(struct classes *classes, uint32_t number,
                                      const struct classes_blocks *like, bool alone) {
     struct classes_class *class = &classes->list[number];
@@ -117,7 +116,7 @@ static inline uint32_t classes_enter(struct classes *classes, uint32_t number,
     return added;
 }
 
-// A block goes. The group may be gone afterwards.
+// Removes a block. The group may not exist afterwards.
 static inline void classes_leave(struct classes *classes, uint32_t number) {
     struct classes_group *group = &classes->groups[number];
     struct classes_class *class = &classes->list[group->class];

@@ -9,7 +9,7 @@
 
 // Bytes of columns before a chunk is written.
 #define CHUNK_SIZE (1u << 20)
-// Whether it is full is looked at after so many events, which take up so much at most.
+// The writer tests whether a chunk is full after LOOK_EVERY events of at most EVENT_MAX bytes.
 #define LOOK_EVERY 1024
 #define EVENT_MAX  64
 
@@ -38,7 +38,7 @@ static inline void put_kind(struct recording_writer *writer, unsigned kind) {
     writer->turn++;
 }
 
-// A stack, as the way from the one before in this column.
+// A stack, as the difference to the one before in this column.
 static inline void put_near(struct recording_writer *writer, int column, uint32_t *last,
                             uint32_t stack) {
     int64_t step = (int64_t)stack - *last;
@@ -67,15 +67,15 @@ static inline size_t writer_used(const struct recording_writer *writer) {
 }
 
 void writer_open_buffers(struct recording_writer *writer);
-// Bytes for the file as they are.
+// Writes bytes to the file as they are.
 void writer_write(struct recording_writer *writer, const void *bytes, size_t size);
-// The thread whose turn it is has said all, for now.
+// Ends the turn of the current thread.
 void writer_end_turn(struct recording_writer *writer);
-// Whether there is nothing that a chunk would have to tell.
+// Whether there is nothing to write.
 bool writer_is_empty(const struct recording_writer *writer);
-// Before time goes on, or is told anew: what was alive up to now.
+// Call this before the time advances or is written anew: notes what was alive up to now.
 void writer_note_time(struct recording_writer *writer);
-// Writes a chunk of all that there is.
+// Writes all pending records as a chunk.
 void writer_flush(struct recording_writer *writer);
 
 #endif

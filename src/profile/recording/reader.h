@@ -1,8 +1,8 @@
-// The inside of the reader of recordings, shared by recording/read.c (chunks, and the records that
-// events refer to) and recording/events.c (events). Nobody else includes this.
+// Internals of the reader of recordings, shared by recording/read.c (chunks, and the records that
+// events refer to) and recording/events.c (events). No other file includes this.
 //
-// Nothing in a file is believed: whoever finds something wrong calls reader_wrong, which leaves
-// nothing more to read, and goes on with numbers that do no harm.
+// The reader trusts nothing in a file. Code that finds an error calls reader_wrong, which leaves
+// nothing more to read, and continues with harmless numbers.
 #ifndef QUERN_PROFILE_RECORDING_READER_H
 #define QUERN_PROFILE_RECORDING_READER_H
 
@@ -11,14 +11,14 @@
 
 #define READER_MERGED_MAX (1ull << 36) // blocks in one record
 
-// A live block. Those of a group are linked in the order in which they came.
+// A live block. The blocks of a group are linked in the order in which they joined it.
 struct reader_held {
     struct heap_block block;
     uint32_t group;          // 0: not in use
-    uint32_t previous, next; // of one that is not in use, `next` is the next such one
+    uint32_t previous, next; // for an unused entry, `next` is the next unused one
 };
 
-// Where the latest blocks of a thread are held, or were.
+// Where the latest blocks of a thread are, or were.
 struct reader_recent {
     uint64_t count;
     uint32_t held[RECORDING_RECENT];
@@ -49,7 +49,7 @@ struct reader {
     struct reader_column {
         const uint8_t *at, *end; // what is left of the chunk in hand
     } columns[COLUMN_COUNT];
-    const char *problem; // what is wrong with them; NULL: nothing
+    const char *problem; // the error in them; NULL: none
     uint64_t time;
     uint32_t thread, threads, stacks;
     bool is_near;                      // stacks are given as differences
@@ -65,18 +65,18 @@ struct reader {
     size_t last_count;
     struct heap_sample sample;
     bool is_merging;  // within a step
-    uint64_t ordinal; // events told
-    // Instead of telling merged blocks one by one; NULL: tell them.
+    uint64_t ordinal; // events sent to the sinks
+    // Takes merged blocks at once; NULL: send them one by one.
     void (*take_merged)(void *context, const struct reader_merged *merged);
-    // Called when time goes on, before anything that happened then. May be NULL.
+    // Called when the time advances, before the events of that time. May be NULL.
     void (*take_time)(void *context, uint64_t time);
     void *take_context;
 };
 
 // ---- recording/read.c ----
 
-// Reads all; the reader has its descriptor, sinks and info. False: it is not a recording. Live
-// blocks, and the end, are not told.
+// Reads the whole file; descriptor, sinks and info are set. False: it is not a recording. The sinks
+// do not get live blocks and the end.
 bool reader_read(struct reader *reader);
 void reader_close(struct reader *reader);
 void reader_wrong(struct reader *reader, const char *what);
@@ -104,16 +104,16 @@ static inline uint64_t reader_bounded(struct reader *reader, int from, uint64_t 
 
 // The number of a stack in a column.
 uint32_t reader_stack(struct reader *reader, int column);
-// The same where the one before in this column is near, if the file is of a version that says so.
+// The same for columns that store differences, if the file's version does so.
 uint32_t reader_stack_near(struct reader *reader, int column, uint32_t *last);
 
 // ---- recording/events.c ----
 
 void reader_allocated(struct reader *reader);
-// How it is said which block goes.
+// How a record names its block.
 enum reader_way { READER_RECENT, READER_FOREIGN, READER_STEP, READER_GROUP };
 
-// `age` is of the thread's latest blocks, for the first way.
+// `age` selects one of the thread's latest blocks, for READER_RECENT.
 void reader_freed(struct reader *reader, enum reader_way way, unsigned age);
 void reader_resized(struct reader *reader, enum reader_way way, unsigned age);
 void reader_step_begins(struct reader *reader);

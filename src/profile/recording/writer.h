@@ -1,5 +1,5 @@
-// The inside of the writer of recordings, shared by recording/write.c, recording/chunks.c and
-// recording/merge.c. Nobody else includes this.
+// Internals of the writer of recordings, shared by recording/write.c, recording/chunks.c and
+// recording/merge.c. No other file includes this.
 #ifndef QUERN_PROFILE_RECORDING_WRITER_H
 #define QUERN_PROFILE_RECORDING_WRITER_H
 
@@ -14,7 +14,7 @@ struct recording_writer {
     int fd;
     int error;
     uint64_t size;
-    uint64_t told; // bytes before they were packed
+    uint64_t told; // bytes before compression
     ZSTD_CCtx *packer;
     uint8_t *plain;
     struct column {
@@ -48,21 +48,21 @@ struct recording_writer {
     // As a reader will count them: events, and what is alive after each.
     uint64_t ordinal;
     uint64_t live, peak;   // bytes
-    uint64_t peak_ordinal; // of the event after which most was alive
+    uint64_t peak_ordinal; // of the event after which most bytes were alive
     // For the index, with times as they are written.
     const struct summary *sums; // NULL: there will be none
     struct timeline timeline;
-    uint64_t highest; // bytes alive at most since time last went on
+    uint64_t highest; // maximum of live bytes since the time last advanced
     uint64_t noted;   // events that are in the timeline
     uint64_t peak_time;
     bool is_merging;                  // within a step
-    uint64_t most;                    // bytes of the file at most; 0: any number
+    uint64_t most;                    // maximum size of the file in bytes; 0: no limit
     uint64_t latest;                  // time of the latest event, in nanoseconds
     uint64_t step_length;             // nanoseconds, of the last merge; 0: there was none
     struct recording_process process; // `command` is the writer's own
     struct recording_merges merges;
-    // By thread: a block that was allocated before detail was merged, and that nothing has
-    // happened to the thread's heap since; 0: none.
+    // By thread: the block of its last event, if that was an allocation before detail was merged;
+    // 0: none.
     uint64_t *carried;
     size_t carried_count;
 };
@@ -70,12 +70,13 @@ struct recording_writer {
 // Everything up to writer_step_ends is merged. Outside of a step only.
 void writer_step_begins(struct recording_writer *writer, uint64_t time);
 void writer_step_ends(struct recording_writer *writer, uint64_t time);
-// `count` blocks of this stack, thread and about this size, of `bytes` in all, have come and gone.
+// `count` blocks of this stack, thread and about this size, of `bytes` in all, were allocated and
+// freed.
 void writer_merged(struct recording_writer *writer, uint64_t time, const struct heap_block *block,
                    uint64_t count, uint64_t temporary, uint64_t bytes);
 void writer_corrected(struct recording_writer *writer, uint64_t time,
                       const struct heap_correction *correction);
-// A writer that begins a file again, for the same process.
+// A writer that begins a new file for the same process.
 struct recording_writer *writer_again(int fd, const struct recording_process *process,
                                       size_t chunk_size);
 // Frees it; the file is not closed.
