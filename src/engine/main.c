@@ -21,7 +21,6 @@
 #include "engine/report/modules.h"
 #include "engine/sys/sys.h"
 #include "engine/task.h"
-#include "engine/translate/builder.h"
 #include "engine/translate/translate.h"
 #include "wire/wire_start.h"
 #include "wire/wire_target.h"
@@ -120,7 +119,6 @@ int main(int argc, char **argv) {
     self->is_leader = true;
     task_register(self);
     hooks_init();
-    checks_init();
     functions_init();
     TOOL_HOOK(start);
     sys_init(run_task); // goes by what the tool wants to see

@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/x86.h"
-#include "engine/task_offsets.h"
+#include "engine/task_fields.h"
 
 // Bits of task.pending.
 enum {
@@ -65,18 +65,15 @@ struct task {
     uint64_t syscall;       // number of the system call made from the cache
     uint64_t tool_words[8]; // of the tool's state, what generated code reaches with one operand
     bool stepping;          // single-stepping to a clean point (signal/host.c)
-    bool forced;            // the next instruction's check has failed (cache/version.h)
+    bool forced;            // the next instruction's check has failed (tool/insert.h)
     uint64_t guard;         // stack pointer of the innermost call_guarded; 0: none
-    uint64_t old_rsp;       // before an instruction that moves the stack pointer anywhere
     uint32_t exit_version;  // of an indirect branch that is not in the table
     uint32_t raised;        // a replaced function has raised a signal
-    uint64_t store_back;    // where to go on after a first store (cache_gate_store)
     uint64_t stack_start;   // of the stack that the thread was started on
-    bool any_hidden;        // a hidden unit may be undefined (cache/version.h)
     _Alignas(64) uint8_t tool_memory[4096]; // the tool's state, where it fits
 
     // The rest is for C code only.
-    uint64_t wanted_units; // the next block is to be of a version for these (cache/version.h)
+    uint64_t wanted_set; // of the version that the next block is to have (insert_switch)
     uint16_t fs_selector, gs_selector; // what the target has loaded; 0 as a rule
     int pid, tid;                      // pid: of the process, the child's in a vfork child
     int number;                        // as reports name threads; the lowest that is free, from 1
@@ -108,7 +105,6 @@ struct task {
     struct task_registers told;
 };
 
-extern _Thread_local struct task current_task __attribute__((tls_model("local-exec")));
 #define self (&current_task)
 
 // Displacement from FS of the task; generated code adds a field's offset.

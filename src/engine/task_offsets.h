@@ -20,14 +20,11 @@
 #define TASK_SYSCALL     344
 #define TASK_TOOL_WORDS  352
 #define TASK_STEPPING     416
-#define TASK_OLD_RSP      432
-#define TASK_EXIT_VERSION 440
-#define TASK_RAISED       444
-#define TASK_STORE_BACK   448
-#define TASK_STACK_START  456
-#define TASK_ANY_HIDDEN   464
-#define TASK_TOOL_MEMORY  512
 #define TASK_GUARD        424
+#define TASK_EXIT_VERSION 432
+#define TASK_RAISED       436
+#define TASK_STACK_START  440
+#define TASK_TOOL_MEMORY  448
 
 // Why the cache was left.
 #define EXIT_LINK     0 // through an exit of a block; exit_link tells which

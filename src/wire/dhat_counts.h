@@ -29,7 +29,9 @@ enum {
 enum dhat_mode { DHAT_HEAP, DHAT_COPY, DHAT_AD_HOC };
 
 enum {
-    DHAT_LANES = 5,       // places to add to, see tool.h
+    // Additions to one place in memory wait for each other, so that there are several to add to.
+    // Which one an access uses depends on where it is in the code.
+    DHAT_LANES = 5,
     DHAT_CLASSES = 38,    // of slots, by the bits of their size
     DHAT_CLASS_LEAST = 4, // the first that there is
 };

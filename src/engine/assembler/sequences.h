@@ -7,7 +7,10 @@
 #define QUERN_ENGINE_ASSEMBLER_SEQUENCES_H
 
 #include "engine/assembler/assembler.h"
-#include "engine/task.h"
+#include "engine/task_fields.h"
+
+// Displacement from FS of the task; generated code adds a field's offset.
+extern int32_t task_displacement;
 
 // ---- the task ----------------------------------------------------------------------------------
 
@@ -18,7 +21,7 @@ static inline struct asm_memory asm_task(unsigned field) {
 
 // The engine's thread-local variable, in whichever thread runs the code.
 static inline struct asm_memory asm_thread_local(const void *variable) {
-    int64_t distance = (intptr_t)variable - ((intptr_t)self - task_displacement);
+    int64_t distance = (intptr_t)variable - ((intptr_t)&current_task - task_displacement);
     return asm_in_segment(ASM_FS, asm_absolute(distance));
 }
 

@@ -26,7 +26,7 @@ enum exit_kind {
     EXIT_REQUEST,    // a client request; target is the pc after it
     EXIT_MODIFIED,   // a checked block found its code changed; target is its pc
     EXIT_BREAKPOINT, // int3; target is the pc after it
-    EXIT_HIDDEN,     // on in a version of the block at target that knows of hidden units
+    EXIT_SWITCH,     // on in another version of the block at target (insert_switch)
     EXIT_RAISED,     // a replaced function at target has raised a signal instead of returning
     EXIT_REPLACED,   // entry of a function that the engine performs; target is its pc
     EXIT_CALL,       // a call that a tool inserted; target is the pc, stub where to go on

@@ -5,8 +5,7 @@
 #include "engine/enter.h"
 #include "engine/task.h"
 
-uint64_t cache_gate_link, cache_gate_high_lookup, cache_gate_version_lookup, cache_gate_follow,
-    cache_gate_replace, cache_gate_hidden;
+uint64_t cache_gate_link, cache_gate_high_lookup, cache_gate_version_lookup;
 static uint64_t gates_end;
 
 static void write_leave(struct assembler *a, unsigned reason) {
@@ -106,7 +105,7 @@ static void write_store_spilled(struct assembler *a, unsigned reg) {
 }
 
 // As write_gate_to, with all registers saved where C code finds them and the direction flag clear.
-static void write_follow(struct assembler *a, void (*function)(void *)) {
+static void write_gate_saved(struct assembler *a, void (*function)(void *)) {
     static const uint8_t kept[] = {RAX, RCX, RDX, RSI, R8, R9, R10, R11};
     write_store_all(a);
     write_store_spilled(a, RDI);
@@ -132,17 +131,6 @@ static void write_follow(struct assembler *a, void (*function)(void *)) {
     asm_ret(a);
 }
 
-void cache_set_followers(void (*follow)(void *), void (*replace)(void *), void (*hidden)(void *)) {
-    struct assembler a = cache_gate_begin();
-    cache_gate_follow = asm_address(&a);
-    write_follow(&a, follow);
-    cache_gate_replace = asm_address(&a);
-    write_follow(&a, replace);
-    cache_gate_hidden = asm_address(&a);
-    write_follow(&a, hidden);
-    cache_gate_end(&a);
-}
-
 uint64_t *cache_gate_of(const void *function, enum gate_kind kind) {
     enum { GATES = 64 };
     static struct {
@@ -159,6 +147,17 @@ uint64_t *cache_gate_of(const void *function, enum gate_kind kind) {
     known[i].function = function;
     known[i].kind = kind;
     return &known[i].gate;
+}
+
+uint64_t cache_gate_saved(void (*function)(void *)) {
+    uint64_t *gate = cache_gate_of(function, GATE_SAVED);
+    if (!*gate) {
+        struct assembler a = cache_gate_begin();
+        *gate = asm_address(&a);
+        write_gate_saved(&a, function);
+        cache_gate_end(&a);
+    }
+    return *gate;
 }
 
 uint64_t cache_gate_to(void (*function)(uint32_t, uint64_t, void *)) {

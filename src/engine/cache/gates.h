@@ -26,24 +26,16 @@ void cache_write_gates(const struct far_table *high_code, const struct far_table
 
 // Gates at fixed places of the cache, through which exits leave it.
 extern uint64_t cache_gate_link, cache_gate_high_lookup, cache_gate_version_lookup;
-// What generated code calls before an instruction that is to be followed: rdi is the argument, rdi
-// and rsp are spilled, and the thread is on the engine's stack. General registers are at hand.
-extern uint64_t cache_gate_follow, cache_gate_replace, cache_gate_hidden;
-void cache_set_followers(void (*follow)(void *), void (*replace)(void *), void (*hidden)(void *));
-// Where generated code jumps when a store meets shadow that is not zero, with the address in rcx,
-// which is spilled, and self->store_back set. If the bytes are merely undefined, they are defined
-// now, and execution goes on at store_back; otherwise STORE_REFUSED bytes before it. By the binary
-// logarithm of the size, and whether flags are to be kept.
-extern uint64_t cache_gate_store[7][2];
-enum { STORE_REFUSED = 5 };
-void cache_write_store_gates(void); // store_gate.c
+// The gate through which translated code calls function(rdi) with the target's general registers at
+// hand: rdi and rsp are spilled, and the thread is on the engine's stack. With the lock held.
+uint64_t cache_gate_saved(void (*function)(void *));
 // Around the writing of a gate.
 struct assembler cache_gate_begin(void);
 void cache_gate_end(const struct assembler *);
 // At the end of a gate through which C code was called.
 void cache_write_step_if_pending(struct assembler *);
 // Where a function's gate of this kind is noted; 0: it is still to be written.
-enum gate_kind { GATE_FAST, GATE_TRY, GATE_QUICK, GATE_QUICK_KEEPS_FLAGS };
+enum gate_kind { GATE_SAVED, GATE_FAST, GATE_TRY, GATE_QUICK, GATE_QUICK_KEEPS_FLAGS };
 uint64_t *cache_gate_of(const void *function, enum gate_kind);
 // The gate through which translated code calls a function that leaves vector registers alone, on
 // the engine's stack, with edi as it is, the target's stack pointer and the thread's state of the

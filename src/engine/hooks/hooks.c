@@ -18,15 +18,13 @@ void hooks_init(void) {
     if (!tool)
         fatal("the engine has no tool '%s'", name);
     stack_merged_frames = (unsigned)wire_option_number("merge-recursive-frames", 0);
-    if (tool->shadows)
-        shadow_area_init();
+    shadow_area_init(tool->shadow_distance);
     if (tool->counts_by_address)
         place_in_one_piece();
 }
 
 void hooks_thread_start(void) {
-    if (tool->shadows)
-        shadow_area_thread();
+    shadow_area_thread();
     if (tool->thread_size <= sizeof self->tool_memory) {
         memset(self->tool_memory, 0, sizeof self->tool_memory);
         self->tool = self->tool_memory;
@@ -56,28 +54,15 @@ void hooks_end(void) {
 void hooks_mapped(uint64_t start, uint64_t end, int prot) {
     if (start == end)
         return;
-    if (tool->shadows)
-        shadow_area_clear(start, end);
+    shadow_area_clear(start, end);
     TOOL_HOOK(mapped, start, end, prot);
 }
 
 void hooks_unmapped(uint64_t start, uint64_t end) {
-    if (tool->shadows)
-        shadow_area_clear(start, end);
+    shadow_area_clear(start, end);
     TOOL_HOOK(unmapped, start, end);
 }
 
-void hooks_define(unsigned number) {
-    if (tool->shadows)
-        self->tool_memory[number] = 0;
-}
-
-void hooks_stored(uint64_t address, uint64_t size) {
-    if (tool->shadows)
-        shadow_area_clear(address, address + size);
-}
-
 void hooks_moved(uint64_t to, uint64_t from, uint64_t size) {
-    if (tool->shadows)
-        shadow_area_move(to, from, size);
+    shadow_area_move(to, from, size);
 }

@@ -24,35 +24,13 @@ void hooks_thread_start(void); // makes the thread's state
 void hooks_thread_end(void);
 void hooks_end(void); // once for each process
 
-// Target memory has come, gone or moved; shadow memory follows. Empty ranges are fine.
+// Target memory has come, gone or moved. Empty ranges are fine.
 void hooks_mapped(uint64_t start, uint64_t end, int prot);
 void hooks_unmapped(uint64_t start, uint64_t end);
-// A general register has been set by the engine.
-void hooks_define(unsigned number);
-// Memory has been written by the engine in the target's stead.
-void hooks_stored(uint64_t address, uint64_t size);
 void hooks_moved(uint64_t to, uint64_t from, uint64_t size);
 
 // Segments of accesses.
 enum { SEGMENT_NONE, SEGMENT_FS, SEGMENT_GS };
-// Of a word of the thread's (tool_thread_words), in struct task.
-static inline unsigned hooks_word_field(unsigned word) {
-    return TASK_TOOL_WORDS + 8 * word;
-}
-struct assembler;
-// calls.c
-void hooks_emit_fast_call(struct assembler *, tool_fast_function *, uint32_t argument);
-// Behind the block: what its checks of cache lines branch to (lines.c).
-void hooks_write_detours(struct builder *);
-// The same for accesses to heap blocks (blocks.c).
-void hooks_write_heap_groups(struct builder *);
-// All accesses of the instruction have been inserted.
-void hooks_end_heap_groups(struct builder *, const struct insn *, bool goes_on);
-// to = the address of the access; of one with a segment, rdx is used as well.
-void hooks_emit_address(struct assembler *, const struct tool_access *, unsigned to);
-// Flags in rax, which is spilled, and back.
-void hooks_emit_save_flags(struct assembler *);
-void hooks_emit_restore_flags(struct assembler *);
 
 // ---- functions ----
 

@@ -16,8 +16,10 @@ enum {
     PAGE = 4096,
     SMALL = 64 * 1024, // less is written rather than mapped
     ONES = 4 << 20,    // size of the file of ones
-    NEITHER = 0x55,    // zeros nor ones: no store passes
+    NEITHER = 0x55,    // zeros nor ones: where a page is shared with the engine
 };
+
+static uint64_t distance; // 0: there is no shadow
 
 static uint64_t page_down(uint64_t value) {
     return value & ~(uint64_t)(PAGE - 1);
@@ -50,19 +52,23 @@ static void make_ones(void) {
     process.ones_fd = descriptor_hide(ones);
 }
 
-void shadow_area_init(void) {
-    uint64_t distance = TOOL_SHADOW_DISTANCE, end = distance + CACHE_START;
+void shadow_area_init(uint64_t wanted) {
+    uint64_t end = wanted + CACHE_START;
+    distance = wanted;
+    if (!distance)
+        return;
     map_zeros(page_down(distance), page_up(end), MAP_FIXED_NOREPLACE);
     memset((void *)end, NEITHER, page_up(end) - end);
     map_zeros(page_down(HIGH_START + distance), page_up(HIGH_END + distance), MAP_FIXED_NOREPLACE);
 }
 
 void shadow_area_thread(void) {
-    tool_set_counters((void *)TOOL_SHADOW_DISTANCE);
+    if (distance)
+        tool_set_counters((void *)distance);
 }
 
 static void clear(uint64_t start, uint64_t end) {
-    uint64_t first = start + TOOL_SHADOW_DISTANCE, last = end + TOOL_SHADOW_DISTANCE;
+    uint64_t first = start + distance, last = end + distance;
     if (end - start < SMALL) {
         memset((void *)first, 0, end - start);
         return;
@@ -81,6 +87,8 @@ static uint64_t most(uint64_t a, uint64_t b) {
 }
 
 void shadow_area_clear(uint64_t start, uint64_t end) {
+    if (!distance)
+        return;
     if (start < CACHE_START && end > LOW_START)
         clear(most(start, LOW_START), least(end, CACHE_START));
     if (start < HIGH_END && end > HIGH_START)
@@ -88,11 +96,12 @@ void shadow_area_clear(uint64_t start, uint64_t end) {
 }
 
 void shadow_area_move(uint64_t to, uint64_t from, uint64_t size) {
-    memmove((void *)(to + TOOL_SHADOW_DISTANCE), (void *)(from + TOOL_SHADOW_DISTANCE), size);
+    if (distance)
+        memmove((void *)(to + distance), (void *)(from + distance), size);
 }
 
 void shadow_area_fill(uint64_t start, uint64_t end) {
-    uint64_t first = start + TOOL_SHADOW_DISTANCE, last = end + TOOL_SHADOW_DISTANCE;
+    uint64_t first = start + distance, last = end + distance;
     if (end - start < SMALL) {
         memset((void *)first, 0xff, end - start);
         return;

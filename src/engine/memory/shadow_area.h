@@ -1,4 +1,5 @@
-// Room for the shadow of target memory (tool.h), for tools that want one.
+// The engine's side of shadow memory (tool/shadow.h), for tools that have a shadow_distance; for
+// others nothing happens.
 //
 // The whole of it is mapped once, without being reserved: what the target does not use costs
 // nothing. There is none for the engine's own memory, or nonsense where a page is shared: a check
@@ -8,14 +9,14 @@
 
 #include <stdint.h>
 
-void shadow_area_init(void);
+void shadow_area_init(uint64_t distance); // 0: no shadow
 // On each thread: generated code reaches the shadow through GS.
 void shadow_area_thread(void);
 // Zeros for the shadow of [start, end); gives its memory back.
 void shadow_area_clear(uint64_t start, uint64_t end);
-// The shadow of memory that has been moved.
-void shadow_area_move(uint64_t to, uint64_t from, uint64_t size);
 // Ones instead of zeros, without using memory until it is written.
 void shadow_area_fill(uint64_t start, uint64_t end);
+// The shadow of memory that has been moved.
+void shadow_area_move(uint64_t to, uint64_t from, uint64_t size);
 
 #endif

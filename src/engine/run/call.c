@@ -18,7 +18,6 @@ enum { PAGE = 4096 };
 
 struct saved {
     uint64_t gpr[GPR_COUNT], pc, flags;
-    bool any_hidden;
     uint8_t *xstate, *tool;
 };
 
@@ -31,7 +30,6 @@ static void make_return_place(void) {
 static bool save(struct saved *saved) {
     *saved = (struct saved){.pc = self->pc,
                             .flags = self->flags,
-                            .any_hidden = self->any_hidden,
                             .xstate = malloc(xstate_size),
                             .tool = malloc(tool->register_size + 1)};
     if (!saved->xstate || !saved->tool)
@@ -48,12 +46,11 @@ static void restore(const struct saved *saved) {
     memcpy(self->tool, saved->tool, tool->register_size);
     self->pc = saved->pc;
     self->flags = saved->flags;
-    self->any_hidden = saved->any_hidden;
 }
 
 static void set_register(unsigned number, uint64_t value) {
     self->gpr[number] = value;
-    hooks_define(number);
+    TOOL_HOOK(register_set, number);
 }
 
 uint64_t call_target(uint64_t function, const uint64_t *arguments, unsigned count) {
@@ -63,7 +60,7 @@ uint64_t call_target(uint64_t function, const uint64_t *arguments, unsigned coun
     uint64_t result = 0, sp = ((self->gpr[RSP] - RED_ZONE) & ~15ul) - sizeof return_place;
     pthread_once(&once, make_return_place);
     if (return_place && save(&saved) && target_write(sp, &return_place, sizeof return_place) == 0) {
-        hooks_stored(sp, sizeof return_place);
+        TOOL_HOOK(stored, sp, sizeof return_place);
         set_register(RSP, sp);
         set_register(RAX, 0); // no argument is in a vector register
         set_register(RDI, self->number);

@@ -59,6 +59,20 @@ static bool perform_vsyscall(uint64_t pc) {
     return true;
 }
 
+// The version for the calling thread, which is about to enter a block that no exit has led to.
+// is_single: the block has one instruction and is run once.
+static unsigned version_of_thread(bool is_single) {
+    if (!tool->thread_set)
+        return 0;
+    uint64_t set = tool->thread_set(is_single) | (is_single ? 0 : self->wanted_set);
+    if (!set && !self->forced)
+        return 0;
+    cache_lock();
+    unsigned number = version_number(set, self->forced);
+    cache_unlock();
+    return number;
+}
+
 // That version of the block at pc, translated if need be. NULL: a signal has been raised, or try
 // again.
 static struct block *get_block(uint64_t pc, unsigned version) {
@@ -122,7 +136,7 @@ static void perform_replaced(uint64_t pc) {
         fatal("internal error: no replacement at 0x%lx", pc);
     self->pc = hooked->shown;
     hooked->function(hooked->argument);
-    hooks_define(RAX);
+    TOOL_HOOK(register_set, RAX);
     if (!self->fault.number && !self->unreplaced)
         return_to_caller();
     else
@@ -206,7 +220,7 @@ static bool handle_exit(const struct link *link) {
     case EXIT_BREAKPOINT:
         signal_raise(SIGTRAP, SI_KERNEL, 0, TRAP_BREAKPOINT, 0);
         return false;
-    case EXIT_HIDDEN: // wanted_units are set
+    case EXIT_SWITCH: // wanted_set is set
         return false;
     case EXIT_RAISED:
         replacement_raised(self->pc);
@@ -250,7 +264,7 @@ static bool run_one(unsigned version, bool *pushes_flags) {
     if (!block)
         return false;
     self->unredirected = self->unreplaced = self->forced = false;
-    self->wanted_units = 0;
+    self->wanted_set = 0;
     self->entry = CACHE_START + block->code + block->direct_entry;
     return true;
 }
@@ -270,7 +284,7 @@ static bool follow_exit(uint32_t reason) {
 // The target has set the trap flag: one instruction, then a trap.
 static void run_single(void) {
     bool pushes_flags;
-    if (!run_one(version_of_thread(self->forced, version_hidden_units()), &pushes_flags))
+    if (!run_one(version_of_thread(true), &pushes_flags))
         return;
     uint32_t reason = enter();
     if (reason == EXIT_LINK && pushes_flags)
@@ -283,7 +297,7 @@ static void run_single(void) {
 // is run alone, past the redirection.
 static void run_unredirected(void) {
     bool unused;
-    if (run_one(version_of_thread(self->forced, version_hidden_units()), &unused))
+    if (run_one(version_of_thread(true), &unused))
         follow_exit(enter());
 }
 
@@ -311,7 +325,7 @@ void run_until(uint64_t end) {
         }
         unsigned version = link       ? link->version
                            : indirect ? self->exit_version
-                                      : version_of_thread(self->forced, self->wanted_units);
+                                      : version_of_thread(false);
         struct block *block = get_block(self->pc, version);
         if (!block) {
             link = NULL; // may be stale
@@ -319,7 +333,7 @@ void run_until(uint64_t end) {
             continue;
         }
         self->forced = false;
-        self->wanted_units = 0;
+        self->wanted_set = 0;
         connect(link, indirect, block, epoch);
         link = NULL;
         indirect = false;

@@ -37,16 +37,16 @@ void client_request(void) {
     case 0xdb: // xchg rbx, rbx: a request
         if (target_read(words, self->gpr[RAX], sizeof words) == 0)
             self->gpr[RDX] = answer(words, self->gpr[RDX]);
-        hooks_define(RDX);
+        TOOL_HOOK(register_set, RDX);
         break;
     case 0xc9: // xchg rcx, rcx: address of the function that was wrapped
         self->gpr[RAX] = self->wrapped;
-        hooks_define(RAX);
+        TOOL_HOOK(register_set, RAX);
         break;
     case 0xd2: { // xchg rdx, rdx: call rax, the function itself and not what stands for it
         uint64_t sp = self->gpr[RSP] - 8;
         if (target_write(sp, &self->pc, 8) == 0) {
-            hooks_stored(sp, 8);
+            TOOL_HOOK(stored, sp, 8);
             self->gpr[RSP] = sp;
             self->pc = self->gpr[RAX];
             self->unredirected = true;

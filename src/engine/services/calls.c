@@ -10,10 +10,6 @@ static void write_call(struct assembler *a, uint64_t gate, uint32_t argument) {
     asm_gate_call(a, gate);
 }
 
-void hooks_emit_fast_call(struct assembler *a, tool_fast_function *function, uint32_t argument) {
-    write_call(a, cache_gate_to(function), argument);
-}
-
 // The condition is the one of the branch at hand. loop and jrcxz have none: they never lead to
 // another function.
 static void insert_branch_call(struct builder *b, bool if_taken, uint64_t gate, uint32_t argument) {
@@ -28,7 +24,7 @@ static void insert_branch_call(struct builder *b, bool if_taken, uint64_t gate, 
 
 static void insert_word_call(struct assembler *a, uint64_t gate, uint32_t argument) {
     asm_spill(a, RCX);
-    asm_load_field32(a, RCX, hooks_word_field(1));
+    asm_load_field32(a, RCX, insert_word(1));
     struct asm_jump over = asm_jrcxz(a);
     asm_unspill(a, RCX);
     write_call(a, gate, argument);
@@ -49,6 +45,19 @@ static void insert_call(struct builder *b, enum tool_condition condition, uint64
 void tool_insert_fast_call(struct tool_block *block, enum tool_condition condition,
                            tool_fast_function *function, uint32_t argument) {
     insert_call((struct builder *)block, condition, cache_gate_to(function), argument);
+}
+
+void tool_insert_target_call(struct tool_block *block, tool_address_function *function,
+                             uint32_t argument) {
+    struct builder *b = (struct builder *)block;
+    struct insn *insn = (struct insn *)b->rest;
+    insn_operands(insn);
+    asm_spill(&b->e, RCX);
+    builder_state(b, STATE_WITHIN, 1u << RCX);
+    translate_load_operand(b, insn, &insn->operands[0]);
+    write_call(&b->e, cache_gate_to((tool_fast_function *)(void *)function), argument);
+    asm_unspill(&b->e, RCX);
+    builder_state(b, STATE_WITHIN, 0);
 }
 
 // ---- quick calls -------------------------------------------------------------------------------
@@ -103,6 +112,14 @@ void tool_insert_quick_call(struct tool_block *block, enum tool_condition condit
 }
 
 // ---- other insertions --------------------------------------------------------------------------
+
+void tool_lock_code(void) {
+    cache_lock();
+}
+
+void tool_unlock_code(void) {
+    cache_unlock();
+}
 
 void *tool_allocate(size_t size) {
     return block_memory(size);

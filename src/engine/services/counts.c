@@ -44,14 +44,14 @@ static void write_lea_amount(struct assembler *a, struct tool_count *count, unsi
 
 // word += amount, through rcx
 static void write_word_add(struct assembler *a, struct tool_count *count, unsigned word) {
-    asm_load_field(a, RCX, hooks_word_field(word));
+    asm_load_field(a, RCX, insert_word(word));
     write_lea_amount(a, count, RCX);
-    asm_store_field(a, RCX, hooks_word_field(word));
+    asm_store_field(a, RCX, insert_word(word));
 }
 
 // The same where flags are dead.
 static void write_short_word_add(struct assembler *a, struct tool_count *count, unsigned word) {
-    asm_add_mem_imm(a, 64, asm_task(hooks_word_field(word)), 0);
+    asm_add_mem_imm(a, 64, asm_task(insert_word(word)), 0);
     note_amount(count, a->immediate);
 }
 
@@ -97,7 +97,7 @@ void tool_insert_count_at(struct tool_block *block, struct tool_count *count, un
     asm_spill(a, RCX);
     asm_spill(a, RDX);
     write_word_add(a, count, word);
-    asm_load_field32(a, RCX, hooks_word_field(index_word));
+    asm_load_field32(a, RCX, insert_word(index_word));
     asm_mov_reg_mem(a, 64, RDX, counter);
     write_lea_amount(a, count, RDX);
     asm_mov_mem_reg(a, 64, counter, RDX);
@@ -123,7 +123,7 @@ void tool_keep_together(struct tool_block *block, bool together) {
 }
 
 void tool_insert_set(struct tool_block *block, unsigned word, unsigned half, uint32_t value) {
-    asm_store_field_imm(&((struct builder *)block)->e, hooks_word_field(word) + 4 * half, value);
+    asm_store_field_imm(&((struct builder *)block)->e, insert_word(word) + 4 * half, value);
 }
 
 bool tool_can_set_counters_quickly(void) {

@@ -1,7 +1,7 @@
 // Shadow memory as a tool uses it.
+#include "engine/hooks/hooks.h"
 #include "engine/layout.h"
 #include "engine/memory/shadow_area.h"
-#include "engine/tool.h"
 
 __attribute__((target("general-regs-only"))) bool tool_has_shadow(uint64_t start, size_t size) {
     return start + size <= CACHE_START ||
@@ -9,9 +9,10 @@ __attribute__((target("general-regs-only"))) bool tool_has_shadow(uint64_t start
 }
 
 __attribute__((target("general-regs-only"))) bool tool_is_engines(uint64_t address) {
-    uint64_t low = TOOL_SHADOW_DISTANCE, high = HIGH_START + TOOL_SHADOW_DISTANCE;
-    return address - CACHE_START < JUMP_TABLE_END - CACHE_START || address - low < CACHE_START ||
-           address - high < HIGH_END - HIGH_START;
+    uint64_t low = tool->shadow_distance, high = HIGH_START + low;
+    if (address - CACHE_START < JUMP_TABLE_END - CACHE_START)
+        return true;
+    return low && (address - low < CACHE_START || address - high < HIGH_END - HIGH_START);
 }
 
 void tool_shadow_fill(uint64_t start, uint64_t end) {

@@ -308,6 +308,5 @@ void signal_return(void) {
     self->flags = (self->flags & ~USER_FLAGS) | (c->flags & USER_FLAGS & ~FLAG_TRAP);
     self->trap_flag = c->flags & FLAG_TRAP;
     TOOL_HOOK(signal_returned, at);
-    self->any_hidden = tool->shadows;
     signal_set_mask(frame.uc_mask);
 }

@@ -38,7 +38,7 @@ static bool is_usual_place(uint64_t start, uint64_t end) {
 
 static bool is_possible_place(uint64_t start, uint64_t end) {
     return is_usual_place(start, end) ||
-           (inside(start, end, MIDDLE_START, MIDDLE_END) && !tool->shadows);
+           (inside(start, end, MIDDLE_START, MIDDLE_END) && !tool->shadow_distance);
 }
 
 // Whether a call about existing memory concerns the target's, wherever that lies.

@@ -201,7 +201,7 @@ void sys_handle(void) {
     r[RAX] = result;
     r[RCX] = self->pc;
     r[R11] = self->flags;
-    hooks_define(RAX);
-    hooks_define(RCX);
-    hooks_define(R11);
+    TOOL_HOOK(register_set, RAX);
+    TOOL_HOOK(register_set, RCX);
+    TOOL_HOOK(register_set, R11);
 }

@@ -430,7 +430,7 @@ static bool call_exit_functions(int status) {
     uint64_t sp = ((self->gpr[RSP] - RED_ZONE) & ~15ul) - count * sizeof *returns;
     if (!count || target_write(sp, returns, count * sizeof *returns))
         return false;
-    hooks_stored(sp, count * sizeof *returns);
+    TOOL_HOOK(stored, sp, count * sizeof *returns);
     task_end_others();
     self->pc = returns[0];
     self->gpr[RSP] = sp + sizeof *returns;

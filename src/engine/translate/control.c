@@ -19,7 +19,7 @@ static void write_push_return(struct assembler *a, uint64_t address) {
 
 // Among the versions other than 0. A destination that cannot exist comes to the dispatcher, too.
 static void write_version_lookup(struct builder *b, uint64_t pc, uint64_t after_call) {
-    unsigned version = version_number(b->units & ~HIDDEN_UNITS, false);
+    unsigned version = version_number(b->exit_set, false);
     builder_note_branch(b, pc);
     if (after_call)
         write_push_return(&b->e, after_call);
@@ -33,7 +33,7 @@ static void write_version_lookup(struct builder *b, uint64_t pc, uint64_t after_
 // (after_call, else 0) after the look-up: a destination that cannot exist is refused before.
 static void write_lookup(struct builder *b, uint64_t pc, uint64_t after_call) {
     struct assembler *a = &b->e;
-    if (b->units & ~HIDDEN_UNITS) {
+    if (b->exit_set) {
         write_version_lookup(b, pc, after_call);
         return;
     }
@@ -75,8 +75,7 @@ void translate_return_from(struct builder *b, uint64_t pc, unsigned extra) {
     asm_pop_reg(&b->e, RCX);
     if (extra)
         asm_lea(&b->e, 64, RSP, asm_at32(RSP, extra));
-    if (tool->shadows)
-        checks_return(b, pc, 8 + extra);
+    TOOL_HOOK(returned, (struct tool_block *)b, pc, 8 + extra);
     asm_store_field(&b->e, RCX, TASK_JUMP_TARGET);
     write_lookup(b, pc, 0);
 }

@@ -7,6 +7,8 @@
 //     base, which is added to the rest of the address.
 // A scratch register is any that the instruction does not use; its value waits in the task's spill
 // slot. A load's own destination serves as scratch without being spilled.
+#include <string.h>
+
 #include "engine/hooks/hooks.h"
 #include "engine/translate/builder.h"
 
@@ -232,13 +234,10 @@ static void copy_with_scratch(struct builder *b, struct insn *insn,
         builder_state(b, STATE_WITHIN, 1u << scratch);
     }
     prepare_address(&b->e, insn, memory, scratch, second, &address);
-    if (tool->shadows)
-        checks_operand(b, insn, memory,
-                       &(struct address){.base = address.base,
-                                         .index = address.index,
-                                         .scale = address.scale,
-                                         .displacement = address.displacement},
-                       spilled ? spilled : 1u << scratch);
+    struct asm_memory shown = address;
+    shown.form = ASM_SHORTEST;
+    TOOL_HOOK(operand, (struct tool_block *)b, insn, memory, &shown,
+              spilled ? spilled : 1u << scratch);
     if (is_moffs(insn))
         encode_moffs(&b->e, insn, address);
     else

@@ -91,8 +91,6 @@ bool tool_look(uint64_t pc, struct tool_insn *shown, uint8_t bytes[TOOL_INSN_BYT
 static void show_instruction(struct builder *b, struct insn *insn) {
     struct tool_insn shown = describe(insn);
     tool->instruction((struct tool_block *)b, &shown);
-    if (b->heap_group_count)
-        hooks_end_heap_groups(b, insn, shown.flow == TOOL_NEXT);
 }
 
 void translate_show(struct builder *b, struct insn *insn, bool first) {
@@ -126,10 +124,5 @@ void translate_show_fault(int number, int code, uint64_t address, bool is_fetch)
         insn_decode(&insn, self->pc, bytes, sizeof bytes) != INSN_VALID)
         return;
     insn_operands(&insn);
-    cache_lock(); // guards what is prepared
-    void *prepared = tool->prepare(insn.pc, bytes, &insn.z, insn.operands);
-    cache_unlock();
-    if (prepared)
-        tool->faulted(prepared, address, code != SI_KERNEL);
-    self->any_hidden = true; // at least it may be
+    tool->faulted(&insn, address, code != SI_KERNEL);
 }

@@ -11,7 +11,7 @@ void translate_start_over(bool high_code) {
         cache_high_code |= high_code;
         cache_flush();
         versions_reset();
-        TOOL_HOOK(forget_prepared);
+        TOOL_HOOK(flushed);
         cache_unlock();
     }
     task_resume_others();

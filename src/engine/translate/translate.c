@@ -3,6 +3,7 @@
 #include "engine/cache/version.h"
 #include "engine/hooks/hooks.h"
 #include "engine/layout.h"
+#include "engine/task.h"
 #include "engine/translate/builder.h"
 #include "engine/translate/translate.h"
 
@@ -22,12 +23,16 @@ void builder_state(struct builder *b, enum state_kind kind, uint16_t spilled) {
     b->states[b->state_count++] = state;
 }
 
-static struct pending_exit *add_exit(struct builder *b, enum exit_kind kind, uint64_t target) {
+static struct pending_exit *add_exit_to(struct builder *b, enum exit_kind kind, uint64_t target,
+                                        unsigned version) {
     struct pending_exit *exit = &b->exits[b->exit_count++];
-    unsigned version =
-        kind == EXIT_MODIFIED ? b->version : version_number(b->units & ~HIDDEN_UNITS, false);
     *exit = (struct pending_exit){.target = target, .kind = kind, .version = version};
     return exit;
+}
+
+static struct pending_exit *add_exit(struct builder *b, enum exit_kind kind, uint64_t target) {
+    return add_exit_to(b, kind, target,
+                       kind == EXIT_MODIFIED ? b->version : version_number(b->exit_set, false));
 }
 
 static void write_leave_through_link(struct assembler *a, uint32_t link) {
@@ -39,20 +44,8 @@ void builder_exit_by(struct builder *b, struct asm_jump jump, uint64_t target) {
     add_exit(b, EXIT_TO, target)->site = jump.distance;
 }
 
-void builder_force_by(struct builder *b, struct asm_jump jump, uint64_t units) {
-    struct pending_exit *exit = add_exit(b, EXIT_TO, b->pc);
-    exit->site = jump.distance;
-    exit->version = version_number(units, true);
-}
-
-void builder_exit_rel32(struct builder *b, uint64_t target) {
-    builder_exit_by(b, (struct asm_jump){.distance = b->e.at}, target);
-    asm_word32(&b->e, 0);
-}
-
-void builder_force_rel32(struct builder *b, uint64_t units) {
-    builder_force_by(b, (struct asm_jump){.distance = b->e.at}, units);
-    asm_word32(&b->e, 0);
+void builder_force_by(struct builder *b, struct asm_jump jump, uint64_t set) {
+    add_exit_to(b, EXIT_TO, b->pc, version_number(set, true))->site = jump.distance;
 }
 
 void builder_exit_inline(struct builder *b, enum exit_kind kind, uint64_t target) {
@@ -73,6 +66,20 @@ void builder_call(struct builder *b, void (*function)(void *), void *argument) {
     exit->call = call;
     write_leave_through_link(&b->e, first_link + b->exit_count - 1);
     exit->resume = asm_address(&b->e);
+}
+
+void builder_saved_call(struct builder *b, void (*function)(void *), void *argument) {
+    asm_begin_gate_call(&b->e);
+    builder_state(b, STATE_WITHIN, 1u << RDI | 1u << RSP);
+    asm_mov_reg_imm(&b->e, RDI, (uint64_t)argument);
+    asm_gate_call(&b->e, cache_gate_saved(function));
+}
+
+struct asm_jump builder_jump_if_zero(struct builder *b, unsigned width, unsigned field) {
+    asm_spill(&b->e, RCX);
+    builder_state(b, STATE_WITHIN, 1u << RCX);
+    asm_mov_reg_mem(&b->e, width, RCX, asm_task(field));
+    return asm_jrcxz(&b->e);
 }
 
 void builder_jump_exit(struct builder *b, uint64_t target) {
@@ -171,12 +178,11 @@ static void translate_insn(struct builder *b, struct insn *insn) {
     b->pc = insn->pc;
     builder_state(b, b->together ? STATE_WITHIN : STATE_CLEAN, 0);
     translate_show(b, insn, insn == insns);
-    if (tool->shadows)
-        checks_before(b, insn);
+    TOOL_HOOK(before, (struct tool_block *)b, insn);
     if (!translate_control(b, insn))
         translate_plain(b, insn);
-    if (tool->shadows && !b->ended)
-        checks_after(b, insn);
+    if (!b->ended)
+        TOOL_HOOK(after, (struct tool_block *)b, insn);
 }
 
 static void note_wrapped(void *pc) {
@@ -186,7 +192,7 @@ static void note_wrapped(void *pc) {
 // Goes to the function that the target has for this one. Not after a check that has failed: that
 // was the function's own.
 static bool translate_redirection(struct builder *b) {
-    const struct redirected_function *redirected = b->force ? NULL : redirection_find(b->start);
+    const struct redirected_function *redirected = b->forced ? NULL : redirection_find(b->start);
     if (!redirected || b->unredirected)
         return false;
     builder_state(b, STATE_CLEAN, 0);
@@ -211,7 +217,7 @@ static void translate_body(struct builder *b, const struct code_bytes *code, uns
     if (translate_redirection(b))
         return;
     if (hooked && hooked->kind == TOOL_REPLACE && tool->plain_hooks) {
-        checks_replace(b, hooked);
+        translate_replaced(b, hooked);
         return;
     }
     if (hooked && hooked->kind == TOOL_REPLACE) {
@@ -219,25 +225,23 @@ static void translate_body(struct builder *b, const struct code_bytes *code, uns
         builder_exit_inline(b, EXIT_REPLACED, b->start);
         return;
     }
-    if (tool->shadows)
-        checks_head(b, count);
+    if (tool->head) {
+        builder_state(b, STATE_CLEAN, 0);
+        tool->head((struct tool_block *)b);
+    }
     for (unsigned i = 0; i < count && !b->ended; i++) {
         b->rest = &insns[i];
         b->rest_count = count - i;
         translate_insn(b, &insns[i]);
-        if (b->version && !b->units && !b->ended) // nothing is left to follow
-            builder_jump_exit(b, insn_next(&insns[i]));
     }
-    if (count)
-        TOOL_HOOK(block_done);
     if (count == 0) {
         builder_state(b, STATE_CLEAN, 0);
         builder_exit_inline(b, EXIT_EMULATE, b->start);
     }
     if (!b->ended)
         builder_jump_exit(b, insn_next(&insns[count - 1]));
-    hooks_write_detours(b);
-    hooks_write_heap_groups(b);
+    if (count)
+        TOOL_HOOK(block_end, (struct tool_block *)b);
 }
 
 // Writes the stubs of the exits below *cold and fills in the link records.
@@ -265,7 +269,7 @@ static void finish_exits(struct builder *b, struct block *block, uint8_t **cold)
 
 static struct block *translate(const struct code_bytes *code, unsigned number, unsigned most,
                                bool unredirected) {
-    struct version version = version_get(number);
+    struct tool_version version = version_get(number);
     struct builder *b = &builder;
     uint8_t *cold;
     unsigned guest_size;
@@ -281,14 +285,12 @@ static struct block *translate(const struct code_bytes *code, unsigned number, u
     b->is_module = code->is_module;
     b->mapping = code->mapping;
     b->version = number;
-    b->units = version.units;
-    b->force = version.forced;
+    b->exit_set = version.set;
+    b->forced = version.forced;
     b->unredirected = unredirected;
     b->unreplaced = most == 1 && self->unreplaced;
     b->ended = b->together = false;
-    b->hidden.units = 0;
-    b->state_count = b->exit_count = b->detour_count = b->store_count = 0;
-    b->heap_group_count = 0;
+    b->state_count = b->exit_count = 0;
 
     struct block *block = block_allocate();
     builder_state(b, STATE_WITHIN, 1u << RCX);
@@ -297,7 +299,6 @@ static struct block *translate(const struct code_bytes *code, unsigned number, u
     if (code->checked)
         write_check(b, code, guest_size ? guest_size : 1);
     translate_body(b, code, count);
-    checks_end(b);
 
     block->pc = code->pc;
     block->version = number;

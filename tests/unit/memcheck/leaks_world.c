@@ -7,6 +7,7 @@
 
 #include "engine/tool.h"
 #include "tools/memcheck/target/findings/findings.h"
+#include "tools/memcheck/target/shadow/shadow.h"
 #include "tools/memcheck/target/heap/pools.h"
 #include "tools/memcheck/target/heap/stacks.h"
 
@@ -132,7 +133,7 @@ void findings_send_losses(const struct leak_search *search) {
 }
 
 static void map(uint64_t start) {
-    uint64_t shadow = (start + TOOL_SHADOW_DISTANCE) & ~4095ul;
+    uint64_t shadow = (start + SHADOW_DISTANCE) & ~4095ul;
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
     if (mmap((void *)start, SIZE, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED ||
         mmap((void *)shadow, SIZE + 8192, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED)

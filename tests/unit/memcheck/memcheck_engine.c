@@ -13,6 +13,7 @@
 #include "tools/memcheck/target/findings/findings.h"
 #include "tools/memcheck/target/findings/ledger.h"
 #include "tools/memcheck/target/memcheck.h"
+#include "tools/memcheck/target/shadow/shadow.h"
 #include "tools/memcheck/target/track/track.h"
 
 #define AREA      0x201000000000ul
@@ -60,7 +61,7 @@ uint64_t tool_map(size_t size, size_t alignment) {
 
 void tool_unmap(uint64_t start, size_t size) {
     munmap((void *)start, size);
-    memset((void *)(start + TOOL_SHADOW_DISTANCE), 0, size);
+    memset((void *)(start + SHADOW_DISTANCE), 0, size);
     engine_mapped -= size;
 }
 
@@ -77,11 +78,11 @@ void tool_fault(uint64_t address, bool writes) {
 }
 
 void tool_shadow_fill(uint64_t start, uint64_t end) {
-    memset((void *)(start + TOOL_SHADOW_DISTANCE), 0xff, end - start);
+    memset((void *)(start + SHADOW_DISTANCE), 0xff, end - start);
 }
 
 void tool_shadow_clear(uint64_t start, uint64_t end) {
-    memset((void *)(start + TOOL_SHADOW_DISTANCE), 0, end - start);
+    memset((void *)(start + SHADOW_DISTANCE), 0, end - start);
 }
 
 bool tool_mapping_at(uint64_t address, struct tool_mapping *mapping) {
@@ -213,7 +214,7 @@ const char *tool_option(const char *name) {
 
 void engine_start(void) {
     struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
-    map_at((AREA + TOOL_SHADOW_DISTANCE) & ~(PAGE - 1), AREA_SIZE + PAGE);
+    map_at((AREA + SHADOW_DISTANCE) & ~(PAGE - 1), AREA_SIZE + PAGE);
     sigaction(SIGSEGV, &action, NULL);
 }
 

@@ -344,8 +344,8 @@ static void on_instruction(struct tool_block *block, const struct tool_insn *ins
         run_close();
 }
 
-static void on_block_done(void) {
-    run_close();
+static void on_block_end(struct tool_block *block) {
+    run_end_block(block);
     if (end)
         owner_claim(end, owner);
 }
@@ -429,7 +429,7 @@ static struct tool callgrind = {
     .end = simulate_end,
     .block = on_block,
     .instruction = on_instruction,
-    .block_done = on_block_done,
+    .block_end = on_block_end,
     .thread_started = counts_thread_started,
     .thread_ended = counts_thread_ended,
     .forking = counts_forking,

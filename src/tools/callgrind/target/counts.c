@@ -20,6 +20,7 @@
 #include "tools/callgrind/target/simulate.h"
 
 enum { BUCKETS = 1 << 16 };
+#define FILE_PLACE 0x401000000000ul // where the counts are mapped if nothing is there
 
 struct counts_header *counts_shared;
 struct counts_id *counts_ids;
@@ -65,7 +66,7 @@ static void open_file(void) {
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
         give_up(errno == EFBIG ? "is the size of files limited (ulimit -f)?"
                                : "a file for the counts cannot be made");
-    void *wish = file ? file : (void *)TOOL_HEAP_NOTES;
+    void *wish = file ? file : (void *)FILE_PLACE;
     void *memory = mmap(wish, COUNTS_SIZE, PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_NORESERVE | (file ? MAP_FIXED : 0), fd, 0);
     if (memory == MAP_FAILED)

@@ -7,6 +7,7 @@
 #include "tools/callgrind/target/functions.h"
 #include "tools/callgrind/target/joined.h"
 #include "tools/callgrind/target/known.h"
+#include "tools/callgrind/target/lines.h"
 #include "tools/callgrind/target/simulate.h"
 #include "tools/shared/instructions.h"
 
@@ -73,6 +74,11 @@ void run_close(void) {
     }
 }
 
+void run_end_block(struct tool_block *block) {
+    run_close();
+    lines_end_block(block);
+}
+
 bool run_ends(const struct tool_insn *insn) {
     enum { ACCESSES = RUN_MOST - TOOL_ACCESSES };
     return insn->flow != TOOL_NEXT || run.count == RUN_MOST || run.reads > ACCESSES ||
@@ -112,7 +118,7 @@ static void check_code(struct tool_block *block, const struct tool_insn *insn) {
             id = counts_events(insn->pc, run.function, run_kind(), COUNTS_I1MR, COUNTS_ILMR,
                                insn->size);
         if (id)
-            tool_insert_code_line_check(block, line, simulate_code, id);
+            lines_insert_code_check(block, line, simulate_code, id);
     }
     last_line = last;
 }
@@ -123,7 +129,7 @@ static void check_access(struct tool_block *block, const struct tool_insn *insn,
     struct tool_access checked = *access;
     checked.size = size_of(access);
     if (id)
-        tool_insert_line_check(block, &checked, simulate_data, id);
+        lines_insert_check(block, &checked, simulate_data, id);
 }
 
 // The model has memory for registers whose bits are asked for by number: such a register is stored

@@ -26,6 +26,7 @@ enum counts_kind run_kind(void); // of its events
 void run_add(struct tool_block *, const struct tool_insn *);
 bool run_ends(const struct tool_insn *);      // with this instruction
 void run_close(void);                         // if one is open
+void run_end_block(struct tool_block *);      // of code: in the hook block_end
 bool run_is_locked(const struct tool_insn *); // it changes memory atomically
 // Whether a branch goes by rcx (loop, jrcxz), where TOOL_IF_TAKEN does not help; and, in a call
 // before it, whether it will be taken.

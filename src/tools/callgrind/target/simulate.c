@@ -7,6 +7,7 @@
 #include "engine/tool.h"
 #include "tools/callgrind/target/cache_use.h"
 #include "tools/callgrind/target/counts.h"
+#include "tools/callgrind/target/lines.h"
 
 #pragma GCC target("general-regs-only")
 
@@ -31,7 +32,7 @@ struct cache {
 struct simulation {
     struct cache code, data, last;
     struct cache_use *uses; // instead of these
-    struct tool_lines lines;
+    struct lines lines;
     // Stamp of lines that are not known: an access to address 0 takes them for known.
     uint64_t nowhere;
     uint32_t history;
@@ -55,13 +56,13 @@ static struct counts_cache shapes[CACHES];
 
 // ---- caches ------------------------------------------------------------------------------------
 
-static struct tool_line *known_place(struct simulation *simulation, enum tool_cache kind,
-                                     uint64_t line) {
-    return &simulation->lines.known[kind][line % TOOL_LINES];
+static struct known_line *known_place(struct simulation *simulation, enum lines_cache kind,
+                                      uint64_t line) {
+    return &simulation->lines.known[kind][line % LINES_KNOWN];
 }
 
-static const struct cache *first_level(const struct simulation *simulation, enum tool_cache kind) {
-    return kind == TOOL_CACHE_CODE ? &simulation->code : &simulation->data;
+static const struct cache *first_level(const struct simulation *simulation, enum lines_cache kind) {
+    return kind == LINES_CODE ? &simulation->code : &simulation->data;
 }
 
 // The line's place in the cache, or the one that it is to have.
@@ -80,26 +81,26 @@ static uint64_t find_way(const struct cache *cache, uint64_t line, bool *found) 
 }
 
 // Whether the line was in the first level; it is the one used last then.
-static bool use_first(struct simulation *simulation, enum tool_cache kind, uint64_t line) {
+static bool use_first(struct simulation *simulation, enum lines_cache kind, uint64_t line) {
     const struct cache *cache = first_level(simulation, kind);
-    struct tool_line *known = known_place(simulation, kind, line);
+    struct known_line *known = known_place(simulation, kind, line);
     bool found = known->start == line << cache->bits;
     if (!found) {
         uint64_t at = find_way(cache, line, &found), old = cache->lines[at];
-        struct tool_line *evicted = known_place(simulation, kind, old);
+        struct known_line *evicted = known_place(simulation, kind, old);
         if (!found && evicted->start == old << cache->bits)
-            *evicted = (struct tool_line){.stamp = &simulation->nowhere};
+            *evicted = (struct known_line){.stamp = &simulation->nowhere};
         cache->lines[at] = line;
         known->start = line << cache->bits;
         known->stamp = &cache->stamps[at];
     }
     *known->stamp = ++simulation->lines.clock;
-    tool_used_line(kind, line);
+    lines_used(kind, line);
     return found;
 }
 
 // The same without help of inserted code, which sees every access then.
-static bool use_first_alone(struct simulation *simulation, enum tool_cache kind, uint64_t line) {
+static bool use_first_alone(struct simulation *simulation, enum lines_cache kind, uint64_t line) {
     const struct cache *cache = first_level(simulation, kind);
     bool found;
     uint64_t at = find_way(cache, line, &found);
@@ -166,15 +167,15 @@ static void count_miss(struct thread *thread, uint32_t id, enum outcome outcome)
 }
 
 static void refer_and_note(struct thread *thread, uint32_t id, uint64_t address,
-                           enum tool_cache kind) {
+                           enum lines_cache kind) {
     enum use_outcome outcome = cache_use_refer(
-        thread->simulation->uses, kind == TOOL_CACHE_CODE ? 0 : 1, address, counts_ids[id].lengths,
+        thread->simulation->uses, kind == LINES_CODE ? 0 : 1, address, counts_ids[id].lengths,
         thread_counter(thread, id, 2, COUNTS_ACCOST1), !thread->paused);
     if (outcome != USE_FOUND)
         count_miss(thread, id, outcome == USE_FOUND_LAST ? FOUND : MISSED);
 }
 
-static void refer(struct thread *thread, uint32_t id, uint64_t address, enum tool_cache kind) {
+static void refer(struct thread *thread, uint32_t id, uint64_t address, enum lines_cache kind) {
     const struct counts_id *info = &counts_ids[id];
     struct simulation *simulation = thread->simulation;
     uint32_t size = info->lengths;
@@ -184,7 +185,7 @@ static void refer(struct thread *thread, uint32_t id, uint64_t address, enum too
     }
     unsigned bits = first_level(simulation, kind)->bits;
     uint64_t first = address >> bits, last = (address + size - 1) >> bits;
-    bool alone = simulate_write_back && kind == TOOL_CACHE_DATA;
+    bool alone = simulate_write_back && kind == LINES_DATA;
     bool writes = simulate_write_back && info->count == COUNTS_D1MW;
     bool found =
         alone ? use_first_alone(simulation, kind, first) : use_first(simulation, kind, first);
@@ -202,12 +203,12 @@ static void refer(struct thread *thread, uint32_t id, uint64_t address, enum too
 
 void simulate_code(uint32_t id, uint64_t rsp, void *state, uint64_t address) {
     struct thread *thread = state;
-    refer(thread, id, counts_ids[id].pc, TOOL_CACHE_CODE);
+    refer(thread, id, counts_ids[id].pc, LINES_CODE);
 }
 
 void simulate_data(uint32_t id, uint64_t rsp, void *state, uint64_t address) {
     struct thread *thread = state;
-    refer(thread, id, address, TOOL_CACHE_DATA);
+    refer(thread, id, address, LINES_DATA);
 }
 
 void simulate_skipped(uint32_t accesses, uint64_t rsp, void *state) {
@@ -361,8 +362,8 @@ void simulate_start(void) {
     }
     simulate_code_bits = __builtin_ctz(shapes[0].line);
     counts_caches(shapes);
-    tool_set_lines(TOOL_CACHE_CODE, __builtin_ctz(shapes[0].line), sets_of(&shapes[0]));
-    tool_set_lines(TOOL_CACHE_DATA, __builtin_ctz(shapes[1].line), sets_of(&shapes[1]));
+    lines_set_shape(LINES_CODE, __builtin_ctz(shapes[0].line), sets_of(&shapes[0]));
+    lines_set_shape(LINES_DATA, __builtin_ctz(shapes[1].line), sets_of(&shapes[1]));
 }
 
 static void make_cache(struct cache *cache, const struct counts_cache *shape) {
@@ -384,9 +385,9 @@ void simulate_thread_start(struct thread *thread) {
     struct simulation *simulation = counts_reserve(sizeof *simulation);
     thread->simulation = simulation;
     if (simulate_caches) {
-        for (unsigned i = 0; i < TOOL_CACHES; i++)
+        for (unsigned i = 0; i < LINES_CACHES; i++)
             simulation->lines.known[i][0].stamp = &simulation->nowhere;
-        tool_set_thread_lines(&simulation->lines);
+        lines_set_thread(&simulation->lines);
         if (simulate_uses)
             simulation->uses = cache_use_new(shapes);
         make_cache(&simulation->code, &shapes[0]);
@@ -397,7 +398,7 @@ void simulate_thread_start(struct thread *thread) {
 
 void simulate_thread_again(const struct thread *thread) {
     if (simulate_caches)
-        tool_set_thread_lines(&thread->simulation->lines);
+        lines_set_thread(&thread->simulation->lines);
 }
 
 static void finish_uses(const struct thread *thread) {

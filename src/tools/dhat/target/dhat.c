@@ -9,15 +9,7 @@
 
 enum dhat_mode dhat_mode;
 
-_Static_assert((int)DHAT_LANES == (int)TOOL_HEAP_LANES &&
-                   (int)DHAT_CLASS_LEAST == (int)TOOL_HEAP_LEAST &&
-                   DHAT_CLASSES == TOOL_HEAP_MOST + 1 &&
-                   sizeof(struct dhat_note) == TOOL_HEAP_NOTE &&
-                   DHAT_AT_HEADER >= 1ul << TOOL_HEAP_NOTES_BITS &&
-                   offsetof(struct dhat_note, end) == offsetof(struct tool_heap_note, end) &&
-                   offsetof(struct dhat_note, reads) == offsetof(struct tool_heap_note, reads) &&
-                   offsetof(struct dhat_note, writes) == offsetof(struct tool_heap_note, writes),
-               "");
+_Static_assert(DHAT_AT_HEADER >= 1ul << HEAP_NOTES_BITS, "");
 
 enum { SYMBOLS = 256 };
 static struct tool_symbol symbols[SYMBOLS]; // all that is replaced
@@ -46,8 +38,14 @@ static void on_instruction(struct tool_block *block, const struct tool_insn *ins
     run.count++;
     if (dhat_mode == DHAT_HEAP)
         touches_insert(block, insn);
+    heap_end_instruction(block, insn->flow == TOOL_NEXT);
     if (insn->flow != TOOL_NEXT)
         close_run();
+}
+
+static void on_block_end(struct tool_block *block) {
+    close_run();
+    heap_end_block(block);
 }
 
 // ---- events ------------------------------------------------------------------------------------
@@ -58,7 +56,7 @@ static void on_thread_started(void) {
     memset(thread->words, 0, TOOL_WORDS * sizeof *thread->words);
     thread->told = 0;
     events_thread_started(thread);
-    tool_set_counters((void *)TOOL_HEAP_NOTES);
+    tool_set_counters((void *)HEAP_NOTES);
 }
 
 static void on_thread_ended(void) {
@@ -175,7 +173,7 @@ const struct tool tool_dhat = {
     .start = on_start,
     .end = on_end,
     .instruction = on_instruction,
-    .block_done = close_run,
+    .block_end = on_block_end,
     .thread_started = on_thread_started,
     .thread_ended = on_thread_ended,
     .forking = on_forking,

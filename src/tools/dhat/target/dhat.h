@@ -2,7 +2,7 @@
 //
 // Words are those of wire/dhat_counts.h; docs/dhat.md tells how the parts fit.
 //   slot    room for one block, with a note of its own for good; slots have powers of two for
-//           sizes, and their addresses lead to their notes (tool.h)
+//           sizes, and their addresses lead to their notes (heap.h)
 //
 // Invariants
 //   - A note's size and end are 0 unless its block is live.
@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "engine/tool.h"
+#include "tools/dhat/target/heap.h"
 #include "tools/shared/arguments.h"
 #include "wire/dhat_counts.h"
 
@@ -49,26 +50,26 @@ struct dhat_thread {
 
 // The note for an address anywhere, NULL: none.
 static inline struct dhat_note *note_of(uint64_t address) {
-    if (address - TOOL_HEAP_START >= TOOL_HEAP_END - TOOL_HEAP_START)
+    if (address - HEAP_START >= HEAP_END - HEAP_START)
         return NULL;
-    unsigned bits = tool_heap_bits(address);
-    if (bits < TOOL_HEAP_LEAST || bits > TOOL_HEAP_MOST)
+    unsigned bits = heap_bits(address);
+    if (bits < HEAP_LEAST || bits > HEAP_MOST)
         return NULL;
-    return (struct dhat_note *)tool_heap_note(address);
+    return (struct dhat_note *)heap_note(address);
 }
 
 // Where the slot of an address in the heap begins.
 static inline uint64_t slot_start(uint64_t address) {
-    return address >> tool_heap_bits(address) << tool_heap_bits(address);
+    return address >> heap_bits(address) << heap_bits(address);
 }
 
 static inline struct dhat_note *note_at(unsigned bits, uint32_t number) {
-    return (struct dhat_note *)(TOOL_HEAP_NOTES + dhat_at_note(bits, number));
+    return (struct dhat_note *)(HEAP_NOTES + dhat_at_note(bits, number));
 }
 
 static inline void note_set_size(struct dhat_note *note, uint64_t start, uint64_t size) {
     note->size = size;
-    note->end = size ? (start + size) << TOOL_HEAP_PLACE_SHIFT : 0;
+    note->end = size ? (start + size) << HEAP_PLACE_SHIFT : 0;
 }
 
 static inline uint64_t note_sum(const uint64_t lanes[DHAT_LANES]) {
@@ -79,11 +80,11 @@ static inline uint64_t note_sum(const uint64_t lanes[DHAT_LANES]) {
 }
 
 static inline struct dhat_point_counts *point_at(uint32_t number) {
-    return (struct dhat_point_counts *)(TOOL_HEAP_NOTES + DHAT_AT_POINTS) + number;
+    return (struct dhat_point_counts *)(HEAP_NOTES + DHAT_AT_POINTS) + number;
 }
 
 static inline uint16_t *counters_of(uint64_t address) {
-    return (uint16_t *)TOOL_HEAP_COUNTERS + (address - TOOL_HEAP_START);
+    return (uint16_t *)HEAP_COUNTERS + (address - HEAP_START);
 }
 
 // ---- file.c: the memory that the supervisor shares ----

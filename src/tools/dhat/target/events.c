@@ -63,7 +63,7 @@ void events_unlock(void) {
 // ---- logs --------------------------------------------------------------------------------------
 
 static struct dhat_log *log_at(uint32_t number) {
-    return (struct dhat_log *)(TOOL_HEAP_NOTES + DHAT_AT_LOGS) + number;
+    return (struct dhat_log *)(HEAP_NOTES + DHAT_AT_LOGS) + number;
 }
 
 static uint64_t clock_now(void) {

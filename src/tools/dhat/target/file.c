@@ -24,14 +24,14 @@ static int make_file(void) {
 }
 
 static void map_file(int fd, int fixed) {
-    void *place = (void *)TOOL_HEAP_NOTES;
+    void *place = (void *)HEAP_NOTES;
     if (mmap(place, DHAT_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | fixed, fd, 0) !=
         place)
         give_up("no room for what it counts: is the address space limited (ulimit -v)?");
     madvise(place, DHAT_SIZE, MADV_DONTDUMP);
     tool_give_file(fd);
     close(fd);
-    dhat_header = (struct dhat_header *)(TOOL_HEAP_NOTES + DHAT_AT_HEADER);
+    dhat_header = (struct dhat_header *)(HEAP_NOTES + DHAT_AT_HEADER);
 }
 
 static void map_private(void *start, void *end) {
@@ -43,8 +43,8 @@ static void map_private(void *start, void *end) {
 }
 
 void file_start(void) {
-    map_private(counters_of(tool_heap_slot(TOOL_HEAP_LEAST, 0)),
-                counters_of(tool_heap_slot(TOOL_HEAP_COUNTED_MOST + 1, 0)));
+    map_private(counters_of(heap_slot(HEAP_LEAST, 0)),
+                counters_of(heap_slot(HEAP_COUNTED_MOST + 1, 0)));
     map_file(make_file(), MAP_FIXED_NOREPLACE);
     // Number 0 of everything stands for none.
     dhat_header->points = 1;
@@ -56,7 +56,7 @@ void file_start(void) {
 // ---- fork --------------------------------------------------------------------------------------
 
 static void copy_part(uint64_t offset, uint64_t size) {
-    const char *from = (const char *)TOOL_HEAP_NOTES + offset;
+    const char *from = (const char *)HEAP_NOTES + offset;
     while (size > 0) {
         ssize_t done = pwrite(copy, from, size, (off_t)offset);
         if (done <= 0)
@@ -69,7 +69,7 @@ static void copy_part(uint64_t offset, uint64_t size) {
 
 void file_forking(void) {
     copy = make_file();
-    for (unsigned bits = TOOL_HEAP_LEAST; bits <= TOOL_HEAP_MOST; bits++)
+    for (unsigned bits = HEAP_LEAST; bits <= HEAP_MOST; bits++)
         copy_part(dhat_at_note(bits, 0), dhat_header->notes[bits] * sizeof(struct dhat_note));
     copy_part(DHAT_AT_HEADER, sizeof *dhat_header);
     copy_part(DHAT_AT_POINTS, dhat_header->points * sizeof(struct dhat_point_counts));

@@ -24,7 +24,7 @@ void points_start(void) {
 static uint32_t new_point(uint32_t stack) {
     const uint64_t *pcs;
     size_t count = stack_pcs(stack, &pcs);
-    uint64_t *words = (uint64_t *)(TOOL_HEAP_NOTES + DHAT_AT_STACKS) + dhat_header->stack_words;
+    uint64_t *words = (uint64_t *)(HEAP_NOTES + DHAT_AT_STACKS) + dhat_header->stack_words;
     if (dhat_header->points == DHAT_POINTS ||
         dhat_header->stack_words + count + 1 > DHAT_STACK_WORDS) {
         dhat_header->incomplete = 1;
@@ -64,7 +64,7 @@ uint32_t point_here(void) {
 void block_made(struct dhat_thread *thread, struct dhat_note *note, uint64_t start) {
     // Where sizes differ, nobody will ask for single bytes.
     if (note->size <= ACCESSES_USUAL && !point_at(note->point)->differ &&
-        tool_heap_bits(start) <= TOOL_HEAP_COUNTED_MOST)
+        heap_bits(start) <= HEAP_COUNTED_MOST)
         note->counted_end = note->end;
     struct dhat_event *event = events_begin(thread);
     event->point = note->point;
@@ -90,7 +90,7 @@ void block_resized(struct dhat_thread *thread, struct dhat_note *note, uint64_t 
 // ---- the end of a block ------------------------------------------------------------------------
 
 static void add_counters(struct dhat_point_counts *point, uint64_t start) {
-    uint32_t *sums = (uint32_t *)(TOOL_HEAP_NOTES + DHAT_AT_ACCESSES) + point->accesses;
+    uint32_t *sums = (uint32_t *)(HEAP_NOTES + DHAT_AT_ACCESSES) + point->accesses;
     const uint16_t *counters = counters_of(start);
     for (size_t i = 0; i < point->size; i++)
         if (LIKELY(sums[i] <= COUNT_MOST))
@@ -158,7 +158,7 @@ static void fold_live_blocks(unsigned bits) {
     for (uint32_t i = 0; i < dhat_header->notes[bits]; i++) {
         struct dhat_note *note = note_at(bits, i);
         if (note->size && note->point)
-            fold_live_block(note, tool_heap_slot(bits, i));
+            fold_live_block(note, heap_slot(bits, i));
     }
 }
 
@@ -172,7 +172,7 @@ void points_end(void) {
             dhat_settle(h, point_at(i));
             point_at(i)->lifetimes += point_at(i)->blocks * h->time;
         }
-        for (unsigned bits = TOOL_HEAP_LEAST; bits <= TOOL_HEAP_MOST; bits++)
+        for (unsigned bits = HEAP_LEAST; bits <= HEAP_MOST; bits++)
             fold_live_blocks(bits);
     }
     h->is_over = 1;

@@ -28,15 +28,15 @@ static struct class {
                         // the first row of them
     uint32_t next, end; // slots of the segment that are still unused
     _Atomic uint32_t fresh; // slots from here on are not mapped
-} classes[TOOL_HEAP_MOST + 1];
+} classes[HEAP_MOST + 1];
 
 static uint64_t size_of_slot(unsigned bits) {
     return (uint64_t)1 << bits;
 }
 
 static unsigned bits_for(uint64_t size) {
-    if (size <= 1u << TOOL_HEAP_LEAST)
-        return TOOL_HEAP_LEAST;
+    if (size <= 1u << HEAP_LEAST)
+        return HEAP_LEAST;
     return 64 - __builtin_clzll(size - 1);
 }
 
@@ -54,7 +54,7 @@ struct mapping {
 };
 
 static uint64_t slots_of_class(unsigned bits) {
-    uint64_t all = (uint64_t)1 << (TOOL_HEAP_CLASS_BITS - bits);
+    uint64_t all = (uint64_t)1 << (HEAP_CLASS_BITS - bits);
     return all < UINT32_MAX ? all : UINT32_MAX;
 }
 
@@ -70,7 +70,7 @@ static void map(void *argument) {
                 return;
             }
         } while (!atomic_compare_exchange_weak(&class->fresh, &fresh, fresh + mapping->slots));
-        mapping->start = tool_heap_slot(mapping->bits, fresh) - mapping->before;
+        mapping->start = heap_slot(mapping->bits, fresh) - mapping->before;
     } while (!tool_map_at(mapping->start, mapping->size)); // the target has put something there
 }
 
@@ -91,8 +91,8 @@ static void give_back(void *argument) {
 }
 
 static uint32_t number_of(uint64_t slot) {
-    unsigned bits = tool_heap_bits(slot);
-    return (slot - tool_heap_slot(bits, 0)) >> bits;
+    unsigned bits = heap_bits(slot);
+    return (slot - heap_slot(bits, 0)) >> bits;
 }
 
 // Without the lock. False: no memory.
@@ -126,7 +126,7 @@ static uint64_t take_free(unsigned bits) {
         return 0;
     uint32_t number = class->free - 1;
     class->free = note_at(bits, number)->next;
-    return tool_heap_slot(bits, number);
+    return heap_slot(bits, number);
 }
 
 static void note_use(unsigned bits, uint32_t number) {
@@ -182,11 +182,11 @@ static struct slot take_stored(struct slot_store *store, unsigned bits) {
     if (UNLIKELY(!store->free && store->next >= store->end) && !refill(store, bits))
         return (struct slot){0};
     if (!store->free)
-        return (struct slot){tool_heap_slot(bits, store->next++), true};
+        return (struct slot){heap_slot(bits, store->next++), true};
     uint32_t number = store->free - 1;
     store->free = note_at(bits, number)->next;
     store->count--;
-    return (struct slot){tool_heap_slot(bits, number), false};
+    return (struct slot){heap_slot(bits, number), false};
 }
 
 // The slots that were freed last stay.
@@ -211,7 +211,7 @@ static void put_into_store(struct slot_store *store, unsigned bits, uint32_t num
 }
 
 void slots_thread_ended(struct dhat_thread *thread) {
-    for (unsigned bits = TOOL_HEAP_LEAST; bits < STORED_BITS; bits++) {
+    for (unsigned bits = HEAP_LEAST; bits < STORED_BITS; bits++) {
         struct slot_store *store = &thread->stores[bits];
         while (store->next < store->end)
             put_into_store(store, bits, store->next++);
@@ -232,7 +232,7 @@ static struct slot take_slot(unsigned bits) {
         events_lock();
         slot = (struct slot){take_free(bits), true};
         if (!slot.start && class->next < class->end) {
-            slot.start = tool_heap_slot(bits, class->next);
+            slot.start = heap_slot(bits, class->next);
             note_use(bits, class->next++);
         }
         events_unlock();
@@ -266,7 +266,7 @@ static struct slot take_mapping(unsigned bits, uint64_t size) {
 }
 
 static struct slot find_slot(struct dhat_thread *thread, size_t size, size_t alignment) {
-    uint64_t most = (uint64_t)1 << TOOL_HEAP_MOST;
+    uint64_t most = (uint64_t)1 << HEAP_MOST;
     if (size > most - 4 * PAGE || alignment > most)
         return (struct slot){0};
     unsigned bits = bits_for(size > alignment ? size : alignment);
@@ -274,7 +274,7 @@ static struct slot find_slot(struct dhat_thread *thread, size_t size, size_t ali
         return take_stored(&thread->stores[bits], bits);
     if (is_mapped_singly(bits) && mapped_size(size) > size_of_slot(bits))
         bits++;
-    if (bits > TOOL_HEAP_MOST)
+    if (bits > HEAP_MOST)
         return (struct slot){0};
     return is_mapped_singly(bits) ? take_mapping(bits, size) : take_slot(bits);
 }
@@ -283,7 +283,7 @@ static struct slot find_slot(struct dhat_thread *thread, size_t size, size_t ali
 static void release_rest(uint64_t start, uint64_t old_size, uint64_t size) {
     struct mapping rest = {.start = start - PAGE + mapped_size(size),
                            .size = mapped_size(old_size) - mapped_size(size)};
-    if (is_mapped_singly(tool_heap_bits(start)) && rest.size)
+    if (is_mapped_singly(heap_bits(start)) && rest.size)
         tool_with_vectors(unmap, &rest);
 }
 
@@ -305,7 +305,7 @@ static void release_large(uint64_t start, uint64_t size, unsigned bits) {
 
 // The block is gone already.
 static void release(struct dhat_thread *thread, uint64_t start, uint64_t size) {
-    unsigned bits = tool_heap_bits(start);
+    unsigned bits = heap_bits(start);
     if (LIKELY(bits < STORED_BITS))
         put_into_store(&thread->stores[bits], bits, number_of(start));
     else

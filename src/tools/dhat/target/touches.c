@@ -1,4 +1,4 @@
-// Accesses to blocks. Inserted code counts those of instructions (tool_insert_heap_access); what is
+// Accesses to blocks. Inserted code counts those of instructions (heap_insert_access); what is
 // here is the rest: string instructions, bit strings, functions that are replaced, and accesses
 // that reach beyond a block's end. General registers only.
 //
@@ -36,8 +36,8 @@ static size_t least(size_t a, size_t b) {
 // From an address in the block's slot to the end of the block. Of the note's two lines of the cache
 // only the first is asked.
 static size_t bytes_left(const struct dhat_note *note, uint64_t address) {
-    uint64_t place = address << TOOL_HEAP_PLACE_SHIFT;
-    return place < note->end ? (note->end - place) >> TOOL_HEAP_PLACE_SHIFT : 0;
+    uint64_t place = address << HEAP_PLACE_SHIFT;
+    return place < note->end ? (note->end - place) >> HEAP_PLACE_SHIFT : 0;
 }
 
 // Up to the end of the block that the address lies in; how many bytes these are, 0: none.
@@ -70,7 +70,7 @@ void touch_write(uint64_t address, size_t size) {
 }
 
 // An access of an instruction counts in full if it begins in a block.
-static void touch_one(uint64_t address, const struct tool_heap_touch *it) {
+static void touch_one(uint64_t address, const struct heap_touch *it) {
     struct dhat_note *note = note_of(address);
     size_t left = note ? bytes_left(note, address) : 0;
     if (!left)
@@ -83,8 +83,8 @@ static void touch_one(uint64_t address, const struct tool_heap_touch *it) {
 
 // A group that begins in the heap but does not lie within one block.
 static void beyond(uint32_t argument, uint64_t rsp, void *state, uint64_t end) {
-    const struct tool_heap_group *group = (const struct tool_heap_group *)(uintptr_t)argument;
-    uint64_t start = TOOL_HEAP_START + (end >> TOOL_HEAP_PLACE_SHIFT) - group->size;
+    const struct heap_touches *group = (const struct heap_touches *)(uintptr_t)argument;
+    uint64_t start = HEAP_START + (end >> HEAP_PLACE_SHIFT) - group->size;
     for (unsigned i = 0; i < group->count; i++)
         touch_one(start + group->touches[i].offset, &group->touches[i]);
 }
@@ -101,7 +101,7 @@ static bool is_stack(const struct tool_access *access) {
 // Addresses that are known now lie in modules, or nowhere near the heap.
 static bool is_fixed(const struct tool_access *access) {
     return access->base < 0 && access->index < 0 && !access->segment &&
-           (uint64_t)access->displacement - TOOL_HEAP_START >= TOOL_HEAP_END - TOOL_HEAP_START;
+           (uint64_t)access->displacement - HEAP_START >= HEAP_END - HEAP_START;
 }
 
 struct repeat {
@@ -192,7 +192,7 @@ static bool insert_state(struct tool_block *block, const struct tool_insn *insn)
         struct tool_access part = insn->accesses[0];
         part.displacement += parts[i].offset;
         part.size = parts[i].size;
-        tool_insert_heap_access(block, &part, part.reads, part.writes, beyond);
+        heap_insert_access(block, &part, part.reads, part.writes, beyond);
     }
     return true;
 }
@@ -211,6 +211,6 @@ void touches_insert(struct tool_block *block, const struct tool_insn *insn) {
         unsigned reads = access->reads;
         if (access->reads && access->writes && i == 0 && insn_is_attempt(insn))
             reads = 2;
-        tool_insert_heap_access(block, access, reads, access->writes, beyond);
+        heap_insert_access(block, access, reads, access->writes, beyond);
     }
 }

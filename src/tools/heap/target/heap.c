@@ -159,5 +159,5 @@ const struct tool tool_massif = {
     HOOKS,
     .block = ticks_block,
     .instruction = ticks_instruction,
-    .block_done = ticks_block_done,
+    .block_end = ticks_block_end,
 };

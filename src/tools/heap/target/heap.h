@@ -110,7 +110,7 @@ bool calls_found(void);
 
 void ticks_block(struct tool_block *, uint64_t pc);
 void ticks_instruction(struct tool_block *, const struct tool_insn *);
-void ticks_block_done(void);
+void ticks_block_end(struct tool_block *);
 void ticks_thread_started(void);
 void ticks_thread_ended(void);
 void ticks_forking(void);

@@ -36,10 +36,14 @@ void ticks_block(struct tool_block *block, uint64_t pc) {
     stack_falls = false;
 }
 
-void ticks_block_done(void) {
+static void close_run(void) {
     if (run.open)
         tool_fill_count(&run.inserted, 0, run.count);
     run.open = false;
+}
+
+void ticks_block_end(struct tool_block *block) {
+    close_run();
 }
 
 // Each step counts, and so does the look at rcx that ends them, which the run has counted.
@@ -67,7 +71,7 @@ static void count_instruction(struct tool_block *block, const struct tool_insn *
     bool ends = insn->flow != TOOL_NEXT || run.count == RUN_MOST;
     tool_keep_together(block, !ends);
     if (ends)
-        ticks_block_done();
+        close_run();
 }
 
 static uint64_t sum_instructions(void) {

@@ -7,6 +7,7 @@
 #include "tools/memcheck/target/findings/findings.h"
 #include "tools/memcheck/target/shadow/frames.h"
 #include "tools/memcheck/target/heap/heap.h"
+#include "tools/memcheck/target/insert/insert.h"
 #include "tools/memcheck/target/shadow/origins.h"
 #include "tools/memcheck/target/leaks/leaks.h"
 #include "tools/memcheck/target/findings/ledger.h"
@@ -35,6 +36,7 @@ static void start(void) {
     findings_start();
     heap_make_counters = ledger_heap_counters;
     track_start();
+    checks_start();
     if (track_origins)
         origins_start();
     sites_start();
@@ -81,16 +83,6 @@ static void thread_ended(void) {
     heap_thread_ended();
 }
 
-static struct tool_units units(const ZydisDecodedInstruction *z, const ZydisDecodedOperand *o) {
-    struct track_units units = track_units(z, o);
-    return (struct tool_units){units.reads, units.writes, units.kills};
-}
-
-static void *prepare(uint64_t pc, const uint8_t *bytes, const ZydisDecodedInstruction *z,
-                     const ZydisDecodedOperand *operands) {
-    return track_prepare(pc, bytes, z, operands);
-}
-
 static void module(uint64_t first, uint64_t last, uint64_t offset, const char *path) {
     const char *slash = strrchr(path, '/');
     if (strncmp(slash ? slash + 1 : path, "ld-", 3) == 0 && !track_loader_start) {
@@ -112,12 +104,20 @@ static bool is_overflow(uint64_t address) {
 }
 
 // Looking at the instruction again as if the page were not addressable says what it did there.
-static void faulted(const void *prepared, uint64_t address, bool is_known) {
-    if (is_known && is_overflow(address))
-        return;
-    shadow_assume_missing(address, !is_known);
-    track_run(prepared);
-    shadow_assume_nothing();
+static void faulted(const struct insn *insn, uint64_t address, bool is_known) {
+    tool_lock_code(); // guards what is prepared
+    const struct track *prepared = track_prepare(insn->pc, insn->bytes, &insn->z, insn->operands);
+    tool_unlock_code();
+    if (prepared && !(is_known && is_overflow(address))) {
+        shadow_assume_missing(address, !is_known);
+        track_run(prepared);
+        shadow_assume_nothing();
+    }
+    memcheck_thread()->registers.any_hidden = true; // at least it may be
+}
+
+static void stored(uint64_t address, uint64_t size) {
+    tool_shadow_clear(address, address + size);
 }
 
 static const struct tool_exit_function exit_functions[] = {
@@ -137,7 +137,7 @@ const struct tool tool_memcheck = {
     .name = "memcheck",
     .thread_size = sizeof(struct memcheck_thread),
     .register_size = sizeof(struct shadow_registers),
-    .shadows = true,
+    .shadow_distance = SHADOW_DISTANCE,
     .plain_hooks = true,
     .symbols = heap_symbols,
     .quick_hook = quick_hook,
@@ -148,11 +148,17 @@ const struct tool tool_memcheck = {
     .forking = forking,
     .fork_made = fork_made,
     .forked = forked,
-    .units = units,
-    .prepare = prepare,
-    .forget_prepared = track_forget_all,
-    .follow = (void (*)(const void *))track_run,
-    .stack_moved = memcheck_stack_moved,
+    .head = checks_head,
+    .before = checks_before,
+    .operand = checks_operand,
+    .after = checks_after,
+    .returned = checks_returned,
+    .replaced = checks_replaced,
+    .block_end = checks_end,
+    .flushed = track_forget_all,
+    .thread_set = checks_thread_set,
+    .register_set = checks_register_set,
+    .stored = stored,
     .thread_started = thread_started,
     .thread_ended = thread_ended,
     .signal_delivered = memcheck_signal_delivered,

@@ -2,6 +2,7 @@
 #ifndef QUERN_MEMCHECK_MEMCHECK_H
 #define QUERN_MEMCHECK_MEMCHECK_H
 
+#include "engine/tool.h"
 #include "tools/memcheck/target/shadow/registers.h"
 
 // The state of a thread: tool_thread_state.
@@ -10,6 +11,8 @@ struct memcheck_thread {
     struct interrupted *interrupted;           // by signals whose handlers have not returned
     struct origin_known_frames *origin_frames; // origins_frames.c
     uint64_t stack_reach; // from the stack pointer up to here, all is the same stack (frames.c)
+    uint64_t old_rsp;     // before an instruction that moves the stack pointer anywhere
+    uint64_t store_back;  // where to go on after a first store (insert/store_gate.c)
 };
 
 // signals.c
@@ -18,7 +21,12 @@ void memcheck_signal_delivered(int number, uint64_t frame, uint64_t frame_end,
 void memcheck_signal_returned(uint64_t frame);
 void memcheck_forget_signals(void); // the thread ends
 
-// frames.c; leaves vector registers alone.
+// How the stack pointer has moved.
+enum stack_move {
+    STACK_LOADED = 1,    // from a register or memory: it may have gone to another stack
+    STACK_KEEPS_ZONE = 2 // the function goes on, and may read the 128 bytes below the pointer
+};
+// frames.c: the stack pointer has moved up, or was loaded. Leaves vector registers alone.
 void memcheck_stack_moved(uint64_t from, uint64_t to, unsigned how);
 extern uint64_t memcheck_max_frame; // --max-stackframe: more is a change of stacks
 

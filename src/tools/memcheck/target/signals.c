@@ -51,9 +51,11 @@ void memcheck_signal_returned(uint64_t frame) {
            thread->interrupted->frame < frame)
         drop(thread);
     memset(thread->registers.undefined, 0, sizeof thread->registers.undefined);
+    thread->registers.any_hidden = true; // at least it may be
     if (!thread->interrupted || thread->interrupted->frame != frame)
         return; // a frame that the target has made itself
     thread->registers = thread->interrupted->registers;
+    thread->registers.any_hidden = true;
     thread->stack_reach = thread->interrupted->stack_reach;
     shadow_make_undefined(frame, thread->interrupted->frame_end - frame);
     drop(thread);

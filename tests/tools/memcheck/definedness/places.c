@@ -90,25 +90,25 @@ static void add_register(struct scene *s, const ZydisDecodedOperand *o) {
     if (number >= 0) {
         unsigned whole = ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, reg) / 8;
         for (unsigned i = 0; i < whole && !(fixed_vectors >> number & 1); i++)
-            add_place(s, TOOL_UNIT_VECTOR + number, vector_byte(IN, number, i),
+            add_place(s, SHADOW_UNIT_VECTOR + number, vector_byte(IN, number, i),
                       (uint8_t *)engine_shadow.vector[number] + i);
     } else if (reg >= ZYDIS_REGISTER_K0 && reg <= ZYDIS_REGISTER_K7) {
         number = reg - ZYDIS_REGISTER_K0;
         if (o->encoding == ZYDIS_OPERAND_ENCODING_MASK && number == 0)
             return;
         for (unsigned i = 0; i < 8; i++)
-            add_place(s, TOOL_UNIT_MASK + number, mask_byte(IN, number, i),
+            add_place(s, SHADOW_UNIT_MASK + number, mask_byte(IN, number, i),
                       (uint8_t *)&engine_shadow.mask[number] + i);
     } else if (reg >= ZYDIS_REGISTER_MM0 && reg <= ZYDIS_REGISTER_MM7) {
         number = reg - ZYDIS_REGISTER_MM0;
         for (unsigned i = 0; i < 8; i++)
-            add_place(s, TOOL_UNIT_X87, x87_byte(IN, number, i),
+            add_place(s, SHADOW_UNIT_X87, x87_byte(IN, number, i),
                       (uint8_t *)engine_shadow.x87[number] + i);
     } else if (reg >= ZYDIS_REGISTER_ST0 && reg <= ZYDIS_REGISTER_ST7) {
         unsigned top = IN->xsave[XSAVE_FSW + 1] >> 3 & 7;
         number = (top + reg - ZYDIS_REGISTER_ST0) & 7;
         for (unsigned i = 0; i < 10; i++)
-            add_place(s, TOOL_UNIT_X87, x87_byte(IN, number, i),
+            add_place(s, SHADOW_UNIT_X87, x87_byte(IN, number, i),
                       (uint8_t *)engine_shadow.x87[number] + i);
     } else if (reg >= ZYDIS_REGISTER_FLAGS && reg <= ZYDIS_REGISTER_RFLAGS) {
         s->has_flags = true;
@@ -208,7 +208,7 @@ uint16_t conditions_of(uint64_t flags) {
 void scene_set_flags(uint32_t undefined) {
     engine_shadow.conditions =
         flags_conditions((struct flags){IN->flags & FLAGS_ALL, undefined & FLAGS_ALL});
-    engine_shadow.undefined[TOOL_UNIT_FLAGS] = engine_shadow.conditions != 0;
+    engine_shadow.undefined[SHADOW_UNIT_FLAGS] = engine_shadow.conditions != 0;
 }
 
 unsigned scene_outcome(const struct scene *s, uint8_t *bytes) {
@@ -239,13 +239,13 @@ unsigned scene_marked(const struct scene *s, uint8_t *bytes) {
     const struct shadow_registers *r = &engine_shadow;
     for (unsigned i = 0; i < 16; i++)
         mark_unit(bytes + OUTCOME_GENERAL + 8 * i, i, &r->general[i], 8);
-    mark_unit(bytes + OUTCOME_CONDITIONS, TOOL_UNIT_FLAGS, &r->conditions, 2);
+    mark_unit(bytes + OUTCOME_CONDITIONS, SHADOW_UNIT_FLAGS, &r->conditions, 2);
     for (unsigned i = 0; i < 8; i++) {
-        mark_unit(bytes + OUTCOME_MASK + 8 * i, TOOL_UNIT_MASK + i, &r->mask[i], 8);
-        mark_unit(bytes + OUTCOME_X87 + 10 * i, TOOL_UNIT_X87, r->x87[i], 10);
+        mark_unit(bytes + OUTCOME_MASK + 8 * i, SHADOW_UNIT_MASK + i, &r->mask[i], 8);
+        mark_unit(bytes + OUTCOME_X87 + 10 * i, SHADOW_UNIT_X87, r->x87[i], 10);
     }
     for (unsigned i = 0; i < 32; i++)
-        mark_unit(bytes + OUTCOME_VECTOR + 64 * i, TOOL_UNIT_VECTOR + i, r->vector[i], 64);
+        mark_unit(bytes + OUTCOME_VECTOR + 64 * i, SHADOW_UNIT_VECTOR + i, r->vector[i], 64);
     unsigned at = OUTCOME_MEMORY;
     for (unsigned i = 0; i < s->window_count; i++)
         for (unsigned j = 0; j < s->windows[i].size; j++)
@@ -257,13 +257,13 @@ int scene_unit_of(unsigned byte) {
     if (byte < OUTCOME_CONDITIONS)
         return byte / 8;
     if (byte < OUTCOME_MASK)
-        return TOOL_UNIT_FLAGS;
+        return SHADOW_UNIT_FLAGS;
     if (byte < OUTCOME_X87)
-        return TOOL_UNIT_MASK + (byte - OUTCOME_MASK) / 8;
+        return SHADOW_UNIT_MASK + (byte - OUTCOME_MASK) / 8;
     if (byte < OUTCOME_VECTOR)
-        return TOOL_UNIT_X87;
+        return SHADOW_UNIT_X87;
     if (byte < OUTCOME_MEMORY)
-        return TOOL_UNIT_VECTOR + (byte - OUTCOME_VECTOR) / 64;
+        return SHADOW_UNIT_VECTOR + (byte - OUTCOME_VECTOR) / 64;
     return -1;
 }
 

@@ -17,7 +17,7 @@ enum { PLACES_MAX = 8192, WINDOWS_MAX = 4, WINDOW_MAX = 2400, OUTCOME_MAX = 2600
 struct place {
     uint8_t *value, *shadow;
     uint8_t group; // operand it belongs to
-    int8_t unit;   // enum tool_unit, -1: memory
+    int8_t unit;   // enum shadow_unit, -1: memory
 };
 
 struct window {
@@ -53,7 +53,7 @@ enum {
 // The state at CONTEXT_OUT and memory; what track says about it.
 unsigned scene_outcome(const struct scene *, uint8_t *bytes);
 unsigned scene_marked(const struct scene *, uint8_t *bytes);
-// enum tool_unit, -1: memory.
+// enum shadow_unit, -1: memory.
 int scene_unit_of(unsigned byte);
 const char *scene_name_outcome(const struct scene *, unsigned byte, char *buffer);
 

@@ -179,14 +179,14 @@ static void note_units(void) {
     for (unsigned i = 0; i < 16; i++)
         s->undefined[i] = s->general[i] != 0;
     for (unsigned i = 0; i < 8; i++) {
-        s->undefined[TOOL_UNIT_MASK + i] = s->mask[i] != 0;
+        s->undefined[SHADOW_UNIT_MASK + i] = s->mask[i] != 0;
         if (s->x87[i][0] | s->x87[i][1])
-            s->undefined[TOOL_UNIT_X87] = 1;
+            s->undefined[SHADOW_UNIT_X87] = 1;
     }
     for (unsigned i = 0; i < 32; i++)
         for (unsigned j = 0; j < 8; j++)
             if (s->vector[i][j])
-                s->undefined[TOOL_UNIT_VECTOR + i] = 1;
+                s->undefined[SHADOW_UNIT_VECTOR + i] = 1;
 }
 
 static void flip(struct trial *t, unsigned input) {
@@ -397,7 +397,7 @@ static void run_unread_trial(struct trial *t, struct random *r) {
         for (unsigned bit = 0; unit >= 0 && !(units.reads >> unit & 1) && bit < 8; bit++)
             make_undefined(t, i, bit);
     }
-    if (t->scene.has_flags && !(units.reads >> TOOL_UNIT_FLAGS & 1))
+    if (t->scene.has_flags && !(units.reads >> SHADOW_UNIT_FLAGS & 1))
         for (unsigned bit = 0; bit < 12; bit++)
             if (FLAGS_ALL >> bit & 1)
                 make_flag_undefined(t, bit);
@@ -409,7 +409,7 @@ static void run_unread_trial(struct trial *t, struct random *r) {
     uint64_t touched = units.writes;
     for (unsigned i = 0; i < t->input_count; i++)
         touched |=
-            1ul << (t->inputs[i].place == PLACES_MAX ? TOOL_UNIT_FLAGS
+            1ul << (t->inputs[i].place == PLACES_MAX ? SHADOW_UNIT_FLAGS
                                                      : t->scene.places[t->inputs[i].place].unit);
     if (t->scene.instruction->cpu_flags->undefined & FLAGS_ALL)
         drop_open_flags(t);
@@ -431,7 +431,7 @@ static void check_written_units(struct trial *t) {
     uint64_t inputs = 0;
     for (unsigned i = 0; i < t->input_count; i++) {
         unsigned place = t->inputs[i].place;
-        int unit = place == PLACES_MAX ? TOOL_UNIT_FLAGS : t->scene.places[place].unit;
+        int unit = place == PLACES_MAX ? SHADOW_UNIT_FLAGS : t->scene.places[place].unit;
         inputs |= unit >= 0 ? 1ul << unit : 0;
     }
     for (unsigned i = 0; i < t->outcome_size; i++) {

@@ -56,7 +56,7 @@ ALWAYS void piece_store(uint64_t address, unsigned piece, uint64_t value) {
 }
 
 ALWAYS uint64_t shadow_load(uint64_t address, unsigned piece) {
-    return piece_load(address + TOOL_SHADOW_DISTANCE, piece);
+    return piece_load(address + SHADOW_DISTANCE, piece);
 }
 
 // All shadow of a range, in one word: 0 if every byte is.
@@ -69,8 +69,8 @@ ALWAYS uint64_t shadow_any(uint64_t start, size_t size, unsigned piece) {
 
 ALWAYS void shadow_clear(uint64_t start, size_t size, unsigned piece) {
     for (size_t i = 0; i + piece < size; i += piece)
-        piece_store(start + i + TOOL_SHADOW_DISTANCE, piece, 0);
-    piece_store(start + size - piece + TOOL_SHADOW_DISTANCE, piece, 0);
+        piece_store(start + i + SHADOW_DISTANCE, piece, 0);
+    piece_store(start + size - piece + SHADOW_DISTANCE, piece, 0);
 }
 
 // Whether memory whose shadow is not 0 is wholly undefined or defined, byte by byte, and no part of

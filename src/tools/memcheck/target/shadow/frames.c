@@ -191,7 +191,7 @@ void memcheck_stack_moved(uint64_t from, uint64_t to, unsigned how) {
         if (unused && unused < to - RED_ZONE)
             shadow_make_undefined(unused, to - RED_ZONE - unused);
     }
-    if (how & TOOL_STACK_LOADED) {
+    if (how & STACK_LOADED) {
         struct memcheck_thread *thread = memcheck_thread();
         if (move == MOVE_UNKNOWN)
             move = judge_by_reach(from, to);
@@ -201,7 +201,7 @@ void memcheck_stack_moved(uint64_t from, uint64_t to, unsigned how) {
     if (to <= from || move == MOVE_ELSEWHERE ||
         (move == MOVE_UNKNOWN && to - from > memcheck_max_frame))
         return;
-    release(from, to, how & TOOL_STACK_KEEPS_ZONE);
+    release(from, to, how & STACK_KEEPS_ZONE);
 }
 
 // ---- other threads -----------------------------------------------------------------------------

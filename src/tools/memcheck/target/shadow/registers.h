@@ -6,22 +6,33 @@
 #ifndef QUERN_MEMCHECK_REGISTERS_H
 #define QUERN_MEMCHECK_REGISTERS_H
 
+#include <stdbool.h>
 #include <stdint.h>
-#include "engine/tool.h"
 
 // Conditions, as the middle three bits of jcc, setcc and cmovcc name them: flags are known by what
 // they decide. The last one stands for the auxiliary carry.
 enum { COND_O, COND_B, COND_Z, COND_BE, COND_S, COND_P, COND_L, COND_LE, COND_A };
 
+// Units: the registers that are told apart. A set of them has a bit for each.
+enum shadow_unit {
+    SHADOW_UNIT_GENERAL = 0, // … 15
+    SHADOW_UNIT_FLAGS = 16,
+    SHADOW_UNIT_X87 = 17,    // all of x87 and mmx
+    SHADOW_UNIT_MASK = 24,   // k0 … k7
+    SHADOW_UNIT_VECTOR = 32, // … 63
+    SHADOW_UNITS = 64,
+};
+
 struct shadow_registers {
-    uint8_t undefined[TOOL_UNITS]; // by enum tool_unit; must come first
-    uint64_t general[16];          // undefined bits, in encoding order
-    uint16_t conditions;           // undefined conditions, bits by COND_*
-    uint64_t mask[8];              // k0 … k7
-    uint64_t vector[32][8];        // zmm0 … zmm31
-    uint64_t x87[8][2];            // by physical register, 80 bits each; mmx is the low half
-    uint16_t x87_status;           // of its condition codes, by place; part of TOOL_UNIT_X87
-    uint32_t origin[TOOL_UNITS];   // where undefined bits come from (findings.h), 0: not known
+    uint8_t undefined[SHADOW_UNITS]; // by enum shadow_unit
+    uint64_t general[16];            // undefined bits, in encoding order
+    uint16_t conditions;             // undefined conditions, bits by COND_*
+    uint64_t mask[8];                // k0 … k7
+    uint64_t vector[32][8];          // zmm0 … zmm31
+    uint64_t x87[8][2];              // by physical register, 80 bits each; mmx is the low half
+    uint16_t x87_status;             // of its condition codes, by place; part of SHADOW_UNIT_X87
+    bool any_hidden;                 // a hidden unit (insert/insert.h) may be undefined
+    uint32_t origin[SHADOW_UNITS];   // where undefined bits come from (findings.h), 0: not known
 };
 
 #endif

@@ -106,12 +106,13 @@ static bool holds_after(struct context *c, const struct track *t, unsigned condi
 static bool is_settled(struct context *c, const struct second_jump *second) {
     struct shadow_registers *shadow = c->shadow;
     uint16_t conditions = shadow->conditions;
-    uint32_t origin = shadow->origin[TOOL_UNIT_FLAGS], first = c->origin;
+    uint32_t origin = shadow->origin[SHADOW_UNIT_FLAGS], first = c->origin;
     second->compare->run(c, second->compare);
-    bool unsure = shadow->undefined[TOOL_UNIT_FLAGS] && shadow->conditions >> second->condition & 1;
+    bool unsure =
+        shadow->undefined[SHADOW_UNIT_FLAGS] && shadow->conditions >> second->condition & 1;
     shadow->conditions = conditions;
-    shadow->undefined[TOOL_UNIT_FLAGS] = true;
-    shadow->origin[TOOL_UNIT_FLAGS] = origin;
+    shadow->undefined[SHADOW_UNIT_FLAGS] = true;
+    shadow->origin[SHADOW_UNIT_FLAGS] = origin;
     c->origin = first;
     if (unsure)
         return false;

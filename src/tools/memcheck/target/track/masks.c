@@ -187,7 +187,7 @@ static void start_elements(struct context *c, const struct track *t, unsigned op
     e->base = operand_address(c, t, operand);
     stub_read_vector(number, e->index);
     wide_clear(e->index_bits);
-    if (c->shadow->undefined[TOOL_UNIT_VECTOR + number])
+    if (c->shadow->undefined[SHADOW_UNIT_VECTOR + number])
         for (unsigned i = 0; i < WIDE_WORDS; i++)
             e->index_bits[i] = c->shadow->vector[number][i];
 }
@@ -197,7 +197,7 @@ static uint64_t element_address(struct context *c, const struct track *t, unsign
     const struct track_operand *o = &t->operands[operand];
     unsigned width = t->in_lane;
     if (lane_get(e->index_bits, width, i)) {
-        c->origin = c->shadow->origin[TOOL_UNIT_VECTOR + o->vector_index - 1];
+        c->origin = c->shadow->origin[SHADOW_UNIT_VECTOR + o->vector_index - 1];
         report_value(c, 8);
         c->origin = 0;
     }
@@ -316,12 +316,12 @@ void vector_run_masked_bytes(struct context *c, const struct track *t) {
 void vector_run_zero_upper(struct context *c, const struct track *t) {
     bool all = t->mnemonic == ZYDIS_MNEMONIC_VZEROALL;
     for (unsigned i = 0; i < 16; i++) {
-        if (!c->shadow->undefined[TOOL_UNIT_VECTOR + i])
+        if (!c->shadow->undefined[SHADOW_UNIT_VECTOR + i])
             continue;
         uint64_t *bits = c->shadow->vector[i];
         for (unsigned j = all ? 0 : 2; j < WIDE_WORDS; j++)
             bits[j] = 0;
-        c->shadow->undefined[TOOL_UNIT_VECTOR + i] = (bits[0] | bits[1]) != 0;
+        c->shadow->undefined[SHADOW_UNIT_VECTOR + i] = (bits[0] | bits[1]) != 0;
     }
 }
 

@@ -133,18 +133,18 @@ static inline void set_unit(struct context *c, unsigned unit, bool undefined) {
 }
 static inline void set_general_bits(struct context *c, unsigned number, uint64_t bits) {
     c->shadow->general[number] = bits;
-    set_unit(c, TOOL_UNIT_GENERAL + number, bits != 0);
+    set_unit(c, SHADOW_UNIT_GENERAL + number, bits != 0);
 }
 static inline uint16_t condition_bits(struct context *c) {
-    if (!c->shadow->undefined[TOOL_UNIT_FLAGS])
+    if (!c->shadow->undefined[SHADOW_UNIT_FLAGS])
         return 0;
     if (!c->origin)
-        c->origin = c->shadow->origin[TOOL_UNIT_FLAGS];
+        c->origin = c->shadow->origin[SHADOW_UNIT_FLAGS];
     return c->shadow->conditions;
 }
 static inline void set_conditions(struct context *c, uint16_t conditions) {
     c->shadow->conditions = conditions;
-    set_unit(c, TOOL_UNIT_FLAGS, conditions != 0);
+    set_unit(c, SHADOW_UNIT_FLAGS, conditions != 0);
 }
 
 // ---- operands of up to 64 bits (track/operand.c) ----

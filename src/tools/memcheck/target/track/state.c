@@ -77,7 +77,7 @@ struct piece {
 
 static struct piece vector_piece(struct context *c, unsigned number, unsigned word, unsigned offset,
                                  unsigned size) {
-    unsigned unit = TOOL_UNIT_VECTOR + number;
+    unsigned unit = SHADOW_UNIT_VECTOR + number;
     return (struct piece){&c->shadow->vector[number][word], unit, offset, size, true};
 }
 
@@ -93,7 +93,7 @@ static struct piece piece_of(struct context *c, unsigned component, unsigned i) 
     case COMPONENT_ZMM_LATER:
         return i < 16 ? vector_piece(c, 16 + i, 0, 64 * i, 64) : none;
     case COMPONENT_MASK:
-        return i < 8 ? (struct piece){&c->shadow->mask[i], TOOL_UNIT_MASK + i, 8 * i, 8, true}
+        return i < 8 ? (struct piece){&c->shadow->mask[i], SHADOW_UNIT_MASK + i, 8 * i, 8, true}
                      : none;
     default:
         return none;
@@ -113,13 +113,13 @@ static void save_component(struct context *c, unsigned component, uint64_t base)
 }
 
 static unsigned unit_words(unsigned unit) {
-    return unit >= TOOL_UNIT_VECTOR ? WIDE_WORDS : 1;
+    return unit >= SHADOW_UNIT_VECTOR ? WIDE_WORDS : 1;
 }
 
 // The register keeps what other components hold of it.
 static void load_piece(struct context *c, struct piece piece, const wide bits) {
-    uint64_t *all = piece.unit >= TOOL_UNIT_VECTOR
-                        ? c->shadow->vector[piece.unit - TOOL_UNIT_VECTOR]
+    uint64_t *all = piece.unit >= SHADOW_UNIT_VECTOR
+                        ? c->shadow->vector[piece.unit - SHADOW_UNIT_VECTOR]
                         : piece.bits;
     unsigned words = unit_words(piece.unit);
     uint64_t any = 0;
@@ -152,9 +152,9 @@ static void load_component(struct context *c, unsigned component, uint64_t base,
 // ---- the legacy part ----
 
 static void save_x87(struct context *c, uint64_t base) {
-    bool undefined = c->shadow->undefined[TOOL_UNIT_X87];
+    bool undefined = c->shadow->undefined[SHADOW_UNIT_X87];
     uint64_t zeros[2] = {0, 0};
-    c->origin = undefined ? c->shadow->origin[TOOL_UNIT_X87] : 0;
+    c->origin = undefined ? c->shadow->origin[SHADOW_UNIT_X87] : 0;
     for (unsigned i = 0; i < LEGACY_X87; i += 8)
         memory_store_word(c, base + i, 8, 0);
     memory_store_word(c, base + LEGACY_STATUS, 2, x87_status_bits(c));

@@ -55,7 +55,7 @@ static bool fallback_reads(struct context *c, const struct track *t) {
         if (o->kind == OPERAND_FLAGS) {
             any |= condition_bits(c) != 0;
         } else if (o->kind == OPERAND_X87) {
-            any |= c->shadow->undefined[TOOL_UNIT_X87] != 0;
+            any |= c->shadow->undefined[SHADOW_UNIT_X87] != 0;
         } else if (o->kind == OPERAND_MEMORY && o->size > sizeof(wide)) {
             uint64_t bad;
             any |= shadow_check_defined(operand_address(c, t, i), o->size, &bad) != SHADOW_FINE;
@@ -97,7 +97,7 @@ static void fallback_write(struct context *c, const struct track *t, unsigned op
         unsigned words = (o->size + 7) / 8 < 2 ? 2 : (o->size + 7) / 8;
         for (unsigned i = words; i < WIDE_WORDS; i++)
             bits[i] = 0;
-        if (t->is_legacy && c->shadow->undefined[TOOL_UNIT_VECTOR + o->number])
+        if (t->is_legacy && c->shadow->undefined[SHADOW_UNIT_VECTOR + o->number])
             for (unsigned i = 2; i < WIDE_WORDS; i++)
                 bits[i] = c->shadow->vector[o->number][i];
     }

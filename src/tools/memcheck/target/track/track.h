@@ -29,7 +29,7 @@ void track_start(void); // once, before anything else
 
 struct track; // an instruction, prepared
 
-// Registers of an instruction, bits by enum tool_unit.
+// Registers of an instruction, bits by enum shadow_unit.
 struct track_units {
     uint64_t reads;  // what its outcome may depend on, addresses and partly overwritten registers
                      // included; not xor r,r and other idioms whose outcome does not

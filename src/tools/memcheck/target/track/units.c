@@ -2,28 +2,28 @@
 #include "tools/memcheck/target/track/parts.h"
 
 #define UNIT(number) (1ul << (number))
-#define VECTORS(n)   ((n) == 32 ? 0xfffffffful << TOOL_UNIT_VECTOR : 0xfffful << TOOL_UNIT_VECTOR)
-#define MASKS        (0xfful << TOOL_UNIT_MASK)
+#define VECTORS(n)   ((n) == 32 ? 0xfffffffful << SHADOW_UNIT_VECTOR : 0xfffful << SHADOW_UNIT_VECTOR)
+#define MASKS        (0xfful << SHADOW_UNIT_MASK)
 #define ARITHMETIC   ((uint32_t)FLAGS_ALL)
 
 // -1: none that is kept.
 static int unit_of(ZydisRegister reg) {
     if (reg >= ZYDIS_REGISTER_AL && reg <= ZYDIS_REGISTER_R15) {
         ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
-        return TOOL_UNIT_GENERAL + (whole - ZYDIS_REGISTER_RAX);
+        return SHADOW_UNIT_GENERAL + (whole - ZYDIS_REGISTER_RAX);
     }
     if (reg >= ZYDIS_REGISTER_XMM0 && reg <= ZYDIS_REGISTER_XMM31)
-        return TOOL_UNIT_VECTOR + (reg - ZYDIS_REGISTER_XMM0);
+        return SHADOW_UNIT_VECTOR + (reg - ZYDIS_REGISTER_XMM0);
     if (reg >= ZYDIS_REGISTER_YMM0 && reg <= ZYDIS_REGISTER_YMM31)
-        return TOOL_UNIT_VECTOR + (reg - ZYDIS_REGISTER_YMM0);
+        return SHADOW_UNIT_VECTOR + (reg - ZYDIS_REGISTER_YMM0);
     if (reg >= ZYDIS_REGISTER_ZMM0 && reg <= ZYDIS_REGISTER_ZMM31)
-        return TOOL_UNIT_VECTOR + (reg - ZYDIS_REGISTER_ZMM0);
+        return SHADOW_UNIT_VECTOR + (reg - ZYDIS_REGISTER_ZMM0);
     if (reg >= ZYDIS_REGISTER_K0 && reg <= ZYDIS_REGISTER_K7)
-        return TOOL_UNIT_MASK + (reg - ZYDIS_REGISTER_K0);
+        return SHADOW_UNIT_MASK + (reg - ZYDIS_REGISTER_K0);
     if ((reg >= ZYDIS_REGISTER_MM0 && reg <= ZYDIS_REGISTER_MM7) ||
         (reg >= ZYDIS_REGISTER_ST0 && reg <= ZYDIS_REGISTER_ST7) ||
         reg == ZYDIS_REGISTER_X87STATUS || reg == ZYDIS_REGISTER_X87TAG)
-        return TOOL_UNIT_X87;
+        return SHADOW_UNIT_X87;
     return -1;
 }
 
@@ -31,13 +31,13 @@ static int unit_of(ZydisRegister reg) {
 static bool overwrites(const ZydisDecodedInstruction *z, const ZydisDecodedOperand *o, int unit) {
     if (!(o->actions & ZYDIS_OPERAND_ACTION_WRITE))
         return false;
-    if (unit < TOOL_UNIT_FLAGS)
+    if (unit < SHADOW_UNIT_FLAGS)
         // A search that finds nothing leaves its destination alone.
         return o->size >= 32 && z->mnemonic != ZYDIS_MNEMONIC_BSF &&
                z->mnemonic != ZYDIS_MNEMONIC_BSR;
-    if (unit >= TOOL_UNIT_VECTOR)
+    if (unit >= SHADOW_UNIT_VECTOR)
         return z->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY;
-    return unit >= TOOL_UNIT_MASK;
+    return unit >= SHADOW_UNIT_MASK;
 }
 
 static void add_operand(struct track_units *units, const ZydisDecodedInstruction *z,
@@ -50,7 +50,7 @@ static void add_operand(struct track_units *units, const ZydisDecodedInstruction
     if (o->type != ZYDIS_OPERAND_TYPE_REGISTER)
         return;
     int unit = unit_of(o->reg.value);
-    if (unit < 0 || (o->encoding == ZYDIS_OPERAND_ENCODING_MASK && unit == TOOL_UNIT_MASK))
+    if (unit < 0 || (o->encoding == ZYDIS_OPERAND_ENCODING_MASK && unit == SHADOW_UNIT_MASK))
         return;
     if (o->actions & ZYDIS_OPERAND_ACTION_MASK_READ)
         units->reads |= UNIT(unit);
@@ -86,12 +86,12 @@ static void add_flags(struct track_units *units, const ZydisDecodedInstruction *
         (flags->modified | flags->set_0 | flags->set_1 | flags->undefined) & ARITHMETIC;
     bool is_string = z->meta.category == ZYDIS_CATEGORY_STRINGOP;
     if (flags->tested & ARITHMETIC)
-        units->reads |= UNIT(TOOL_UNIT_FLAGS);
+        units->reads |= UNIT(SHADOW_UNIT_FLAGS);
     if (!written)
         return;
-    units->writes |= UNIT(TOOL_UNIT_FLAGS);
+    units->writes |= UNIT(SHADOW_UNIT_FLAGS);
     if (written == ARITHMETIC && !is_variable_shift(z, operands) && !is_string)
-        units->kills |= UNIT(TOOL_UNIT_FLAGS);
+        units->kills |= UNIT(SHADOW_UNIT_FLAGS);
 }
 
 // The outcome does not depend on what the registers hold.
@@ -145,19 +145,19 @@ static void special(struct track_units *units, const ZydisDecodedInstruction *z)
     case ZYDIS_MNEMONIC_XSAVEC64:
     case ZYDIS_MNEMONIC_XSAVEOPT:
     case ZYDIS_MNEMONIC_XSAVEOPT64:
-        units->reads |= VECTORS(32) | MASKS | UNIT(TOOL_UNIT_X87);
+        units->reads |= VECTORS(32) | MASKS | UNIT(SHADOW_UNIT_X87);
         break;
     case ZYDIS_MNEMONIC_FXRSTOR:
     case ZYDIS_MNEMONIC_FXRSTOR64:
     case ZYDIS_MNEMONIC_XRSTOR:
     case ZYDIS_MNEMONIC_XRSTOR64:
-        units->writes |= VECTORS(32) | MASKS | UNIT(TOOL_UNIT_X87);
+        units->writes |= VECTORS(32) | MASKS | UNIT(SHADOW_UNIT_X87);
         break;
     default:
         break;
     }
     if (z->meta.isa_ext == ZYDIS_ISA_EXT_X87)
-        units->writes |= UNIT(TOOL_UNIT_X87);
+        units->writes |= UNIT(SHADOW_UNIT_X87);
 }
 
 struct track_units track_units(const ZydisDecodedInstruction *z,
@@ -171,7 +171,7 @@ struct track_units track_units(const ZydisDecodedInstruction *z,
         units.reads = 0;
         units.kills = units.writes;
     }
-    units.kills &= ~UNIT(TOOL_UNIT_FLAGS);
+    units.kills &= ~UNIT(SHADOW_UNIT_FLAGS);
     add_flags(&units, z, operands);
     special(&units, z);
     units.reads |= units.writes & ~units.kills;

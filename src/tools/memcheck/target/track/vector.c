@@ -81,7 +81,7 @@ void vector_set_result(struct context *c, const struct track *t, wide result) {
     if (o->kind == OPERAND_VECTOR) {
         wide old;
         wide_clear(old);
-        if (c->shadow->undefined[TOOL_UNIT_VECTOR + o->number])
+        if (c->shadow->undefined[SHADOW_UNIT_VECTOR + o->number])
             for (unsigned i = 0; i < WIDE_WORDS; i++)
                 old[i] = c->shadow->vector[o->number][i];
         if (t->mask)
@@ -90,7 +90,7 @@ void vector_set_result(struct context *c, const struct track *t, wide result) {
             result[i] = t->is_legacy ? old[i] : 0;
         // What is kept may be undefined for another reason.
         if (!c->origin && wide_any(old))
-            c->origin = c->shadow->origin[TOOL_UNIT_VECTOR + o->number];
+            c->origin = c->shadow->origin[SHADOW_UNIT_VECTOR + o->number];
     }
     wide_set_bits(c, t, 0, result);
 }
@@ -236,7 +236,7 @@ static void run_copy(struct context *c, const struct track *t) {
     wide_bits(c, t, 1, bits);
     if (to->kind == OPERAND_VECTOR) {
         const uint64_t *old = c->shadow->vector[to->number];
-        bool keeps = t->is_legacy && c->shadow->undefined[TOOL_UNIT_VECTOR + to->number];
+        bool keeps = t->is_legacy && c->shadow->undefined[SHADOW_UNIT_VECTOR + to->number];
         for (unsigned i = t->vector_size / 8u; i < WIDE_WORDS; i++)
             bits[i] = keeps ? old[i] : 0;
     }

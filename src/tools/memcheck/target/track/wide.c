@@ -11,7 +11,7 @@ void wide_bits(struct context *c, const struct track *t, unsigned operand, wide 
     clear(bits);
     switch (o->kind) {
     case OPERAND_VECTOR: {
-        unsigned unit = TOOL_UNIT_VECTOR + o->number;
+        unsigned unit = SHADOW_UNIT_VECTOR + o->number;
         if (!c->shadow->undefined[unit])
             return;
         if (!c->origin)
@@ -66,7 +66,7 @@ void wide_set_bits(struct context *c, const struct track *t, unsigned operand, c
         if (any)
             for (unsigned i = 0; i < WIDE_WORDS; i++)
                 c->shadow->vector[o->number][i] = bits[i];
-        set_unit(c, TOOL_UNIT_VECTOR + o->number, any);
+        set_unit(c, SHADOW_UNIT_VECTOR + o->number, any);
         return;
     }
     case OPERAND_MEMORY:
@@ -81,7 +81,7 @@ void wide_set_bits(struct context *c, const struct track *t, unsigned operand, c
 }
 
 uint64_t mask_bits(struct context *c, unsigned number) {
-    unsigned unit = TOOL_UNIT_MASK + number;
+    unsigned unit = SHADOW_UNIT_MASK + number;
     if (!c->shadow->undefined[unit])
         return 0;
     if (!c->origin)
@@ -95,7 +95,7 @@ uint64_t mask_value(unsigned number) {
 
 void set_mask_bits(struct context *c, unsigned number, uint64_t bits) {
     c->shadow->mask[number] = bits;
-    set_unit(c, TOOL_UNIT_MASK + number, bits != 0);
+    set_unit(c, SHADOW_UNIT_MASK + number, bits != 0);
 }
 
 // ---- x87, all of it one unit ----
@@ -109,7 +109,7 @@ static bool any_x87(const struct shadow_registers *shadow) {
 
 // Makes what is kept valid before something is set undefined.
 static void open_x87(struct shadow_registers *shadow) {
-    if (shadow->undefined[TOOL_UNIT_X87])
+    if (shadow->undefined[SHADOW_UNIT_X87])
         return;
     for (unsigned i = 0; i < 8; i++)
         shadow->x87[i][0] = shadow->x87[i][1] = 0;
@@ -118,9 +118,9 @@ static void open_x87(struct shadow_registers *shadow) {
 
 static void close_x87(struct context *c) {
     if (any_x87(c->shadow))
-        set_unit(c, TOOL_UNIT_X87, true);
+        set_unit(c, SHADOW_UNIT_X87, true);
     else
-        c->shadow->undefined[TOOL_UNIT_X87] = 0;
+        c->shadow->undefined[SHADOW_UNIT_X87] = 0;
 }
 
 void x87_set(struct context *c, unsigned number, uint64_t low, uint64_t high) {
@@ -137,19 +137,19 @@ void x87_set_status(struct context *c, uint16_t bits) {
 }
 
 uint16_t x87_status_bits(struct context *c) {
-    if (!c->shadow->undefined[TOOL_UNIT_X87])
+    if (!c->shadow->undefined[SHADOW_UNIT_X87])
         return 0;
     if (!c->origin)
-        c->origin = c->shadow->origin[TOOL_UNIT_X87];
+        c->origin = c->shadow->origin[SHADOW_UNIT_X87];
     return c->shadow->x87_status;
 }
 
 // mmx registers are the lower halves of the x87 registers, by physical number.
 uint64_t mmx_bits(struct context *c, unsigned number) {
-    if (!c->shadow->undefined[TOOL_UNIT_X87])
+    if (!c->shadow->undefined[SHADOW_UNIT_X87])
         return 0;
     if (!c->origin)
-        c->origin = c->shadow->origin[TOOL_UNIT_X87];
+        c->origin = c->shadow->origin[SHADOW_UNIT_X87];
     return c->shadow->x87[number][0];
 }
 

@@ -23,11 +23,11 @@ unsigned x87_physical(unsigned number) {
 }
 
 static struct real get(struct context *c, unsigned number) {
-    if (!c->shadow->undefined[TOOL_UNIT_X87])
+    if (!c->shadow->undefined[SHADOW_UNIT_X87])
         return DEFINED;
     const uint64_t *bits = c->shadow->x87[x87_physical(number)];
     if ((bits[0] | bits[1]) && !c->origin)
-        c->origin = c->shadow->origin[TOOL_UNIT_X87];
+        c->origin = c->shadow->origin[SHADOW_UNIT_X87];
     return (struct real){bits[0], bits[1]};
 }
 

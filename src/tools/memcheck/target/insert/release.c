@@ -1,7 +1,5 @@
 // The stack pointer and the shadow of what it releases.
-#include "engine/hooks/hooks.h"
-#include "engine/layout.h"
-#include "engine/translate/checks.h"
+#include "tools/memcheck/target/insert/insert.h"
 
 enum { INLINE_RELEASE = 96 }; // bytes of stack whose shadow is set without a loop
 
@@ -110,10 +108,12 @@ static bool names_zone(const ZydisDecodedOperand *operand, bool lowers) {
 // return, or by a jump that looks like one to another function, far or to an address that is
 // computed. (An indirect jump after rsp was loaded is longjmp or a switch of contexts. Who goes on
 // there has called setjmp or the like, which ended its zone.)
-static bool zone_ends_unread(const struct builder *b, bool is_loaded) {
+static bool zone_ends_unread(const struct checked_block *b, bool is_loaded) {
     bool may_read = false, is_named = false;
-    for (unsigned i = 1; i < b->rest_count; i++) {
-        struct insn *insn = (struct insn *)&b->rest[i];
+    unsigned count;
+    struct insn *rest = insert_rest(b->block, &count);
+    for (unsigned i = 1; i < count; i++) {
+        struct insn *insn = &rest[i];
         insn_operands(insn);
         bool lowers = release_of(insn) == 0;
         for (unsigned k = 0; k < insn->z.operand_count; k++) {
@@ -173,52 +173,53 @@ void release_note_red_zone(const struct insn *insn, const ZydisDecodedOperand *o
 
 // The rise of rsp by size bytes leaves them in the zone, here and where a jump leads at the end of
 // the block: to the rest of the function, or to one that takes its place.
-static void note_kept(const struct builder *b, uint64_t size) {
-    const struct insn *last = &b->rest[b->rest_count - 1];
+static void note_kept(const struct checked_block *b, uint64_t size) {
+    unsigned count;
+    const struct insn *rest = insert_rest(b->block, &count), *last = &rest[count - 1];
     uint64_t slots = (size < RED_ZONE ? size + SLOT - 1 : RED_ZONE) / SLOT;
-    note_depth(kept, b->rest->pc, slots);
+    note_depth(kept, rest->pc, slots);
     if (last->z.meta.category == ZYDIS_CATEGORY_UNCOND_BR && last->z.raw.imm[0].size)
         note_depth(kept, insn_next(last) + last->z.raw.imm[0].value.s, slots);
 }
 
 // ---- releasing ---------------------------------------------------------------------------------
 
-// How rsp has moved, by enum tool_stack_move.
+// How rsp has moved, by enum stack_move.
 #define MOVED(name, how)                                                                           \
     __attribute__((target("general-regs-only"))) static void name(uint32_t unused, uint64_t rsp,   \
                                                                   void *state) {                   \
-        tool->stack_moved(self->old_rsp, rsp, how);                                                \
+        memcheck_stack_moved(((struct memcheck_thread *)state)->old_rsp, rsp, how);                \
     }
 MOVED(stack_left, 0)
-MOVED(stack_raised, TOOL_STACK_KEEPS_ZONE)
-MOVED(stack_loaded, TOOL_STACK_LOADED)
-MOVED(stack_loaded_and_kept, TOOL_STACK_LOADED | TOOL_STACK_KEEPS_ZONE)
+MOVED(stack_raised, STACK_KEEPS_ZONE)
+MOVED(stack_loaded, STACK_LOADED)
+MOVED(stack_loaded_and_kept, STACK_LOADED | STACK_KEEPS_ZONE)
 #undef MOVED
 
-static uint64_t moved_gate(bool is_loaded, bool is_kept) {
+static tool_fast_function *moved_function(bool is_loaded, bool is_kept) {
     if (is_loaded)
-        return cache_gate_to(is_kept ? stack_loaded_and_kept : stack_loaded);
-    return cache_gate_to(is_kept ? stack_raised : stack_left);
+        return is_kept ? stack_loaded_and_kept : stack_loaded;
+    return is_kept ? stack_raised : stack_left;
 }
 
 // The shadow of size bytes that end `below` bytes below rsp.
-static void emit_release(struct builder *b, unsigned size, unsigned below) {
-    struct address a = {.base = RSP, .index = -1, .displacement = -(int)(below + size)};
+static void write_release(struct checked_block *b, unsigned size, unsigned below) {
+    struct asm_memory a = asm_at(RSP, -(int)(below + size));
     for (unsigned step; size; size -= step, a.displacement += step) {
-        step = check_piece(size);
-        emit_set_shadow(&b->e, &a, step, -1u);
+        step = checks_piece(size);
+        checks_set_shadow(b->e, &a, step, -1u);
     }
 }
 
-static void emit_gate_after_rise(struct builder *b, unsigned size, uint64_t gate) {
-    emit_gate_begin(&b->e);
-    emit_bytes(&b->e, (uint8_t[]){0x48, 0x8d, 0xbc, 0x24}, 4); // lea rdi, [rsp - size]
-    emit32(&b->e, -size);
-    emit_store_field(&b->e, RDI, TASK_OLD_RSP);
-    emit_gate_call(&b->e, gate);
+static void write_call_after_rise(struct checked_block *b, unsigned size,
+                                  tool_fast_function *moved) {
+    asm_begin_gate_call(b->e);
+    asm_lea(b->e, 64, RDI, asm_at32(RSP, -(int64_t)size));
+    asm_store_field(b->e, RDI, OLD_RSP);
+    asm_gate_call(b->e, insert_fast_gate(moved));
 }
 
-void release_after(struct builder *b, struct insn *insn) {
+void release_after(struct checked_block *b, struct insn *insn) {
     int64_t size = release_of(insn);
     if (!size || size >= INT32_MAX)
         return;
@@ -226,29 +227,31 @@ void release_after(struct builder *b, struct insn *insn) {
     if (is_kept)
         note_kept(b, size < 0 ? RED_ZONE : size);
     if (size < 0) {
-        emit_gate_begin(&b->e);
-        emit_gate_call(&b->e, moved_gate(loaded, is_kept));
+        asm_begin_gate_call(b->e);
+        asm_gate_call(b->e, insert_fast_gate(moved_function(loaded, is_kept)));
     } else if (size > INLINE_RELEASE) {
-        emit_gate_after_rise(b, size, moved_gate(false, is_kept));
+        write_call_after_rise(b, size, moved_function(false, is_kept));
     } else {
-        emit_release(b, size, is_kept ? RED_ZONE : 0);
+        write_release(b, size, is_kept ? RED_ZONE : 0);
     }
 }
 
-void release_at_call(struct builder *b, const struct insn *insn) {
+void release_at_call(struct checked_block *b, const struct insn *insn) {
     unsigned depth = depth_near(kept, insn->pc);
     if (depth > SLOT)
-        emit_release(b, depth - SLOT, SLOT); // the return address goes into the first slot
+        write_release(b, depth - SLOT, SLOT); // the return address goes into the first slot
 }
 
-void checks_return(struct builder *b, uint64_t pc, unsigned size) {
-    bool after_leave = b->rest > b->all && b->rest[-1].z.mnemonic == ZYDIS_MNEMONIC_LEAVE;
+void release_returned(struct checked_block *b, uint64_t pc, unsigned size) {
+    unsigned count;
+    const struct insn *all = insert_all(b->block, &count), *rest = insert_rest(b->block, &count);
+    bool after_leave = rest > all && rest[-1].z.mnemonic == ZYDIS_MNEMONIC_LEAVE;
     if (!after_leave) {
         unsigned by_stores = depth_near(stored, pc), by_rises = depth_near(kept, pc);
-        emit_release(b, by_stores > by_rises ? by_stores : by_rises, size);
+        write_release(b, by_stores > by_rises ? by_stores : by_rises, size);
     }
     if (size > INLINE_RELEASE)
-        emit_gate_after_rise(b, size, moved_gate(false, false));
+        write_call_after_rise(b, size, moved_function(false, false));
     else
-        emit_release(b, size, 0);
+        write_release(b, size, 0);
 }

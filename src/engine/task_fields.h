@@ -1,0 +1,15 @@
+// Fields of the calling thread's task by offset, for code that must not know the rest of it.
+#ifndef QUERN_ENGINE_TASK_FIELDS_H
+#define QUERN_ENGINE_TASK_FIELDS_H
+
+#include <stdint.h>
+#include "engine/task_offsets.h"
+
+struct task;
+extern _Thread_local struct task current_task __attribute__((tls_model("local-exec")));
+
+static inline uint64_t *task_field(unsigned offset) {
+    return (uint64_t *)((char *)&current_task + offset);
+}
+
+#endif
