@@ -9,7 +9,7 @@
 #include "tools/memcheck/target/findings/findings.h"
 #include "tools/memcheck/target/shadow/shadow.h"
 #include "tools/memcheck/target/heap/pools.h"
-#include "tools/memcheck/target/heap/stacks.h"
+#include "tools/shared/stacks.h"
 
 struct world world;
 

@@ -5,7 +5,7 @@
 
 #include "memcheck_heap_use.h"
 #include "tools/memcheck/target/shadow/shadow.h"
-#include "tools/memcheck/target/heap/stacks.h"
+#include "tools/shared/stacks.h"
 #include "unit.h"
 
 static bool all_shadow(uint64_t start, size_t size, uint8_t value) {

@@ -19,8 +19,8 @@
 #include "tools/memcheck/target/heap/heap.h"
 #include "tools/memcheck/target/shadow/registers.h"
 #include "tools/memcheck/target/shadow/shadow.h"
-#include "tools/memcheck/target/syscalls/syscalls.h"
-#include "tools/memcheck/target/syscalls/pass.h"
+#include "tools/memcheck/target/syscalls.h"
+#include "tools/shared/syscalls/pass.h"
 
 // ---- the stand-ins -----------------------------------------------------------------------------
 
@@ -150,9 +150,10 @@ static size_t defined(size_t offset, size_t size) {
     return count;
 }
 
-#define AT(offset)                 ((uint64_t)arena + (offset))
-#define BEFORE(number, ...)        syscalls_before(number, (const uint64_t[6]){__VA_ARGS__})
-#define AFTER(number, result, ...) syscalls_after(number, (const uint64_t[6]){__VA_ARGS__}, result)
+#define AT(offset)          ((uint64_t)arena + (offset))
+#define BEFORE(number, ...) memcheck_before_system_call(number, (const uint64_t[6]){__VA_ARGS__})
+#define AFTER(number, result, ...)                                                                 \
+    memcheck_after_system_call(number, (const uint64_t[6]){__VA_ARGS__}, result)
 
 // ---- the table ---------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tools/dhat/target/dhat.h"
-#include "tools/memcheck/target/syscalls/syscalls.h"
+#include "tools/shared/syscalls/pass.h"
 #include "tools/tools.h"
 #include "wire/heap_requests.h"
 
@@ -64,16 +64,32 @@ static void on_thread_ended(void) {
     events_thread_ended(tool_thread_state());
 }
 
-static const struct syscalls_watcher watcher = {touch_read, touch_write};
+static void count_read(const struct pass *pass, uint64_t address, uint64_t size, const char *name,
+                       va_list words) {
+    touch_read(address, size);
+}
+
+// As Valgrind tells its tools: without the first character and the end.
+static void count_string(const struct pass *pass, uint64_t address, const char *name,
+                         va_list words) {
+    uint64_t at = address + 1;
+    char byte;
+    while (pass_read(&byte, at, 1) && byte)
+        at++;
+    touch_read(address, at - address - 1);
+}
+
+static const struct syscalls_user syscalls_user = {
+    .reads = count_read, .reads_string = count_string, .wrote = touch_write};
 
 static void before_system_call(long number, const uint64_t arguments[6]) {
     if (dhat_mode == DHAT_HEAP)
-        syscalls_watch(&watcher, number, arguments, false, 0);
+        syscalls_before(&syscalls_user, number, arguments, false);
 }
 
 static void after_system_call(long number, const uint64_t arguments[6], long result) {
     if (dhat_mode == DHAT_HEAP)
-        syscalls_watch(&watcher, number, arguments, true, result);
+        syscalls_after(&syscalls_user, number, arguments, result);
 }
 
 // dhat.h

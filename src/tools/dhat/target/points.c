@@ -2,7 +2,7 @@
 #include <sys/mman.h>
 
 #include "tools/dhat/target/dhat.h"
-#include "tools/memcheck/target/heap/stacks.h"
+#include "tools/shared/stacks.h"
 #include "wire/dhat_events.h"
 
 enum { STACKS = 1 << 30, COUNT_MOST = 0xfffe0000, ACCESSES_USUAL = 1024 };

@@ -15,7 +15,7 @@
 #include "tools/memcheck/target/requests.h"
 #include "tools/memcheck/target/shadow/shadow.h"
 #include "tools/memcheck/target/heap/sites.h"
-#include "tools/memcheck/target/syscalls/syscalls.h"
+#include "tools/memcheck/target/syscalls.h"
 #include "tools/memcheck/target/track/track.h"
 #include "tools/tools.h"
 
@@ -165,8 +165,8 @@ const struct tool tool_memcheck = {
     .signal_returned = memcheck_signal_returned,
     .module = module,
     .faulted = faulted,
-    .before_system_call = syscalls_before,
-    .after_system_call = syscalls_after,
+    .before_system_call = memcheck_before_system_call,
+    .after_system_call = memcheck_after_system_call,
     .jumped_nowhere = jumped_nowhere,
     .request = requests_answer,
 };

@@ -13,7 +13,7 @@
 #include "tools/memcheck/target/leaks/leaks.h"
 #include "tools/memcheck/target/heap/pools.h"
 #include "tools/memcheck/target/shadow/shadow.h"
-#include "tools/memcheck/target/heap/stacks.h"
+#include "tools/shared/stacks.h"
 #include "tools/memcheck/target/track/track.h"
 #include "wire/wire.h"
 

@@ -46,7 +46,7 @@
 #include "tools/memcheck/target/findings/ledger.h"
 #include "tools/memcheck/target/heap/heap.h"
 #include "tools/memcheck/target/requests.h"
-#include "tools/memcheck/target/heap/stacks.h"
+#include "tools/shared/stacks.h"
 #include "wire/findings.h"
 #include "wire/wire_start.h"
 #include "wire/wire_target.h"

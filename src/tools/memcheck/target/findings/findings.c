@@ -13,7 +13,7 @@
 #include "tools/memcheck/target/heap/heap.h"
 #include "tools/memcheck/target/findings/ignored.h"
 #include "tools/memcheck/target/findings/ledger.h"
-#include "tools/memcheck/target/heap/stacks.h"
+#include "tools/shared/stacks.h"
 #include "wire/wire.h"
 
 // After this many findings of any kind, no more are counted (--error-limit).

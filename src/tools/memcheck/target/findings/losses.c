@@ -5,7 +5,7 @@
 #include "engine/tool.h"
 #include "tools/memcheck/target/findings/findings.h"
 #include "tools/memcheck/target/findings/ledger.h"
-#include "tools/memcheck/target/heap/stacks.h"
+#include "tools/shared/stacks.h"
 #include "wire/wire.h"
 
 static uint32_t searches; // begun so far

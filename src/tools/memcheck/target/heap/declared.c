@@ -10,7 +10,7 @@
 #include "tools/memcheck/target/heap/blocks.h"
 #include "tools/memcheck/target/shadow/shadow.h"
 #include "tools/memcheck/target/heap/sites.h"
-#include "tools/memcheck/target/heap/stacks.h"
+#include "tools/shared/stacks.h"
 
 enum { FREED_MOST = 100000 }; // freed blocks that are remembered
 

@@ -7,7 +7,7 @@
 #include "tools/memcheck/target/functions/collectors.h"
 #include "tools/memcheck/target/heap/sites.h"
 #include "tools/memcheck/target/shadow/frames.h"
-#include "tools/memcheck/target/heap/stacks.h"
+#include "tools/shared/stacks.h"
 
 // ---- options and events ------------------------------------------------------------------------
 

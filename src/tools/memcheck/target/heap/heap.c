@@ -6,7 +6,7 @@
 #include "tools/memcheck/target/findings/findings.h"
 #include "tools/memcheck/target/shadow/shadow.h"
 #include "tools/memcheck/target/heap/sites.h"
-#include "tools/memcheck/target/heap/stacks.h"
+#include "tools/shared/stacks.h"
 
 #define LIKELY(x)   __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)

@@ -10,7 +10,7 @@
 #include "tools/memcheck/target/heap/heap.h"
 #include "tools/memcheck/target/leaks/search.h"
 #include "tools/memcheck/target/heap/sites.h"
-#include "tools/memcheck/target/heap/stacks.h"
+#include "tools/shared/stacks.h"
 
 // ---- a table of things with an address, by that address ----------------------------------------
 

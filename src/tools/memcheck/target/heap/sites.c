@@ -8,7 +8,7 @@
 
 #include "engine/tool.h"
 #include "tools/memcheck/target/findings/ledger.h"
-#include "tools/memcheck/target/heap/stacks.h"
+#include "tools/shared/stacks.h"
 
 enum { SLOTS = 2 * LEDGER_SITES }; // a place of each stack that has one; at most half full
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "tools/memcheck/target/heap/stacks.h"
+#include "tools/shared/stacks.h"
 
 // Records are kept from one search to the next, which may ask for what has changed.
 struct table {

@@ -8,7 +8,7 @@
 #include "tools/memcheck/target/heap/heap.h"
 #include "tools/memcheck/target/memcheck.h"
 #include "tools/memcheck/target/shadow/origins.h"
-#include "tools/memcheck/target/heap/stacks.h"
+#include "tools/shared/stacks.h"
 
 enum { FRAMES = 64, SLOT = 8 };
 

@@ -1,6 +1,6 @@
 // Call stacks, each kept once and named by a small number.
-#ifndef QUERN_MEMCHECK_STACKS_H
-#define QUERN_MEMCHECK_STACKS_H
+#ifndef QUERN_TOOLS_STACKS_H
+#define QUERN_TOOLS_STACKS_H
 
 #include <stddef.h>
 #include <stdint.h>

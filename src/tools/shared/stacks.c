@@ -1,7 +1,7 @@
 // Stacks are written once into chunks of memory and found through a table that grows by further
 // levels; neither ever moves or is emptied, so nobody needs a lock. The number of a stack is the
 // place of its first word. General registers only.
-#include "tools/memcheck/target/heap/stacks.h"
+#include "tools/shared/stacks.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -12,7 +12,7 @@
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
 
-#include "tools/memcheck/target/syscalls/pass.h"
+#include "tools/shared/syscalls/pass.h"
 
 // Pieces: the argument that points to it, then its size: bytes, or (_BY) an argument that counts
 // and the size of what it counts. _IF: a null pointer is in order. _BY4: of the count, only the low

@@ -19,7 +19,7 @@
 #include <sys/user.h>
 #include <unistd.h>
 
-#include "tools/memcheck/target/syscalls/pass.h"
+#include "tools/shared/syscalls/pass.h"
 
 // ---- fcntl -------------------------------------------------------------------------------------
 
@@ -252,7 +252,7 @@ void visit_keyctl(const struct pass *pass) {
     const uint64_t *a = pass->arguments;
     uint32_t number = (uint32_t)a[0];
     if (number >= sizeof key_commands / sizeof *key_commands) {
-        pass_unknown("keyctl", number);
+        pass_unknown(pass, "keyctl", number);
         return;
     }
     const struct key_command *command = &key_commands[number];

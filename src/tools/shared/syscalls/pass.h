@@ -1,39 +1,74 @@
 // How a system call's use of memory is described, once for both sides of the call.
 //
 // Words
-//   entry   what the table (syscalls/table.c) says of a call: its arguments and pieces
+//   entry   what the table (table.c) says of a call: its arguments and pieces
 //   piece   a range of memory that an argument points to
 //   visit   a function that describes memory which a list of pieces cannot: lengths in memory,
 //           structures that depend on a command
-//   pass    one walk through the description. Before the call, what the kernel reads is checked to
-//           be defined and what it writes to be addressable; after a call that succeeded, what it
-//           has written becomes defined. The same description serves both; a visit does not ask
-//           which.
+//   pass    one walk through the description, before the call or after one that succeeded. The same
+//           description serves both; a visit does not ask which.
+//   user    the tool that makes the pass. Before the call it hears of what the kernel reads and may
+//           write, after it of what the kernel has written.
 //
 // Names are those of Valgrind's reports, because suppressions contain them: `write(buf)`. A name
 // without a parenthesis is put into those of the call; others stand as they are. Names are
 // formatted only when there is something to report.
 //
 // All of this runs on the thread that makes the call, in the tool's hooks.
-#ifndef QUERN_MEMCHECK_SYSCALLS_PASS_H
-#define QUERN_MEMCHECK_SYSCALLS_PASS_H
+#ifndef QUERN_TOOLS_SYSCALLS_PASS_H
+#define QUERN_TOOLS_SYSCALLS_PASS_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct syscall_entry;
-struct shadow_registers;
-struct syscalls_watcher;
+struct pass;
+
+// What a tool wants to hear. Names are made from format and words by pass_format_name.
+struct syscalls_user {
+    // Before the call.
+    void (*reads)(const struct pass *, uint64_t address, uint64_t size, const char *format,
+                  va_list words);
+    void (*reads_string)(const struct pass *, uint64_t address, const char *format, va_list words);
+    void (*writes)(const struct pass *, uint64_t address, uint64_t size, const char *format,
+                   va_list words);                                        // NULL: not wanted
+    void (*argument)(unsigned argument, unsigned size, const char *name); // that the call uses
+    // After it.
+    void (*wrote)(uint64_t address, uint64_t size);
+    // The table does not know a call or a command of one. NULL: not wanted.
+    void (*unknown)(const char *what, unsigned long number);
+};
 
 struct pass {
+    const struct syscalls_user *user;
     const struct syscall_entry *entry;
     const uint64_t *arguments;
-    const struct shadow_registers *registers; // NULL: all arguments are defined, or after the call
+    bool checks_arguments; // the user wants to hear of them
     bool after;
-    long result;                            // of the call; before it: 0
-    const struct syscalls_watcher *watcher; // who is told instead; NULL: memory is checked
+    long result; // of the call; before it: 0
 };
+
+// For a tool: makes the passes of a system call.
+void syscalls_before(const struct syscalls_user *, long number, const uint64_t arguments[6],
+                     bool checks_arguments);
+void syscalls_after(const struct syscalls_user *, long number, const uint64_t arguments[6],
+                    long result);
+
+// ---- names ----
+
+enum { PASS_NAME_SIZE = 128, PASS_WHOLE_SIZE = PASS_NAME_SIZE + 64 };
+// The name of an argument. Returns how many bytes of it the call uses; *checks: the pass checks it,
+// not a visit.
+unsigned pass_argument_name(const struct pass *, unsigned argument, bool *checks,
+                            char name[PASS_NAME_SIZE]);
+// With the call's name: `write(buf)`.
+void pass_whole_name(const struct pass *, const char *name, char whole[PASS_WHOLE_SIZE]);
+void pass_format_name(const struct pass *, char whole[PASS_WHOLE_SIZE], const char *format,
+                      va_list words);
+
+// ---- the table ----
 
 enum piece_kind { PIECE_NONE, PIECE_STRING, PIECE_IN, PIECE_OUT, PIECE_IN_OUT };
 enum piece_written { WRITTEN_ALL, WRITTEN_RESULT };
@@ -85,9 +120,8 @@ void pass_mark(const struct pass *, uint64_t address, uint64_t size);
 void pass_register(const struct pass *, unsigned argument, unsigned size, const char *name);
 // The target's memory. False: it cannot be read.
 bool pass_read(void *to, uint64_t from, size_t size);
-// Something that the table does not know, told once for each kind and number when the user wants to
-// hear more.
-void pass_unknown(const char *what, unsigned long number);
+// Something that the table does not know.
+void pass_unknown(const struct pass *, const char *what, unsigned long number);
 
 // ---- visits, by the file that has them ----
 

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <sys/timex.h>
 
-#include "tools/memcheck/target/syscalls/pass.h"
+#include "tools/shared/syscalls/pass.h"
 
 enum { TIMESPEC = 16, TIMEVAL = 16, SIGNAL_SET = 8 };
 

@@ -9,7 +9,7 @@
 #include <sys/uio.h>
 #include <fcntl.h>
 
-#include "tools/memcheck/target/syscalls/pass.h"
+#include "tools/shared/syscalls/pass.h"
 
 // ---- prctl -------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@
 #include <sys/time.h>
 #include <termios.h>
 
-#include "tools/memcheck/target/syscalls/pass.h"
+#include "tools/shared/syscalls/pass.h"
 
 enum way { NOTHING, NUMBER, TAKES, GIVES, BOTH, IFREQ_TAKES, IFREQ_GIVES };
 
@@ -329,7 +329,7 @@ static void visit_encoded(const struct pass *pass, uint32_t number, uint64_t add
                     ((order >= 0x06 && order <= 0x0a) || (order >= 0x18 && order <= 0x3f));
     pass_register(pass, 2, 8, NULL);
     if (direction == _IOC_NONE || !size) {
-        pass_unknown("ioctl", number);
+        pass_unknown(pass, "ioctl", number);
         return;
     }
     uint64_t written = is_input && pass->result > 0 ? (uint64_t)pass->result : size;
