@@ -29,9 +29,10 @@
 #define MAPS_LINE_MAX (4096 + 256)
 
 struct maps_mapping {
-    uint64_t start, end; // addresses; the end is the first behind it
-    uint64_t offset;     // in the file
-    uint64_t inode;      // 0: no file
+    uint64_t start, end;   // addresses; the end is the first behind it
+    uint64_t offset;       // in the file
+    uint64_t inode;        // 0: no file
+    uint64_t major, minor; // of the device
     bool readable, writable, executable, shared;
     const char *path; // never NULL; good until the next line is read
 };
@@ -78,7 +79,11 @@ static inline bool maps_parse(const char *line, struct maps_mapping *mapping) {
     mapping->shared = at[3] == 's';
     at = maps_field(at);
     maps_hex(at, &mapping->offset);
-    at = maps_field(maps_field(at)); // past the device
+    at = maps_hex(maps_field(at), &mapping->major);
+    mapping->minor = 0;
+    if (*at == ':')
+        at = maps_hex(at + 1, &mapping->minor);
+    at = maps_field(at);
     for (mapping->inode = 0; *at >= '0' && *at <= '9'; at++)
         mapping->inode = mapping->inode * 10 + (unsigned)(*at - '0');
     mapping->path = maps_field(at);

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/maps.h"
 #include "engine/cache/block.h"
 #include "engine/fatal.h"
 #include "engine/hooks/hooks.h"
@@ -17,7 +18,6 @@
 #include "engine/process.h"
 #include "engine/run/run.h"
 #include "engine/signal/signal.h"
-#include "engine/memory/maps.h"
 #include "engine/report/modules.h"
 #include "engine/sys/sys.h"
 #include "engine/task.h"
@@ -29,17 +29,17 @@ static struct load_result loaded;
 
 // Where the kernel has put something of ours into the target's areas, the target must not go.
 static void look_at_own_mappings(void) {
-    struct maps maps;
-    struct maps_line line;
+    struct maps_reader reader;
+    struct maps_mapping line;
     struct space_attributes attributes = {.tag = SPACE_ENGINE};
-    if (!maps_open(&maps))
+    if (!maps_reader_open(&reader, "/proc/self/maps"))
         return;
-    while (maps_next(&maps, &line))
+    while (maps_reader_next(&reader, &line))
         if (line.start < HIGH_END && line.end > LOW_START)
             space_map(&target_space, line.start, line.end, &attributes);
         else if (strcmp(line.path, "[vsyscall]") == 0)
             process.has_vsyscall = true;
-    maps_close(&maps);
+    maps_reader_close(&reader);
 }
 
 static uint64_t stack_limit(void) {

@@ -1,28 +1,11 @@
-// Reading /proc/self/maps, and writing it as the target should see it.
+// What the kernel says of the target's mappings (base/maps.h), and /proc/self/maps as the target
+// should see it.
 #ifndef QUERN_ENGINE_MEMORY_MAPS_H
 #define QUERN_ENGINE_MEMORY_MAPS_H
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-struct maps {
-    int fd;
-    size_t length, at;
-    char buffer[8192];
-};
-
-struct maps_line {
-    uint64_t start, end, offset;
-    char prot[5];
-    char rest[64];       // device and inode, as printed
-    char path[PATH_MAX]; // empty if there is none
-};
-
-bool maps_open(struct maps *);
-bool maps_next(struct maps *, struct maps_line *);
-void maps_close(struct maps *);
 
 // Calls fn for each piece of a file that is mapped inside [start, end) and executable for the
 // target. The kernel's lines alone do not tell: natively nothing is executable, so it joins a

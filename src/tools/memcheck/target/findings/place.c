@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/maps.h"
 #include "base/x86.h"
 #include "engine/tool.h"
 #include "tools/memcheck/target/heap/heap.h"
@@ -52,35 +53,19 @@ static bool in_stack(struct finding_message *m) {
     return true;
 }
 
-// The path of the file that is mapped at the address, from the kernel's list. Read in pieces: it
-// may be long, and nothing is allocated here.
+// The path of the file that is mapped at the address, from the kernel's list.
 static bool path_of_mapping(uint64_t address, char *path) {
-    char buffer[4096], line[MESSAGE_NAME + 128];
-    size_t length = 0;
-    ssize_t got;
+    struct maps_reader reader;
+    struct maps_mapping mapping;
     bool found = false;
-    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-    while (fd >= 0 && !found && (got = read(fd, buffer, sizeof buffer)) > 0) {
-        for (ssize_t i = 0; i < got && !found; i++) {
-            if (buffer[i] != '\n') {
-                if (length < sizeof line - 1)
-                    line[length++] = buffer[i];
-                continue;
-            }
-            line[length] = 0;
-            length = 0;
-            unsigned long start, end;
-            const char *name = strchr(line, '/');
-            if (sscanf(line, "%lx-%lx", &start, &end) == 2 && address >= start && address < end &&
-                name) {
-                memcpy(path, name, strnlen(name, MESSAGE_NAME - 1) + 1);
-                path[MESSAGE_NAME - 1] = 0;
-                found = true;
-            }
-        }
+    maps_reader_open(&reader, "/proc/self/maps");
+    while (!found && maps_reader_next(&reader, &mapping)) {
+        const char *name = strchr(mapping.path, '/');
+        found = address >= mapping.start && address < mapping.end && name;
+        if (found)
+            snprintf(path, MESSAGE_NAME, "%s", name);
     }
-    if (fd >= 0)
-        close(fd);
+    maps_reader_close(&reader);
     return found;
 }
 

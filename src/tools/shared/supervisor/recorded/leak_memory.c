@@ -7,8 +7,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "base/x86.h"
+#include "base/maps.h"
 #include "base/text.h"
+#include "base/vector.h"
+#include "base/x86.h"
 
 #define PAGE         4096ull
 #define BUFFER       (1u << 20)
@@ -65,48 +67,32 @@ static void add_without(struct leak_ranges *to, uint64_t start, uint64_t end,
 
 // ---- mappings ----------------------------------------------------------------------------------
 
-static void take_line(struct leak_memory *memory, const char *line) {
-    struct leak_mapping mapping = {0};
-    unsigned long long start, end, offset, inode;
-    char rights[5], device[32];
-    int path = 0;
-    if (sscanf(line, "%llx-%llx %4s %llx %31s %llu %n", &start, &end, rights, &offset, device,
-               &inode, &path) < 6)
-        return;
-    const char *name = path ? line + path : "";
-    mapping.start = start;
-    mapping.end = end;
-    mapping.is_writable = rights[0] == 'r' && rights[1] == 'w';
-    mapping.is_code = rights[2] == 'x';
-    mapping.is_private = rights[3] == 'p';
+static void add_mapping(struct leak_memory *memory, const struct maps_mapping *line) {
+    const char *name = line->path;
+    struct leak_mapping mapping = {.start = line->start,
+                                   .end = line->end,
+                                   .is_writable = line->readable && line->writable,
+                                   .is_code = line->executable,
+                                   .is_private = !line->shared};
     mapping.is_break = strcmp(name, "[heap]") == 0;
-    mapping.is_anonymous = !inode && strncmp(name, "[stack", 6) != 0;
+    mapping.is_anonymous = !line->inode && strncmp(name, "[stack", 6) != 0;
     const char *base = strrchr(name, '/');
     mapping.is_libc = base && strncmp(base, "/libc", 5) == 0 && (base[5] == '.' || base[5] == '-');
     mapping.is_ours = strncmp(name, "/memfd:quern-", 13) == 0 || strncmp(name, "[v", 2) == 0;
     mapping.is_device = strncmp(name, "/dev/", 5) == 0 && strncmp(name, "/dev/shm/", 9) != 0 &&
                         strncmp(name, "/dev/zero", 9) != 0;
-    memory->mappings =
-        base_reallocate(memory->mappings, (memory->mapping_count + 1) * sizeof *memory->mappings);
-    memory->mappings[memory->mapping_count++] = mapping;
+    *vector_push(memory->mappings, memory->mapping_count) = mapping;
 }
 
 static bool read_mappings(struct leak_memory *memory) {
+    struct maps_reader reader;
+    struct maps_mapping line;
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/maps", memory->pid);
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return false;
-    char *line = NULL;
-    size_t room = 0;
-    ssize_t size;
-    while ((size = getline(&line, &room, file)) > 0) {
-        if (line[size - 1] == '\n')
-            line[size - 1] = 0;
-        take_line(memory, line);
-    }
-    free(line);
-    fclose(file);
+    maps_reader_open(&reader, path);
+    while (maps_reader_next(&reader, &line))
+        add_mapping(memory, &line);
+    maps_reader_close(&reader);
     return memory->mapping_count > 0;
 }
 
