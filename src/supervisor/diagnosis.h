@@ -1,5 +1,5 @@
 // What is wrong with the target's memory (report/diagnose/diagnose.h), said at the end of a run: in
-// the log, as results for other programs (outputs.h), and, if that is wished, by the exit status.
+// the log, as results for other programs (outputs.h), and, with --diagnose=error, by the exit status.
 #ifndef QUERN_SUPERVISOR_DIAGNOSIS_H
 #define QUERN_SUPERVISOR_DIAGNOSIS_H
 

@@ -25,7 +25,7 @@ struct launch {
     int gate;      // written to let the child go on
     int failure;   // read: the error number when the engine could not be started
     int output[2]; // the target's standard and error output, if they are wanted; else -1
-    int control;   // where wishes come in (base/control.h), -1: nowhere
+    int control;   // where requests arrive (base/control.h), -1: nowhere
 };
 
 // The signals the supervisor reads as events: all but those that a fault of its own raises.

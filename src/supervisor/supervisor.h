@@ -37,7 +37,7 @@ struct budget_settings {
 
 // Whether findings of the diagnosis are said: as the tool does by itself, always, never; and
 // whether they fail a run.
-enum diagnose_wish { DIAGNOSE_AUTO, DIAGNOSE_YES, DIAGNOSE_NO, DIAGNOSE_ERROR };
+enum diagnose_mode { DIAGNOSE_AUTO, DIAGNOSE_YES, DIAGNOSE_NO, DIAGNOSE_ERROR };
 
 struct xml_settings {
     bool wanted;
@@ -85,7 +85,7 @@ struct supervisor_request {
     struct xml_settings xml;
     struct output_settings outputs;
     struct budget_settings budgets;
-    enum diagnose_wish diagnose;
+    enum diagnose_mode diagnose;
     struct scenario_settings scenario;
     struct option_changer changer;
     const char *const *own_words; // the command line before the program; NULL at the end

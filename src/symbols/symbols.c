@@ -163,11 +163,11 @@ static void resolve(struct image *image, void *context) {
         return;
     uint64_t vaddr = question->address - question->mapping->bias;
     struct units *units = wants_units(symbols, question, image) ? image_units(image) : NULL;
-    struct units_wish wish = {.no_inlined = symbols->options.no_inlined,
-                              .no_lines = symbols->options.no_lines};
+    struct units_request request = {.no_inlined = symbols->options.no_inlined,
+                                    .no_lines = symbols->options.no_lines};
     size_t count = 0;
     if (units)
-        count = units_find(units, vaddr, wish, symbols->found, MOST_INLINED);
+        count = units_find(units, vaddr, request, symbols->found, MOST_INLINED);
     const struct image_symbol *symbol = image_function(image, vaddr);
     const char *object = question->frames[0].object;
     /* Functions that a tool stands in for are found at their first instruction. Of an indirect one,

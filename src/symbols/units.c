@@ -330,7 +330,7 @@ static uint64_t lowest_address(const struct scope *scope, uint64_t bias) {
     return dwarf_lowpc(&die, &low) == 0 ? low + bias : 0;
 }
 
-size_t units_find(struct units *units, uint64_t vaddr, struct units_wish wish,
+size_t units_find(struct units *units, uint64_t vaddr, struct units_request request,
                   struct units_frame *frames, size_t max) {
     uint64_t address = vaddr - units->bias;
     uint32_t index = ranges_find(&units->ranges, address);
@@ -341,21 +341,21 @@ size_t units_find(struct units *units, uint64_t vaddr, struct units_wish wish,
         read_unit(units, unit);
 
     struct place place = {0};
-    if (!wish.no_lines) {
+    if (!request.no_lines) {
         count_lines(units, unit);
         place = place_of_address(unit, address);
     }
     uint32_t at = ranges_find(&unit->ranges, address);
     size_t count = 0;
     for (; at != RANGES_NONE && unit->scopes[at].inlined; at = unit->scopes[at].parent) {
-        if (wish.no_inlined)
+        if (request.no_inlined)
             continue;
         if (count == max)
             return count;
         frames[count] = frame_at(unit, &place);
         name_scope(&unit->scopes[at], &frames[count]);
         count++;
-        if (!wish.no_lines)
+        if (!request.no_lines)
             place = place_of_call(unit, &unit->scopes[at]);
     }
     if (count == max)

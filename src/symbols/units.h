@@ -34,7 +34,7 @@ struct units_frame {
 struct units *units_new(Dwarf *dwarf, uint64_t bias, size_t *bytes);
 void units_free(struct units *units);
 
-struct units_wish {
+struct units_request {
     bool no_inlined; /* one frame, with the line at vaddr */
     bool no_lines;   /* names alone, without files and lines */
 };
@@ -42,7 +42,7 @@ struct units_wish {
 /*
  * Frames at vaddr, innermost first; at most max. A frame has no name where only lines are known.
  */
-size_t units_find(struct units *units, uint64_t vaddr, struct units_wish wish,
+size_t units_find(struct units *units, uint64_t vaddr, struct units_request request,
                   struct units_frame *frames, size_t max);
 
 #endif

@@ -9,7 +9,7 @@ static void choose_diagnosis(const struct option_values *values,
     static const char *const names[] = {"auto", "yes", "no", "error"};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(option_text(values, "diagnose"), names[i]) == 0)
-            request->diagnose = (enum diagnose_wish)i;
+            request->diagnose = (enum diagnose_mode)i;
 }
 
 char *run_budgets(const struct supervisor_tool *tool, const void *state,

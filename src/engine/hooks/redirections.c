@@ -12,10 +12,10 @@
 #include "engine/hooks/module.h"
 
 // A function that stands for others.
-struct wish {
+struct replacer {
     struct redirection names;
     uint64_t to;
-    struct wish *next;
+    struct replacer *next;
 };
 
 struct mapped_module {
@@ -27,7 +27,7 @@ struct mapped_module {
 enum { BUCKETS = 64 };
 
 static struct redirected_function *redirected[BUCKETS];
-static struct wish *wishes;
+static struct replacer *replacers;
 static struct mapped_module *modules;
 static const char *soname; // of the module whose symbols are visited
 
@@ -49,24 +49,25 @@ static void *allocate(size_t size) {
     return memory;
 }
 
-static void collect_wish(struct module *module, const char *name, const Elf64_Sym *symbol) {
+static void collect_replacer(struct module *module, const char *name, const Elf64_Sym *symbol) {
     struct redirection names;
     uint64_t to = module->bias + symbol->st_value;
     if (!module_has(module, symbol) || !redirection_parse(name, &names))
         return;
-    for (const struct wish *it = wishes; it; it = it->next)
+    for (const struct replacer *it = replacers; it; it = it->next)
         if (it->to == to && strcmp(it->names.function, names.function) == 0)
             return; // seen in the module's other table
-    struct wish *wish = allocate(sizeof *wish);
-    *wish = (struct wish){names, to, wishes};
-    wishes = wish;
+    struct replacer *replacer = allocate(sizeof *replacer);
+    *replacer = (struct replacer){names, to, replacers};
+    replacers = replacer;
 }
 
-static void redirect(uint64_t pc, const struct wish *wish) {
-    if (pc == wish->to || redirection_find(pc))
+static void redirect(uint64_t pc, const struct replacer *replacer) {
+    if (pc == replacer->to || redirection_find(pc))
         return;
     struct redirected_function *function = allocate(sizeof *function);
-    *function = (struct redirected_function){pc, wish->to, wish->names.wraps, *bucket_of(pc)};
+    *function =
+        (struct redirected_function){pc, replacer->to, replacer->names.wraps, *bucket_of(pc)};
     __atomic_store_n(bucket_of(pc), function, __ATOMIC_RELEASE);
     cache_invalidate(pc, pc + 1);
 }
@@ -75,16 +76,17 @@ static void consider(struct module *module, const char *name, const Elf64_Sym *s
     // The resolver of an indirect function is not the function.
     if (!module_has(module, symbol) || ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC)
         return;
-    for (const struct wish *wish = wishes; wish; wish = wish->next)
-        if (glob_match(wish->names.soname, soname) && glob_match(wish->names.function, name))
-            redirect(module->bias + symbol->st_value, wish);
+    for (const struct replacer *replacer = replacers; replacer; replacer = replacer->next)
+        if (glob_match(replacer->names.soname, soname) &&
+            glob_match(replacer->names.function, name))
+            redirect(module->bias + symbol->st_value, replacer);
 }
 
 static void consider_module(struct module *module) {
     const char *own = module_soname(module);
     soname = own ? own : "NONE";
-    for (const struct wish *wish = wishes; wish; wish = wish->next) {
-        if (glob_match(wish->names.soname, soname)) {
+    for (const struct replacer *replacer = replacers; replacer; replacer = replacer->next) {
+        if (glob_match(replacer->names.soname, soname)) {
             module_visit_symbols(module, consider);
             return;
         }
@@ -107,18 +109,18 @@ void redirections_of_module(struct module *module, const char *path) {
     *mapped = (struct mapped_module){module->start, module->end, module->offset, modules};
     memcpy(mapped->path, path, size);
     modules = mapped;
-    const struct wish *before = wishes;
+    const struct replacer *before = replacers;
     if (module_mentions(module, "_vgr") || module_mentions(module, "_vgw"))
-        module_visit_symbols(module, collect_wish);
-    if (wishes != before)
+        module_visit_symbols(module, collect_replacer);
+    if (replacers != before)
         consider_all_modules();
-    else if (wishes)
+    else if (replacers)
         consider_module(module);
 }
 
 void redirections_gone(uint64_t start, uint64_t end) {
-    for (struct wish **at = &wishes; *at;) {
-        struct wish *it = *at;
+    for (struct replacer **at = &replacers; *at;) {
+        struct replacer *it = *at;
         if (it->to >= start && it->to < end) {
             *at = it->next;
             free(it);
