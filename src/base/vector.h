@@ -18,6 +18,7 @@
 #ifndef QUERN_BASE_VECTOR_H
 #define QUERN_BASE_VECTOR_H
 
+#include <assert.h>
 #include <stddef.h>
 
 #include "base/text.h"
@@ -33,6 +34,7 @@ static inline size_t vector_room(size_t count) {
 
 // The memory of a vector of `count` elements, with room for `more` behind them. For vector_extend.
 static inline void *vector_fit(void *items, size_t count, size_t more, size_t size) {
+    assert(items || !count);
     if (count + more <= vector_room(count))
         return items;
     return base_reallocate(items, vector_room(count + more) * size);

@@ -147,11 +147,12 @@ struct lines {
 };
 
 static struct lines read_lines(const char *path) {
-    struct lines source = {.count = 1};
+    struct lines source = {0};
     FILE *file = open_source(path);
     char *text = NULL;
     size_t room = 0;
     ssize_t size;
+    *vector_push(source.lines, source.count) = NULL;
     while (file && (size = getline(&text, &room, file)) >= 0) {
         while (size > 0 && (text[size - 1] == '\n' || text[size - 1] == '\r'))
             text[--size] = 0;
