@@ -9,8 +9,7 @@
 //   field       a place in the thread's task; inserted code reaches it with one fs: operand
 //   spilled     a register whose value is in its field while inserted code uses it as scratch:
 //               asm_spill, asm_unspill. insert_state must say which ones are
-//   exit        a jump out of the block to target code. The engine patches it later, so that it
-//   leads
+//   exit        a jump out of the block to target code. The engine patches it later to lead
 //               straight to the block that is there
 //   gate        code that is written once, outside of blocks, and stays for good; blocks jump to it
 //   behind the block   what the hook block_end writes: ways that are rarely taken, which would
