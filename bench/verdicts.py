@@ -96,8 +96,20 @@ def judge_memory(rows):
     yield judge(text + (f" (above: {', '.join(over)})" if over else ""), largest, 1)
 
 
+def judge_undefined(rows):
+    """Programs that carry undefined data."""
+    rows = [(w, r) for w, r in rows if w["group"] == "undefined" and ratio(w, r, "quern")]
+    yield judge("undefined data: mean at most 6", mean(ratio(w, r, "quern") for w, r in rows), 6)
+    yield judge("undefined data: worst at most 10",
+                max((ratio(w, r, "quern") for w, r in rows), default=None), 10)
+    yield judge("undefined data: at least 5 times faster than Valgrind in each row",
+                min((quotient(ratio(w, r, "valgrind"), ratio(w, r, "quern")) for w, r in rows
+                     if ratio(w, r, "valgrind")), default=None), 5, least=True)
+
+
 def verdicts_memcheck(rows):
     yield from judge_speed(rows, 4.5, 6)
+    yield from judge_undefined(rows)
     both = [(w, r) for w, r in rows if ratio(w, r, "origins") and ratio(w, r, "quern")]
     origins = mean(ratio(w, r, "origins") / ratio(w, r, "quern") for w, r in both)
     yield judge("--track-origins=yes takes at most 1.15 times as long", origins, 1.15)

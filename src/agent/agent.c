@@ -29,6 +29,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/maps.h"
 #include "wire/preloaded.h"
 #include "wire/wire_samples.h"
 
@@ -71,12 +73,6 @@ static struct samples_slot *slot_at(uint32_t number) {
                                    (size_t)number * head->slot_bytes);
 }
 
-static uint64_t now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
 // A slot to be filled; NULL: none is free.
 static struct samples_slot *take_slot(uint32_t kind) {
     for (uint32_t i = 0; i < SAMPLES_SLOTS; i++) {
@@ -90,7 +86,7 @@ static struct samples_slot *take_slot(uint32_t kind) {
         slot->tid = (int32_t)syscall(SYS_gettid);
         slot->other = 0;
         slot->periods = 0;
-        slot->time = now();
+        slot->time = clock_nanoseconds();
         slot->size = 0;
         return slot;
     }
@@ -122,39 +118,23 @@ static bool is_known(uintptr_t address) {
     return false;
 }
 
-static uintptr_t read_hex(const char **at) {
-    uintptr_t value = 0;
-    for (;; (*at)++) {
-        char c = **at;
-        if (c >= '0' && c <= '9')
-            value = value << 4 | (uintptr_t)(c - '0');
-        else if (c >= 'a' && c <= 'f')
-            value = value << 4 | (uintptr_t)(c - 'a' + 10);
-        else
-            return value;
-    }
-}
-
-// "start-end rwxp …": keeps the line if it is of code.
-static struct samples_slot *take_line(struct samples_slot *slot, const char *line, size_t size) {
-    const char *at = line;
-    uintptr_t start = read_hex(&at);
-    at++;
-    uintptr_t end = read_hex(&at);
-    if (size < (size_t)(at - line) + 5 || at[3] != 'x')
-        return slot;
+// Keeps a line about code.
+static struct samples_slot *take_line(struct samples_slot *slot,
+                                      const struct maps_mapping *mapping) {
+    size_t size = strlen(mapping->line) + 1;
     uint32_t count = atomic_load(&range_count);
     if (count < RANGES_MAX) {
-        atomic_store(&ranges[count].start, start);
-        atomic_store(&ranges[count].end, end);
+        atomic_store(&ranges[count].start, mapping->start);
+        atomic_store(&ranges[count].end, mapping->end);
         atomic_store(&range_count, count + 1);
     }
     if (slot && slot->size + size > slot_room()) {
         give_slot(slot);
         slot = take_slot(SAMPLES_MAPS);
     }
-    if (slot) {
-        memcpy(slot->data + slot->size, line, size);
+    if (slot && slot->size + size <= slot_room()) {
+        memcpy(slot->data + slot->size, mapping->line, size - 1);
+        slot->data[slot->size + size - 1] = '\n';
         slot->size += (uint32_t)size;
     } else {
         atomic_fetch_add(&head->lost, 1);
@@ -163,31 +143,20 @@ static struct samples_slot *take_line(struct samples_slot *slot, const char *lin
 }
 
 static void tell_maps(void) {
-    static char buffer[8192]; // under maps_busy
+    static struct maps_reader reader; // under maps_busy
+    struct maps_mapping mapping;
     if (atomic_flag_test_and_set(&maps_busy))
         return;
-    int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
-    struct samples_slot *slot = fd >= 0 ? take_slot(SAMPLES_MAPS) : NULL;
-    size_t held = 0;
+    struct samples_slot *slot =
+        maps_reader_open(&reader, "/proc/self/maps") ? take_slot(SAMPLES_MAPS) : NULL;
     atomic_store(&range_count, 0);
-    for (;;) {
-        ssize_t got = fd >= 0 ? syscall(SYS_read, fd, buffer + held, sizeof buffer - held) : -1;
-        if (got <= 0)
-            break;
-        held += (size_t)got;
-        char *line = buffer, *end;
-        while ((end = memchr(line, '\n', (size_t)(buffer + held - line)))) {
-            slot = take_line(slot, line, (size_t)(end + 1 - line));
-            line = end + 1;
-        }
-        held = (size_t)(buffer + held - line);
-        memmove(buffer, line, held);
-    }
+    while (maps_reader_next(&reader, &mapping))
+        if (mapping.executable)
+            slot = take_line(slot, &mapping);
+    maps_reader_close(&reader);
     if (slot)
         give_slot(slot);
-    if (fd >= 0)
-        syscall(SYS_close, fd);
-    atomic_store(&maps_read, now());
+    atomic_store(&maps_read, clock_nanoseconds());
     atomic_flag_clear(&maps_busy);
 }
 
@@ -261,7 +230,8 @@ static void rest(bool off) {
 }
 
 static void take_sample(const greg_t *registers, uint32_t periods) {
-    if (!is_known((uintptr_t)registers[REG_RIP]) && now() - atomic_load(&maps_read) > MAPS_APART)
+    if (!is_known((uintptr_t)registers[REG_RIP]) &&
+        clock_nanoseconds() - atomic_load(&maps_read) > MAPS_APART)
         tell_maps();
     struct samples_slot *slot = take_slot(SAMPLES_SAMPLE);
     if (slot) {

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -68,31 +69,34 @@ static int is_stale(const struct sockaddr_un *address) {
     return refused;
 }
 
-// Removes what supervisors that were killed have left behind.
-static void sweep(const char *own_path) {
-    char *folder = base_copy(own_path);
-    *strrchr(folder, '/') = 0;
-    DIR *entries = opendir(folder);
+void control_each(void (*fn)(int pid, void *context), void *context) {
+    char *folder = path_of(0, 0);
+    if (folder)
+        *strrchr(folder, '/') = 0;
+    DIR *entries = folder ? opendir(folder) : NULL;
     free(folder);
     struct dirent *entry;
     while (entries && (entry = readdir(entries))) {
         char *end;
-        struct sockaddr_un address;
         long pid = strtol(entry->d_name, &end, 10);
-        if (end == entry->d_name || *end || pid <= 0 || pid > 1 << 30)
-            continue;
-        if (!fill_address((int)pid, 0, &address) && is_stale(&address))
-            unlink(address.sun_path);
+        if (end != entry->d_name && !*end && pid > 0 && pid <= 1 << 30)
+            fn((int)pid, context);
     }
     if (entries)
         closedir(entries);
+}
+
+static void remove_stale(int pid, void *unused) {
+    struct sockaddr_un address;
+    if (!fill_address(pid, 0, &address) && is_stale(&address))
+        unlink(address.sun_path);
 }
 
 int control_open(int pid) {
     struct sockaddr_un address;
     if (fill_address(pid, 1, &address))
         return -1;
-    sweep(address.sun_path);
+    control_each(remove_stale, NULL); // what supervisors that were killed have left behind
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     unlink(address.sun_path); // of a process that had the same pid
     if (fd >= 0 && (bind(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
@@ -143,25 +147,55 @@ void control_close(int listening, int pid) {
         unlink(address.sun_path);
 }
 
-int control_ask(int pid, const char *wish, char *answer, size_t room) {
+// Sends a wish: a descriptor for the answer, or an errno in *failure.
+static int send_wish(int pid, const char *wish, int *failure) {
     struct sockaddr_un address;
-    int failure = fill_address(pid, 0, &address);
-    if (failure)
-        return failure;
+    *failure = fill_address(pid, 0, &address);
+    if (*failure)
+        return -1;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return errno;
-    limit_waiting(fd, 30000);
+    if (fd >= 0)
+        limit_waiting(fd, 30000);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
+        send(fd, wish, strlen(wish), MSG_NOSIGNAL) < 0)
+        *failure = errno;
+    if (*failure && fd >= 0)
+        close(fd);
+    return *failure ? -1 : fd;
+}
+
+int control_ask(int pid, const char *wish, char *answer, size_t room) {
+    int failure;
+    int fd = send_wish(pid, wish, &failure);
     size_t used = 0;
     ssize_t got = 0;
-    if (connect(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
-        send(fd, wish, strlen(wish), MSG_NOSIGNAL) < 0)
-        failure = errno;
-    while (!failure && used + 1 < room && (got = recv(fd, answer + used, room - 1 - used, 0)) > 0)
+    if (fd < 0)
+        return failure;
+    while (used + 1 < room && (got = recv(fd, answer + used, room - 1 - used, 0)) > 0)
         used += (size_t)got;
-    if (!failure && got < 0)
+    if (got < 0)
         failure = errno;
     answer[used] = 0;
     close(fd);
     return failure;
+}
+
+int control_connect(int pid, const char *wish, char *answer, size_t room) {
+    int failure;
+    int fd = send_wish(pid, wish, &failure);
+    size_t used = 0;
+    if (fd < 0) {
+        snprintf(answer, room, "%s", strerror(failure));
+        return -1;
+    }
+    // Byte by byte: what follows the line is not ours.
+    while (used + 1 < room && recv(fd, answer + used, 1, 0) == 1 && answer[used] != '\n')
+        used++;
+    answer[used] = 0;
+    if (strcmp(answer, "ok") == 0) {
+        limit_waiting(fd, 0);
+        return fd;
+    }
+    close(fd);
+    return -1;
 }

@@ -11,7 +11,7 @@
 // still has its segments: its section count is 0.
 //
 // Both sides. No allocation, no libc, integers only: also for a signal handler in the target. Who
-// maps a file must know that reading raises SIGBUS when the file becomes shorter (symbols/guard.h).
+// maps a file must know that reading raises SIGBUS when the file becomes shorter (base/guard.h).
 #ifndef QUERN_BASE_ELF_VIEW_H
 #define QUERN_BASE_ELF_VIEW_H
 
@@ -123,6 +123,61 @@ static inline bool elf_view_open(struct elf_view *view, const void *bytes, uint6
     if (!elf_view_section(view, header->e_shstrndx, &view->names))
         view->names.sh_size = 0;
     return true;
+}
+
+// What is added to the file's addresses where it is mapped: code of the file, from `offset` on,
+// lies at `start`. False: no executable segment has bytes at that offset.
+static inline bool elf_view_bias(const struct elf_view *view, uint64_t start, uint64_t offset,
+                                 uint64_t *bias) {
+    Elf64_Phdr segment;
+    for (size_t i = 0; elf_view_segment(view, i, &segment); i++) {
+        uint64_t first = segment.p_offset & ~UINT64_C(4095); // whole pages are mapped
+        if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_X) || offset < first ||
+            offset >= segment.p_offset + segment.p_filesz)
+            continue;
+        *bias = start - offset + segment.p_offset - segment.p_vaddr;
+        return true;
+    }
+    return false;
+}
+
+// ---- symbols ----
+
+// A walk over a table of symbols.
+struct elf_symbols {
+    const uint8_t *next, *end; // whole symbols
+    const char *names;
+    uint64_t names_size;
+};
+
+// Begins at the first symbol of a table (SHT_SYMTAB, SHT_DYNSYM). A table without names, or one
+// that is not all in the file, has no symbols.
+static inline struct elf_symbols elf_view_symbols(const struct elf_view *view,
+                                                  const Elf64_Shdr *table) {
+    struct elf_symbols symbols = {0};
+    Elf64_Shdr texts;
+    const uint8_t *bytes = elf_view_contents(view, table);
+    if (!bytes || !elf_view_section(view, table->sh_link, &texts))
+        return symbols;
+    symbols.names = elf_view_text(view, &texts, 0);
+    symbols.names_size = texts.sh_size;
+    symbols.next = bytes;
+    symbols.end =
+        bytes + (symbols.names ? table->sh_size / sizeof(Elf64_Sym) : 0) * sizeof(Elf64_Sym);
+    return symbols;
+}
+
+// Copies the next function that the file defines, and returns its name; NULL: there are no more.
+static inline const char *elf_view_next_function(struct elf_symbols *symbols, Elf64_Sym *symbol) {
+    while (symbols->next < symbols->end) {
+        __builtin_memcpy(symbol, symbols->next, sizeof *symbol);
+        symbols->next += sizeof *symbol;
+        unsigned type = ELF64_ST_TYPE(symbol->st_info);
+        if ((type == STT_FUNC || type == STT_GNU_IFUNC) && symbol->st_shndx != SHN_UNDEF &&
+            symbol->st_name < symbols->names_size)
+            return symbols->names + symbol->st_name;
+    }
+    return NULL;
 }
 
 // ---- notes ----

@@ -34,7 +34,8 @@ struct maps_mapping {
     uint64_t inode;        // 0: no file
     uint64_t major, minor; // of the device
     bool readable, writable, executable, shared;
-    const char *path; // never NULL; good until the next line is read
+    const char *path; // never NULL; like `line`, good until the next line is read
+    const char *line; // all of it
 };
 
 struct maps_reader {
@@ -68,6 +69,7 @@ static inline const char *maps_field(const char *text) {
 // Parses a line that ends with a NUL. False: it is not one of this file.
 static inline bool maps_parse(const char *line, struct maps_mapping *mapping) {
     const char *at = maps_hex(line, &mapping->start);
+    mapping->line = line;
     if (at == line || *at++ != '-')
         return false;
     at = maps_field(maps_hex(at, &mapping->end));

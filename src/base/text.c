@@ -1,5 +1,6 @@
 #include "base/text.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +81,24 @@ void text_format(struct text *text, const char *format, ...) {
     va_start(arguments, format);
     text_vformat(text, format, arguments);
     va_end(arguments);
+}
+
+const char *text_number(char *bytes, uint64_t number) {
+    char digits[TEXT_NUMBER_SIZE];
+    int count = snprintf(digits, sizeof digits, "%" PRIu64, number);
+    char *to = bytes;
+    for (int i = 0; i < count; i++) {
+        if (i && (count - i) % 3 == 0)
+            *to++ = ',';
+        *to++ = digits[i];
+    }
+    *to = 0;
+    return bytes;
+}
+
+void text_commas(struct text *text, uint64_t number) {
+    char bytes[TEXT_NUMBER_SIZE];
+    text_string(text, text_number(bytes, number));
 }
 
 void text_clear(struct text *text) {

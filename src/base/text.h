@@ -8,6 +8,7 @@
 
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct text {
     char *bytes;
@@ -20,6 +21,11 @@ void text_string(struct text *text, const char *string);
 void text_char(struct text *text, char c);
 void text_format(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void text_vformat(struct text *text, const char *format, va_list arguments);
+// A number as people read it: 1,234,567.
+void text_commas(struct text *text, uint64_t number);
+enum { TEXT_NUMBER_SIZE = 32 };
+// The same in memory of the caller's, of TEXT_NUMBER_SIZE bytes or more, which it returns.
+const char *text_number(char *bytes, uint64_t number);
 // Empties the text and keeps its memory.
 void text_clear(struct text *text);
 void text_free(struct text *text);

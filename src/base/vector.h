@@ -11,7 +11,8 @@
 //
 // Invariants: the pointer is NULL or comes from this header alone. The count may be made smaller at
 // any time; 0 is an empty vector, whose memory the next element reuses. Elements move when the
-// vector grows, so a pointer to one is good until then.
+// vector grows, so a pointer to one is good until then. vector_check aborts if the memory is too
+// small.
 //
 // Running out of memory ends the program, as base_reallocate does. Supervisor only: it allocates.
 // For arrays that are filled by number and not from the front, see base_reach (text.h).
@@ -19,7 +20,9 @@
 #define QUERN_BASE_VECTOR_H
 
 #include <assert.h>
+#include <malloc.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "base/text.h"
 
@@ -49,6 +52,12 @@ static inline void *vector_fit(void *items, size_t count, size_t more, size_t si
         (count) += vector_more;                                                                    \
         (items) + ((count)-vector_more);                                                           \
     })
+
+// For tests: aborts if the memory is too small for what vector_extend will take for granted.
+static inline void vector_check(const void *items, size_t count, size_t size) {
+    if (items ? malloc_usable_size((void *)items) < vector_room(count) * size : count)
+        abort();
+}
 
 // Appends one element and points to it. It is not initialised. What is assigned to it must not use
 // the vector or its count: C does not say which side of an assignment comes first.

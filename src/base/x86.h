@@ -15,4 +15,9 @@ enum {
 // Bytes below the stack pointer that belong to the running function.
 enum { RED_ZONE = 128 };
 
+// Bits 47 to 63 alike: any other address cannot exist.
+static inline _Bool is_canonical(unsigned long address) {
+    return (long)(address << 16) >> 16 == (long)address;
+}
+
 #endif

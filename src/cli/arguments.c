@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/vector.h"
 #include "cli/nearest.h"
 #include "cli/options/check.h"
 #include "cli/words.h"
@@ -91,8 +92,7 @@ static int take_option(struct arguments *arguments, const struct option *option,
     if (error)
         return fail(error);
     struct argument_values *values = &arguments->values[option - arguments->verb->options];
-    values->items = base_reallocate(values->items, (values->count + 1) * sizeof *values->items);
-    values->items[values->count++] = value;
+    *vector_push(values->items, values->count) = value;
     return WORDS_DONE;
 }
 

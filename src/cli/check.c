@@ -144,6 +144,7 @@ static void take_limits(const struct arguments *arguments, struct budget limits[
 }
 
 static int run_check(const struct arguments *arguments) {
+    words_choose_own(arguments);
     struct request request = {
         .paths = arguments->operands,
         .path_count = arguments->operand_count,
@@ -194,6 +195,7 @@ static const struct option options[] = {
     {.name = "github",
      .type = OPTION_FLAG,
      .help = "print findings as annotations for a GitHub workflow"},
+    WORDS_MINE,
     {.name = "error-exitcode",
      .type = OPTION_NUMBER,
      .least = 1,

@@ -14,7 +14,6 @@
 static char *read_recording(struct document *document, const struct check_needs *needs,
                             struct check_file *file) {
     const struct summary_site *total = &document->heap.summary.total;
-    double slope = 0;
     budget_number(&file->numbers, BUDGET_PEAK, total->peak_bytes);
     budget_number(&file->numbers, BUDGET_LEAKED, total->live_bytes);
     budget_number(&file->numbers, BUDGET_ALLOCATIONS, total->allocated);
@@ -24,11 +23,11 @@ static char *read_recording(struct document *document, const struct check_needs 
     int fd = open(document->path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return base_copy(strerror(errno));
-    char *problem = needs->growth ? diagnose_slope(fd, &document->heap, &slope) : NULL;
-    if (!problem && needs->diagnosis)
-        problem = diagnose(fd, &document->heap, &file->diagnoses);
+    char *problem = diagnose(fd, &document->heap, &file->diagnoses);
     close(fd);
-    budget_number(&file->numbers, BUDGET_GROWTH, slope > 0 ? (uint64_t)(60 * slope) : 0);
+    budget_number(&file->numbers, BUDGET_GROWTH, (uint64_t)(60 * diagnoses_rate(&file->diagnoses)));
+    if (!needs->diagnosis)
+        diagnoses_free(&file->diagnoses);
     return problem;
 }
 

@@ -4,9 +4,20 @@
 #include <string.h>
 
 #include "cli/arguments.h"
+#include "cli/debug_client.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
 #include "base/control.h"
+
+// The process performs it, and stands still meanwhile.
+static int give_command(int pid, const char *command) {
+    int connection = debug_connect(pid, pid);
+    if (connection < 0)
+        return WORDS_FAILED;
+    bool done = debug_command(connection, command);
+    debug_disconnect(connection);
+    return done && words_close(stdout, NULL) ? WORDS_DONE : WORDS_FAILED;
+}
 
 static int send_request(long pid, const char *request) {
     static char answer[65536];
@@ -16,6 +27,8 @@ static int send_request(long pid, const char *request) {
                           pid);
     if (failure)
         return words_fail("no answer from the run of process %ld: %s", pid, strerror(failure));
+    if (strcmp(answer, CONTROL_GIVE_COMMAND) == 0)
+        return give_command((int)pid, request);
     if (strncmp(answer, "ok", 2) != 0)
         return words_fail("%s", answer);
     if (answer[2])
@@ -39,7 +52,7 @@ static int run_ctl(const struct arguments *arguments) {
     return status;
 }
 
-// A request as help shows it: one line for all tools that explain it alike.
+// A request as help shows it: one line for all tools that have it.
 struct row {
     const struct tool_request *request; // NULL: every run answers it
     const char *name;
@@ -48,14 +61,13 @@ struct row {
 
 static struct row *find_row(struct row *rows, size_t count, const struct tool_request *request) {
     for (size_t i = 0; i < count; i++)
-        if (rows[i].request && strcmp(rows[i].request->word, request->word) == 0 &&
-            strcmp(rows[i].request->help, request->help) == 0)
+        if (rows[i].request && strcmp(rows[i].request->word, request->word) == 0)
             return &rows[i];
     return NULL;
 }
 
-// Adds the request of a tool to the rows: its name to the row of others, or a row of its own behind
-// those with the same word. The new number of rows.
+// Adds the request of a tool to the rows: its name to the row of others, or a new row. The new
+// number of rows.
 static size_t add_request(struct row *rows, size_t count, const char *tool,
                           const struct tool_request *request) {
     struct row *row = find_row(rows, count, request);
@@ -63,14 +75,9 @@ static size_t add_request(struct row *rows, size_t count, const char *tool,
         text_format(&row->help, ", %s", tool);
         return count;
     }
-    size_t at = count;
-    for (size_t i = 0; i < count; i++)
-        if (rows[i].request && strcmp(rows[i].request->word, request->word) == 0)
-            at = i + 1;
-    memmove(&rows[at + 1], &rows[at], (count - at) * sizeof *rows);
-    rows[at] =
+    rows[count] =
         (struct row){.request = request, .name = request->usage ? request->usage : request->word};
-    text_string(&rows[at].help, tool);
+    text_string(&rows[count].help, tool);
     return count + 1;
 }
 

@@ -70,6 +70,7 @@ static char *diagnose_file(int fd, bool *partial) {
 }
 
 static int run_diagnose(const struct arguments *arguments) {
+    words_choose_own(arguments);
     int status = WORDS_DONE;
     bool partial = false;
     for (size_t i = 0; i < arguments->operand_count; i++) {
@@ -87,13 +88,19 @@ static int run_diagnose(const struct arguments *arguments) {
     return status ? status : partial ? WORDS_PARTIAL : WORDS_DONE;
 }
 
+static const struct option options[] = {
+    WORDS_MINE,
+    {0},
+};
+
 const struct verb verb_diagnose = {
     .name = "diagnose",
-    .usage = "FILE...",
+    .usage = "[options] FILE...",
     .help = "report problems in the use of memory",
     .description = "Reports problems in a program's use of memory, and what to do about them. FILE "
                    "is a recording of --tool=heap or a dhat.out. A run of at least a second under "
                    "the usual load gives the best results.",
+    .options = options,
     .operands_least = 1,
     .run = run_diagnose,
 };

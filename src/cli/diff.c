@@ -134,6 +134,9 @@ static int run_diff(const struct arguments *arguments) {
         return compare_costs(&request);
     if (words_weight(request.event ? request.event : "leaked", &request.options.weight))
         return WORDS_FAILED;
+    // A peak that fell is a change, though nothing is left in the end before and after.
+    if (!request.event && words_weight("peak", &request.options.other))
+        return WORDS_FAILED;
     return compare(&request);
 }
 
@@ -155,7 +158,7 @@ static const struct option options[] = {
      .type = OPTION_STRING,
      .value = "WEIGHT",
      .offers = words_offer_weights,
-     .help = "what to compare; default: leaked, for costs the first event"},
+     .help = "what to compare; default: leaked, with the peak; for costs the first event"},
     {0},
 };
 
@@ -164,10 +167,11 @@ const struct verb verb_diff = {
     .usage = "[options] BEFORE AFTER",
     .usage_other = "[options] --between=SECONDS-SECONDS FILE",
     .help = "compare two recordings, or two callgrind.out or cachegrind.out files",
-    .description = "Compares two recordings of --tool=heap, or two times of one recording, by the "
-                   "functions on each stack. Compares two callgrind.out or cachegrind.out files by "
-                   "function; WEIGHT is then an event.\n"
-                   "Status 2: a file is cut off or damaged; the rest was compared.",
+    .description =
+        "Compares two recordings of --tool=heap, or two times of one recording, by the "
+        "functions on each stack. Compares two callgrind.out or cachegrind.out files by "
+        "function; WEIGHT is then an event.\n"
+        "Status 2: a file is cut off, damaged or still being written; the rest was compared.",
     .options = options,
     .operands_least = 1,
     .run = run_diff,

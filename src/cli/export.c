@@ -280,7 +280,7 @@ const struct verb verb_export = {
         "collapsed. A callgrind.out, a cachegrind.out, the stacks of --tool=flame and collapsed "
         "stacks can be exported as collapsed, flamegraph, speedscope or pprof; WEIGHT of costs is "
         "an event. All of them, and up to four FILEs, can be exported as html.\n"
-        "Status 2: FILE is cut off or damaged; the rest was written.",
+        "Status 2: FILE is cut off, damaged or still being written; the rest was exported.",
     .options = options,
     .run = run_export,
 };

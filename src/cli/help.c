@@ -1,10 +1,11 @@
-// quern --help, --help-debug, --help-dyn-options, --version, and the help of verbs.
+// quern --help, --help-all, --help-debug, --help-dyn-options, --version, and the help of verbs.
 #include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "cli/arguments.h"
 #include "cli/options/check.h"
+#include "cli/names.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
 #include "config.h"
@@ -96,17 +97,41 @@ static void print_topic(enum option_topic topic) {
             print_option(stdout, list[i]);
 }
 
-// The options that belong to tools, as far as this one takes them.
-static void print_tool(const struct supervisor_tool *tool) {
+static bool has_effect(const struct option *option) {
+    return option->state == OPTION_WORKS || option->fine;
+}
+
+// The options that belong to tools, as far as this one takes them; `all`: also those without
+// effect.
+static void print_tool(const struct supervisor_tool *tool, bool all) {
     size_t count;
     const struct option *const *list = option_list(&count);
-    printf("\n  %s:\n", tool->name);
+    printf("\n  Options of %s:\n", tool->name);
     for (size_t i = 0; i < count; i++)
-        if (list[i]->topic == TOPIC_TOOL && option_serves(list[i], tool))
+        if (list[i]->topic == TOPIC_TOOL && option_serves(list[i], tool) &&
+            (all || has_effect(list[i])))
             print_option(stdout, list[i]);
 }
 
-int help_all(const struct supervisor_tool *tool, bool debugging) {
+// The options of all tools that are used most, most used first.
+static const char *const common[] = {
+    "tool",         "log-file",         "quiet",          "trace-children", "num-callers",
+    "suppressions", "gen-suppressions", "error-exitcode", "xml-file",       "sarif-file",
+    "duration",     "verbose",
+};
+
+static void print_common(void) {
+    printf("\n  Most used options of all tools:\n");
+    for (size_t i = 0; i < sizeof common / sizeof *common; i++)
+        print_option(stdout, option_find(common[i], strlen(common[i])));
+}
+
+// A long text has been written in part before its end; that may have failed, too.
+static int close_help(void) {
+    return fflush(stdout) == 0 && !ferror(stdout) ? 0 : 1;
+}
+
+static void print_usage(void) {
     printf("usage: quern [options] [--] program [arguments]\n"
            "       quern TOOL [options] [--] program [arguments]\n"
            "       quern VERB FILE ...\n\n"
@@ -125,17 +150,39 @@ int help_all(const struct supervisor_tool *tool, bool debugging) {
         size_t column = (size_t)printf("    %s %s", verb_table[i]->name, verb_table[i]->usage);
         print_wrapped(stdout, verb_table[i]->help, column, HELP_COLUMN);
     }
+}
+
+static int end_help(void) {
+    printf("\n  quern TOOL --help shows a tool's own options, --help-all all options, --help-debug "
+           "also those\n  that debug Quern. Quern also reads options from ~/.valgrindrc, "
+           "$VALGRIND_OPTS and\n  ./.valgrindrc, and then from ~/.quernrc, $QUERN_OPTS and "
+           "./.quernrc; man quern describes\n  them.\n");
+    return close_help();
+}
+
+int help_short(const struct supervisor_tool *tool) {
+    if (!tool) {
+        print_usage();
+    } else {
+        printf("usage: quern %s [options] [--] program [arguments]\n\n"
+               "%s: %s. Defaults are in [ ].\n",
+               tool->name, tool->name, tool->help);
+        if (tool->options)
+            print_tool(tool, false);
+    }
+    print_common();
+    return end_help();
+}
+
+int help_all(const struct supervisor_tool *tool, bool debugging) {
+    print_usage();
+    if (tool && tool->options)
+        print_tool(tool, true);
     for (enum option_topic topic = TOPIC_BASIC; topic < TOPIC_DEBUGGING; topic++)
         print_topic(topic);
     if (debugging)
         print_topic(TOPIC_DEBUGGING);
-    if (tool && tool->options)
-        print_tool(tool);
-    printf("\n  quern TOOL --help shows a tool's own options, quern --help-debug the debugging "
-           "options.\n  Quern also reads options from ~/.valgrindrc, $VALGRIND_OPTS and "
-           "./.valgrindrc, and then\n  from ~/.quernrc, $QUERN_OPTS and ./.quernrc; man quern "
-           "describes them.\n");
-    return fflush(stdout) == 0 ? 0 : 1;
+    return end_help();
 }
 
 int help_dynamic(void) {
@@ -145,12 +192,15 @@ int help_dynamic(void) {
     for (size_t i = 0; i < count; i++)
         if (list[i]->dynamic)
             print_option(stdout, list[i]);
-    return fflush(stdout) == 0 ? 0 : 1;
+    return close_help();
 }
 
 int help_version(void) {
-    printf("quern-" QUERN_VERSION "\n");
-    return fflush(stdout) == 0 ? 0 : 1;
+    if (names_claim_valgrind())
+        printf("valgrind-" NAMES_VALGRIND_VERSION " (Quern " QUERN_VERSION ")\n");
+    else
+        printf("quern-" QUERN_VERSION "\n");
+    return close_help();
 }
 
 // ---- verbs -------------------------------------------------------------------------------------
@@ -204,7 +254,7 @@ static int run_help(const struct arguments *arguments) {
     if (name && !verb && !tool)
         return words_fail("there is no tool or verb '%s'; quern help lists them", name);
     if (!verb || verb == &verb_help)
-        return help_all(tool, false);
+        return help_short(tool);
     help_verb(stdout, verb);
     return words_close(stdout, NULL) ? WORDS_DONE : WORDS_FAILED;
 }

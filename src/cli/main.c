@@ -3,13 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stack.h"
 #include "base/text.h"
+#include "cli/names.h"
 #include "cli/nearest.h"
 #include "cli/options/options.h"
 #include "cli/options/sources.h"
 #include "cli/verbs.h"
 
 #define STATUS_FAILED 1
+#define STACK_LEAST   (4ul << 20)
 
 // The command line, taken apart.
 struct command {
@@ -76,6 +79,8 @@ static int fail(char *message) {
 static char *apply_all(struct option_values *values, const struct supervisor_tool *tool,
                        const struct command *command, const struct source_words *words) {
     char *error = NULL;
+    if (names_claim_valgrind()) // of a version that has it
+        error = options_apply(values, tool, "--xml-protocol=6", SOURCE_QUERN, NULL);
     for (size_t i = 0; i < words->count && !error; i++) {
         const struct source_word *word = &words->words[i];
         if (word->source == SOURCE_VALGRIND && tool_of_word(word->text))
@@ -91,6 +96,8 @@ static char *apply_all(struct option_values *values, const struct supervisor_too
 static int print_only(const struct command *command) {
     const struct supervisor_tool *tool = command->tool ? tool_find(command->tool) : NULL;
     if (has_word(command, "--help") || has_word(command, "-h"))
+        return help_short(tool);
+    if (has_word(command, "--help-all"))
         return help_all(tool, false);
     if (has_word(command, "--help-debug"))
         return help_all(tool, true);
@@ -141,11 +148,9 @@ static int run(const struct command *command, const struct source_words *words) 
     return status;
 }
 
-int main(int argc, char **argv) {
+static int start(int argc, char **argv) {
     struct command command = {0};
     struct source_words words = {0};
-    if (argc < 1)
-        return STATUS_FAILED;
     const struct verb *verb = argc > 1 ? verb_find(argv[1]) : NULL;
     if (verb)
         return verb_start(verb, argv + 2);
@@ -159,4 +164,26 @@ int main(int argc, char **argv) {
     }
     free(command.options);
     return status;
+}
+
+static struct {
+    int count;
+    char **words;
+    int status;
+} command_line;
+
+static void start_on_stack(void) {
+    command_line.status = start(command_line.count, command_line.words);
+}
+
+int main(int argc, char **argv) {
+    if (argc < 1)
+        return STATUS_FAILED;
+    command_line.words = names_translate(argv);
+    if (!command_line.words)
+        return STATUS_FAILED;
+    while (command_line.words[command_line.count])
+        command_line.count++;
+    stack_call(STACK_LEAST, start_on_stack);
+    return command_line.status;
 }

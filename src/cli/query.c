@@ -12,14 +12,9 @@ static int answer(const char *path, const char *sql, enum heap_query_style style
     char *problem = NULL;
     struct heap_query *query = heap_query_new(sql, &problem);
     struct heap_file file;
-    struct heap_sink sink;
-    int status = WORDS_FAILED;
-    if (query) {
-        heap_query_sink(query, &sink);
-        status = words_recording(path, &file, NULL, &sink, 1);
-    }
+    int status = query ? words_recording(path, &file, NULL, NULL, 0) : WORDS_FAILED;
     if (status != WORDS_FAILED) {
-        problem = heap_query_fill(query, &file);
+        problem = heap_query_fill(query, path, &file);
         if (!problem)
             problem = heap_query_write(query, stdout, style);
         if (!words_close(stdout, NULL))
@@ -84,7 +79,7 @@ const struct verb verb_query = {
     .description =
         "FILE is a recording of --tool=heap. Rows are aligned on a terminal and separated "
         "by tabs elsewhere.\n"
-        "Status 2: FILE is cut off or damaged; the answer is about the rest.",
+        "Status 2: FILE is cut off, damaged or still being written; the answer is about the rest.",
     .options = options,
     .lists = lists,
     .operands_least = 1,

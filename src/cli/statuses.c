@@ -11,7 +11,8 @@ const struct status_word status_words[] = {
     {"1", "a limit was exceeded or --diagnose=error found a problem, without --error-exitcode; an "
           "option, a file or the program is invalid; a file cannot be written; the program was not "
           "ready in time; the load failed"},
-    {"2", "a verb read a recording that is cut off, damaged or lacks events, and used the rest "
+    {"2", "a verb read a recording that is cut off, damaged, still being written or lacks events, "
+          "and used the rest "
           "(print says so in its output, with status 0)"},
     {"3", "quern diff --fail-above: the total has grown by more; quern check: a check failed"},
     {"126", "the program cannot be run"},

@@ -4,12 +4,13 @@
 
 #include "cli/arguments.h"
 #include "cli/words.h"
+#include "cli/waiting.h"
 
 // In the order of help.
 const struct verb *const verb_table[] = {
     &verb_print,    &verb_annotate, &verb_export, &verb_ctl,   &verb_bench,
     &verb_diagnose, &verb_check,    &verb_diff,   &verb_merge, &verb_query,
-    &verb_baseline, &verb_view,     &verb_help,
+    &verb_baseline, &verb_view,     &verb_vgdb, &verb_names,   &verb_help,
 };
 const size_t verb_count = sizeof verb_table / sizeof *verb_table;
 
@@ -33,6 +34,7 @@ int verb_start(const struct verb *verb, char *const *words) {
         return words_close(stdout, NULL) ? WORDS_DONE : WORDS_FAILED;
     }
     struct arguments arguments;
+    waiting_show();
     int status = arguments_parse(&arguments, verb, words);
     if (!status && arguments.operand_count < verb->operands_least)
         status = help_usage_error(verb);

@@ -36,7 +36,7 @@ struct verb {
 
 extern const struct verb verb_print, verb_annotate, verb_export, verb_ctl, verb_bench,
     verb_diagnose, verb_check, verb_diff, verb_merge, verb_query, verb_baseline, verb_view,
-    verb_help;
+    verb_vgdb, verb_names, verb_help;
 
 extern const struct verb *const verb_table[];
 extern const size_t verb_count;
@@ -50,8 +50,10 @@ int verb_start(const struct verb *verb, char *const *words);
 void help_verb(FILE *out, const struct verb *verb);
 // The same on stderr, for missing operands; WORDS_FAILED.
 int help_usage_error(const struct verb *verb);
-// Help by topic; with a tool, that tool's options too; with `debugging`, everything. These print to
-// stdout and return the exit status.
+// What most people need: a tool's own options, or without a tool (NULL) what tools and verbs there
+// are, and the most used options. These print to stdout and return the exit status.
+int help_short(const struct supervisor_tool *tool);
+// All options by topic; with a tool, that tool's options too; with `debugging`, those as well.
 int help_all(const struct supervisor_tool *tool, bool debugging);
 int help_dynamic(void);
 int help_version(void);

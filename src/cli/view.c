@@ -87,6 +87,7 @@ static int serve(const struct request *request) {
 }
 
 static int run_view(const struct arguments *arguments) {
+    words_choose_own(arguments);
     struct request request = {
         .paths = (char **)arguments->operands,
         .path_count = arguments->operand_count,
@@ -112,6 +113,7 @@ static const struct option options[] = {
      .type = OPTION_NUMBER,
      .most = 65535,
      .help = "port to listen on; default: any free port"},
+    WORDS_MINE,
     {.name = "no-browser", .type = OPTION_FLAG, .help = "only print the address"},
     {0},
 };

@@ -11,6 +11,7 @@
 
 #include "cli/options/check.h"
 #include "config.h"
+#include "report/shared/own.h"
 
 int words_fail(const char *format, ...) {
     va_list arguments;
@@ -49,6 +50,10 @@ bool words_offer_weights(size_t index, struct option_choice *choice) {
     *choice =
         (struct option_choice){.name = heap_weights[index].name, .help = heap_weights[index].help};
     return true;
+}
+
+void words_choose_own(const struct arguments *arguments) {
+    own_choose(argument_text(arguments, "mine"));
 }
 
 size_t words_start(const char *path, char *start, size_t most) {

@@ -6,9 +6,18 @@
 #include <stdio.h>
 
 #include "base/text.h"
+#include "cli/arguments.h"
 #include "cli/options/options.h"
 #include "report/heap/export.h"
 #include "report/heap/filter.h"
+
+// The option that says which frames are the program's own, for verbs; words_choose_own takes it.
+#define WORDS_MINE                                                                                 \
+    {                                                                                              \
+        .name = "mine", .type = OPTION_STRING, .value = "PATTERN,...",                             \
+        .help =                                                                                    \
+            "functions, source files or objects that are mine; default: the program's own code"    \
+    }
 
 // Exit statuses of these verbs. Documented in the manual page.
 enum { WORDS_DONE = 0, WORDS_FAILED = 1, WORDS_PARTIAL = 2 };
@@ -23,6 +32,9 @@ int words_invalid(const char *name, const char *value, const char *advice);
 int words_weight(const char *value, const struct heap_weight **weight);
 // The weights as choices of an option.
 bool words_offer_weights(size_t index, struct option_choice *choice);
+
+// Chooses the program's own frames for the verb (report/shared/own.h).
+void words_choose_own(const struct arguments *arguments);
 
 // Reads the first bytes of a file, at most `most`; their number, 0 if it cannot be read.
 size_t words_start(const char *path, char *start, size_t most);

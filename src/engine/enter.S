@@ -173,14 +173,15 @@ call_guarded_abandon:
         jmp     1b
         .size call_guarded, .-call_guarded
 
-// long clone_vm(unsigned long flags, void *stack, void (*fn)(void *), void *argument, void *pidfd)
+// long clone_vm(unsigned long flags, void *stack, void (*fn)(void *), void *argument, void *pidfd,
+//               uint32_t *child_tid)
         .globl clone_vm
         .type clone_vm, @function
 clone_vm:
+        mov     %r9, %r10
         mov     %rdx, %r9               // these registers survive into the child
         mov     %r8, %rdx
         mov     %rcx, %r8
-        xor     %r10d, %r10d
         mov     $56, %eax
         syscall
         test    %rax, %rax

@@ -18,8 +18,8 @@ uint32_t cache_resume(void);
 extern const char cache_enter_begin[], cache_enter_end[];
 // Where exits of the cache go: saves everything and returns from cache_enter.
 extern const char cache_leave[];
-// From C that was called in the middle of a block with general registers saved: leaves the cache for
-// the signal that has been raised.
+// From C that was called in the middle of a block with general registers saved: leaves the cache
+// for the signal that has been raised.
 __attribute__((noreturn)) void cache_abandon(void);
 // Where a signal handler sends the thread after it has saved the target's state itself.
 extern const char cache_leave_saved[];
@@ -44,7 +44,9 @@ __attribute__((noreturn)) void call_guarded_abandon(void);
 
 // clone(2) for a child that shares memory: the child calls fn(argument) on the given stack.
 // pidfd goes where clone takes the place for the parent's copy of the tid, or of a CLONE_PIDFD.
-long clone_vm(unsigned long flags, void *stack, void (*fn)(void *), void *argument, void *pidfd);
+// child_tid is where CLONE_CHILD_CLEARTID writes.
+long clone_vm(unsigned long flags, void *stack, void (*fn)(void *), void *argument, void *pidfd,
+              uint32_t *child_tid);
 
 // The engine's own signal handler: clears flags that C code must not meet, then host_signal.
 extern const char host_signal_entry[];

@@ -1,4 +1,5 @@
-// The engine's last words.
+// The engine's last words: a message when it cannot go on, and the end of the process. On any
+// thread of the target, whatever locks it holds.
 #ifndef QUERN_ENGINE_FATAL_H
 #define QUERN_ENGINE_FATAL_H
 

@@ -17,3 +17,10 @@ void log_notice_list(int level, const char *format, va_list arguments) {
     vsnprintf(text, sizeof text, format, arguments);
     wire_send_notice(level, text);
 }
+
+void log_notice(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    log_notice_list(0, format, arguments);
+    va_end(arguments);
+}

@@ -6,7 +6,8 @@
 
 // `--PID-- text`, for --trace-… and --debug-… options.
 __attribute__((format(printf, 1, 2))) void log_debug(const char *format, ...);
-// `==PID== text`, at one of wire_text's levels.
+// `==PID== text`, at one of wire_text's levels; log_notice: at level 0.
+__attribute__((format(printf, 1, 2))) void log_notice(const char *format, ...);
 void log_notice_list(int level, const char *format, va_list);
 
 #endif

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -40,20 +41,22 @@ OFFSET_IS(stepping, TASK_STEPPING);
 OFFSET_IS(exit_version, TASK_EXIT_VERSION);
 OFFSET_IS(raised, TASK_RAISED);
 OFFSET_IS(stack_start, TASK_STACK_START);
+OFFSET_IS(stack_end, TASK_STACK_END);
 OFFSET_IS(tool_memory, TASK_TOOL_MEMORY);
 OFFSET_IS(guard, TASK_GUARD);
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct task *tasks;
 static pthread_mutex_t ask_lock = PTHREAD_MUTEX_INITIALIZER; // who asks a thread for its registers
-static pthread_mutex_t stop_lock = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t stopped;    // futex word: 1 while others must not become busy
-static struct task *ending; // has stopped the others for good
+static sem_t stop_turn;    // who has it may stop the others; not a lock: it is handed on to others
+static uint32_t stopped;   // futex word: not 0 while others must not become busy
+static struct task *alone; // goes on although the others are stopped
 
 enum { XFEATURE_TILES = 3 << 17 }; // AMX: needs a permission that the target asks for itself
 
 void task_init_process(void) {
     unsigned a, b, c, d, low, high;
+    sem_init(&stop_turn, 0, 1);
     task_displacement = (int32_t)((char *)&current_task - (char *)__builtin_thread_pointer());
     __cpuid(1, a, b, c, d);
     if (!(c & bit_OSXSAVE))
@@ -130,6 +133,15 @@ bool task_is_last(void) {
     return last;
 }
 
+bool task_shares_memory(void) {
+    pthread_mutex_lock(&list_lock);
+    const struct task *task = tasks;
+    while (task && task->pid == self->pid)
+        task = task->next;
+    pthread_mutex_unlock(&list_lock);
+    return task;
+}
+
 void task_lock_list(void) {
     pthread_mutex_lock(&list_lock);
 }
@@ -141,9 +153,9 @@ void task_unlock_list(void) {
 void task_forked(void) {
     pthread_mutex_init(&list_lock, NULL);
     pthread_mutex_init(&ask_lock, NULL);
-    pthread_mutex_init(&stop_lock, NULL);
+    sem_init(&stop_turn, 0, 1);
     stopped = 0;
-    ending = NULL;
+    alone = NULL;
     tasks = self;
     self->next = NULL;
     self->pid = getpid();
@@ -152,15 +164,18 @@ void task_forked(void) {
 
 // ---- stopping ----------------------------------------------------------------------------------
 
+// `stopped` changes whenever another thread is let alone, so that nobody sleeps through that.
 void task_become_busy(void) {
     for (;;) {
+        uint32_t seen = __atomic_load_n(&stopped, __ATOMIC_SEQ_CST);
         __atomic_store_n(&self->busy, 1, __ATOMIC_SEQ_CST);
         // Before the look at `stopped`: who sets the bit after that waits for this thread.
         __atomic_and_fetch(&self->pending, ~PENDING_STOP, __ATOMIC_SEQ_CST);
-        if (!__atomic_load_n(&stopped, __ATOMIC_SEQ_CST) || ending == self)
+        if (!__atomic_load_n(&stopped, __ATOMIC_SEQ_CST) || task_alone() == self)
             break;
         __atomic_store_n(&self->busy, 0, __ATOMIC_SEQ_CST);
-        syscall(SYS_futex, &stopped, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0);
+        if (seen)
+            syscall(SYS_futex, &stopped, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
     }
 }
 
@@ -168,16 +183,17 @@ void task_become_idle(void) {
     __atomic_store_n(&self->busy, 0, __ATOMIC_SEQ_CST);
 }
 
-static void interrupt(const struct task *task) {
+bool task_interrupt(const struct task *task) {
     siginfo_t info = {.si_signo = ENGINE_SIGNAL, .si_code = ENGINE_SIGNAL_CODE};
-    syscall(SYS_rt_tgsigqueueinfo, task->pid, task->tid, ENGINE_SIGNAL, &info);
+    return !syscall(SYS_rt_tgsigqueueinfo, task->pid, task->tid, ENGINE_SIGNAL, &info);
 }
 
-void task_stop_others(void) {
-    task_become_idle();
-    if (ending == self)
-        return;
-    pthread_mutex_lock(&stop_lock);
+struct task *task_alone(void) {
+    return __atomic_load_n(&alone, __ATOMIC_SEQ_CST);
+}
+
+// With the turn. Returns when no other thread is busy.
+static void stop_all_but_self(void) {
     __atomic_store_n(&stopped, 1, __ATOMIC_SEQ_CST);
     pthread_mutex_lock(&list_lock);
     for (struct task *task = tasks; task; task = task->next) {
@@ -190,7 +206,8 @@ void task_stop_others(void) {
             // without a lock.
             if (spins % 1024 == 0) {
                 __atomic_or_fetch(&task->pending, PENDING_STOP, __ATOMIC_SEQ_CST);
-                interrupt(task);
+                if (!task_interrupt(task) && errno == ESRCH)
+                    break;
             }
             syscall(SYS_sched_yield);
         }
@@ -198,17 +215,49 @@ void task_stop_others(void) {
     pthread_mutex_unlock(&list_lock);
 }
 
+void task_stop_others(void) {
+    task_become_idle();
+    if (task_alone() == self)
+        return;
+    while (sem_wait(&stop_turn) != 0)
+        ;
+    stop_all_but_self();
+}
+
+bool task_try_stop_others(void) {
+    if (task_alone() == self)
+        return true;
+    if (sem_trywait(&stop_turn) != 0)
+        return false;
+    stop_all_but_self();
+    return true;
+}
+
 void task_end_others(void) {
     task_stop_others();
-    ending = self;
+    __atomic_store_n(&alone, self, __ATOMIC_SEQ_CST);
+}
+
+static void set_stopped(uint32_t value) {
+    __atomic_store_n(&stopped, value, __ATOMIC_SEQ_CST);
+    syscall(SYS_futex, &stopped, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
+void task_let_alone(struct task *task) {
+    __atomic_store_n(&alone, task, __ATOMIC_SEQ_CST);
+    set_stopped(stopped + 1 ? stopped + 1 : 1);
 }
 
 void task_resume_others(void) {
-    if (ending == self)
+    if (task_alone() == self)
         return;
-    __atomic_store_n(&stopped, 0, __ATOMIC_SEQ_CST);
-    syscall(SYS_futex, &stopped, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
-    pthread_mutex_unlock(&stop_lock);
+    set_stopped(0);
+    sem_post(&stop_turn);
+}
+
+void task_resume_all(void) {
+    __atomic_store_n(&alone, NULL, __ATOMIC_SEQ_CST);
+    task_resume_others();
 }
 
 // ---- asking ------------------------------------------------------------------------------------
@@ -253,7 +302,7 @@ static bool ask(struct task *task, struct task_registers *registers) {
         if (spins % ASK_AGAIN == 0) {
             if (seconds() > end)
                 break;
-            interrupt(task);
+            task_interrupt(task);
         }
         syscall(SYS_sched_yield);
     }

@@ -29,6 +29,7 @@
 enum {
     PENDING_SIGNAL = 1, // task.queued holds a signal to deliver
     PENDING_STOP = 2,   // somebody wants all threads out of the cache
+    PENDING_DEBUG = 4,  // gdb wants something (debug/debug.h)
 };
 
 // A signal on its way to the target.
@@ -42,9 +43,29 @@ struct queued_signal {
 struct task_registers {
     uint64_t gpr[GPR_COUNT];
     uint64_t pc;
-    bool exact; // else they may be those of some time before: it was in a function called from the cache
+    bool exact; // else they may be those of some time before: it was in a function called from the
+                // cache
 };
 
+// What gdb wants of a thread; debug/stop.c writes it while the thread is stopped.
+struct task_debug {
+    uint8_t step;      // enum task_step: the next instruction is run alone
+    bool is_leaving;   // leaves a function that translated code has called, then goes on
+    uint8_t postponed; // enum debug_event: to be reported at the next instruction; 0: nothing
+    unsigned watch;    // number of the watch that was hit, from 1; 0: none
+    int signal;        // to be delivered in place of the one that was reported; 0: none
+    uint64_t step_start, step_end; // steps are not reported within
+};
+// Where a thread is. From a function that was called from the cache it goes back there, so nothing
+// may be flushed meanwhile.
+enum task_where {
+    IN_ENGINE,
+    IN_CODE, // translated code, or a function that it has called
+    IN_CALL, // a function that the dispatcher calls for it: all registers are in the task
+};
+enum task_step { STEP_NONE, STEP_REPORT, STEP_SILENTLY };
+
+struct limits;
 struct sighand;
 struct unwind_thread;
 
@@ -70,6 +91,7 @@ struct task {
     uint32_t exit_version;  // of an indirect branch that is not in the table
     uint32_t raised;        // a replaced function has raised a signal
     uint64_t stack_start;   // of the stack that the thread was started on
+    uint64_t stack_end;
     _Alignas(64) uint8_t tool_memory[4096]; // the tool's state, where it fits
 
     // The rest is for C code only.
@@ -77,7 +99,6 @@ struct task {
     uint16_t fs_selector, gs_selector; // what the target has loaded; 0 as a rule
     int pid, tid;                      // pid: of the process, the child's in a vfork child
     int number;                        // as reports name threads; the lowest that is free, from 1
-    uint64_t stack_end;                // of the stack that begins at stack_start
     uint64_t wrapped;                  // the function whose wrapper was entered last
     bool unredirected;                 // the function at pc is called in spite of its wrapper
     bool unreplaced;                   // it is run although the tool stands in for it
@@ -88,20 +109,34 @@ struct task {
     struct queued_signal queued; // an asynchronous signal under way
     struct queued_signal fault;  // a synchronous one
     struct queued_signal guarded_fault; // what the last call_guarded failed with
-    uint64_t pushed_at; // while stepping: where a pushf has just ended; 0: it is another instruction
-    uint64_t sigmask;                   // the target's signal mask
+    uint64_t
+        pushed_at; // while stepping: where a pushf has just ended; 0: it is another instruction
+    uint64_t stepping_at;           // while stepping: the instruction
+    int prodding_timer;             // interrupts the thread until a step has been made
+    bool is_prodded;                // that timer exists
+    unsigned stuck;                 // how often it has been interrupted without a step
+    uint64_t sigmask;               // the target's signal mask
     uint64_t held_back;             // sent to the thread, never blocked natively, but by the target
     stack_t altstack;               // the target's
     struct sighand *sighand;        // the target's handlers, shared by the threads of a process
+    struct limits *limits;          // likewise shared
     struct unwind_thread *unwinder; // made when its stack is first walked
     uint64_t clear_child_tid;       // set_tid_address
     uint64_t robust_list;
+    struct { // syscall user dispatch
+        bool is_on;
+        uint64_t start, size; // code whose calls pass
+        uint64_t selector;    // address of the byte that says whether others do; 0: they do not
+    } dispatch;
     void *host_altstack;
     sigjmp_buf thread_end; // where a thread that has ended goes
     bool is_leader;        // runs on the process's first host thread
     bool is_borrowed;      // a vfork child runs on its parent's task
     struct task *next;     // in the list of all tasks
     uint32_t asked;        // another thread wants to have `told` filled in (task_with_stack)
+    uint8_t where;         // enum task_where
+    uint8_t *vectors;      // while in such a function that uses vector registers: the target's
+    struct task_debug debug;
     struct task_registers told;
 };
 
@@ -126,7 +161,8 @@ const struct task *task_first(void);
 // The number of the thread whose stack contains the address; 0: none. Its registers are those of
 // one moment, but it may go on meanwhile. False in *known: it could not be asked.
 int task_with_stack(uint64_t address, struct task_registers *, bool *known);
-bool task_is_last(void); // nobody but the caller is left
+bool task_is_last(void);       // nobody but the caller is left
+bool task_shares_memory(void); // with another process
 // Around fork: the list must be whole in the child, whose only thread is the caller.
 void task_lock_list(void);
 void task_unlock_list(void);
@@ -138,6 +174,19 @@ void task_stop_others(void);
 void task_resume_others(void);
 // Stops them for good: the process is about to end, and this thread has something left to run.
 void task_end_others(void);
+// Stops them although the caller is busy: it is in a function that translated code has called.
+// False: another thread stops all, and waits for this one.
+bool task_try_stop_others(void);
+// For who has stopped the others: only this thread goes on, the caller or one of them. For that
+// one, the others count as stopped from then on.
+void task_let_alone(struct task *);
+// The thread that goes on alone, or NULL. No lock.
+struct task *task_alone(void);
+// The others go on, too, whoever was alone.
+void task_resume_all(void);
+// Interrupts a thread with ENGINE_SIGNAL. False: there is no such thread, because the process that
+// shared its memory with this one has ended.
+bool task_interrupt(const struct task *);
 // A thread becomes busy; it waits while somebody has stopped the others.
 void task_become_busy(void);
 void task_become_idle(void);

@@ -24,7 +24,8 @@
 #define TASK_EXIT_VERSION 432
 #define TASK_RAISED       436
 #define TASK_STACK_START  440
-#define TASK_TOOL_MEMORY  448
+#define TASK_STACK_END    448
+#define TASK_TOOL_MEMORY  512
 
 // Why the cache was left.
 #define EXIT_LINK     0 // through an exit of a block; exit_link tells which

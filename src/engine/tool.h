@@ -34,17 +34,35 @@ struct insn;       // a decoded instruction: engine/insn.h
 struct asm_memory; // how generated code addresses an operand: engine/assembler/assembler.h
 struct ZydisDecodedOperand_;
 
+struct tool_stack_words {
+    const uint64_t *pcs;
+    size_t count;
+};
+
+struct tool_descriptor_fault {
+    unsigned kind; // FINDING_CLOSED_AGAIN, FINDING_NOT_OPEN or FINDING_LEFT_OPEN
+    int fd;
+    bool was_open, is_inherited;
+    const char *description; // of what it leads or led to; "": not known
+    struct tool_stack_words stack, opened, closed;
+};
+
 struct tool {
     const char *name;     // --tool=
     size_t thread_size;   // of the thread's state
     size_t register_size; // of its first part, which is about registers: saved and restored with
                           // them when the target's code is called from within a request
     uint64_t shadow_distance; // from memory to its shadow; 0: the tool has no shadow memory
-    bool counts_by_address;   // lay the target out as Valgrind does (space/place.h)
-    bool plain_hooks;         // hooks of `symbols` that replace functions are plain
-    const struct tool_symbol *symbols;                  // ended by a NULL name
+    uint64_t memory_start, memory_end; // addresses that the tool keeps for itself; 0: none
+    bool counts_by_address;            // lay the target out as Valgrind does (space/place.h)
+    bool plain_hooks;                  // hooks of `symbols` that replace functions are plain
+    const struct tool_symbol *symbols; // ended by a NULL name
     tool_quick_hook *(*quick_hook)(void (*hook)(void)); // to try before that hook, or NULL
-    const struct tool_exit_function *exit_functions;    // in their order, ended by a NULL name
+    // Instead of functions of allocators that programs bring along, in modules with these names
+    // (tool_symbol.module; NULL: nowhere). Gets a struct allocator_function; plain if hooks are.
+    tool_function *allocator_function;
+    const char *(*allocator_modules)(void);
+    const struct tool_exit_function *exit_functions; // in their order, ended by a NULL name
 
     // ---- the run ----
     void (*start)(void);            // before the first instruction; read options here
@@ -58,7 +76,7 @@ struct tool {
     void (*instruction)(struct tool_block *, const struct tool_insn *);
     // The block is complete. Counts are filled in here, and code behind the block is written.
     void (*block_end)(struct tool_block *);
-    // All blocks are gone, with all that was allocated for them.
+    // All blocks and gates are gone, with all that was allocated for them.
     void (*flushed)(void);
 
     // ---- code, for tools that write their own (tool/insert.h) ----
@@ -94,6 +112,8 @@ struct tool {
     // ---- memory ----
     void (*mapped)(uint64_t start, uint64_t end, int prot);
     void (*unmapped)(uint64_t start, uint64_t end);
+    // Whole pages have gone to another place, with their shadow; `mapped` and `unmapped` follow.
+    void (*moved)(uint64_t to, uint64_t from, uint64_t size);
     void (*protected)(uint64_t start, uint64_t end, int prot);
     // Code of a file has been mapped; `unmapped` ends it.
     void (*module)(uint64_t start, uint64_t end, uint64_t offset, const char *path);
@@ -110,8 +130,17 @@ struct tool {
     void (*faulted)(const struct insn *, uint64_t address, bool is_known);
     // It has jumped to such memory; is_mapped: to memory that is not executable.
     void (*jumped_nowhere)(uint64_t address, bool is_mapped);
+    // A descriptor that is not open was used or closed, or one was left open (--track-fds). NULL:
+    // the engine reports it.
+    void (*descriptor_fault)(const struct tool_descriptor_fault *);
     // A client request (valgrind.h's numbering); true if *result is the answer.
     bool (*request)(const uint64_t words[6], uint64_t *result);
+
+    // A command that a user gives while the target stands still, by gdb's `monitor` or by
+    // `quern ctl`: words with single spaces. Answers with tool_answer, or with lines of the log,
+    // which go to that user meanwhile. False: it is none of the tool's.
+    bool (*monitor)(char *command);
+    const char *monitor_help; // a line for each command
 
     // ---- what the engine does in the target's stead ----
     void (*register_set)(unsigned number);           // it has set a general register. Plain

@@ -21,7 +21,7 @@ EXPORT void _exit(int status) __attribute__((noreturn));
 EXPORT void _Exit(int status) __attribute__((noreturn));
 
 static inline void *allocated(void *block, size_t size, const uint64_t *frame) {
-    if (block && recorder_on())
+    if (block && recorder_preloaded_on())
         record_allocated(block, size, frame);
     return block;
 }
@@ -44,7 +44,7 @@ void free(void *block) {
     if (!block || UNLIKELY(recorder_is_early(block)))
         return;
     // Whoever frees has allocated before, so the real functions are known.
-    if (recorder_on() && !record_is_deleting(block))
+    if (recorder_preloaded_on() && !record_is_deleting(block))
         record_freed(block);
     recorder_next.free(block);
 }
@@ -62,7 +62,7 @@ void *realloc(void *block, size_t size) {
         return malloc(size);
     if (UNLIKELY(recorder_is_early(block)))
         return move_early(block, size);
-    if (!recorder_on())
+    if (!recorder_preloaded_on())
         return recorder_next.realloc(block, size);
     size_t usable = recorder_next.malloc_usable_size ? recorder_next.malloc_usable_size(block) : 0;
     bool began = record_resize_began(block);

@@ -34,7 +34,7 @@ static void *find_operator(const char *name) {
     }
 
 static inline void *made(void *block, size_t size, const uint64_t *frame) {
-    if (block && recorder_on() && *record_latest() != ~(uint64_t)block)
+    if (block && recorder_preloaded_on() && *record_latest() != ~(uint64_t)block)
         record_allocated(block, size, frame);
     return block;
 }

@@ -10,11 +10,9 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include <x86intrin.h>
 
-// How long a full ring is waited for before the supervisor's life is asked about.
-#define WAIT_NANOSECONDS 20000000
-#define WAITS_PER_CHECK  50
+#include "wire/wire_heap_ring.h"
+
 // Attempts at the shared ring's lock: half a second or so.
 #define LOCK_ATTEMPTS 20000
 
@@ -42,68 +40,12 @@ static void count_missed(void) {
 
 // ---- writing ----
 
-// The clock, read after everything before it has been done. While there is only one thread, nobody
-// can tell: its ring is in order anyway. Whoever has got something from a second one sees its ring.
-static inline uint64_t clock_now(void) {
-    if (recorder_area->clock == WIRE_HEAP_CLOCK_TSC) {
-        if (atomic_load_explicit(&recorder_area->ring_count, memory_order_relaxed) > 2)
-            _mm_lfence();
-        return __rdtsc();
-    }
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-// Waits until the supervisor has made room. False: it will not.
-static __attribute__((noinline)) bool wait_for_room(struct recorder_thread *thread,
-                                                    uint64_t needed) {
-    struct wire_heap_ring *ring = thread->ring;
-    int saved = errno;
-    for (unsigned waits = 0;; waits++) {
-        uint32_t taken = atomic_load_explicit(&ring->taken, memory_order_acquire);
-        uint64_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
-        thread->limit = head + WIRE_HEAP_RING_WORDS;
-        if (needed <= thread->limit)
-            break;
-        if (atomic_load_explicit(&recorder_area->abandoned, memory_order_relaxed) ||
-            (waits % WAITS_PER_CHECK == WAITS_PER_CHECK - 1 && !recorder_is_heard())) {
-            errno = saved;
-            return false;
-        }
-        struct timespec time = {.tv_nsec = WAIT_NANOSECONDS};
-        atomic_store(&ring->waiting, 1);
-        syscall(SYS_futex, &ring->taken, FUTEX_WAIT, taken, &time, NULL, 0);
-        atomic_store(&ring->waiting, 0);
-    }
-    errno = saved;
-    return true;
-}
-
-static inline void put(struct wire_heap_ring *ring, uint64_t at, uint64_t word) {
-    ring->words[at % WIRE_HEAP_RING_WORDS] = word;
-}
-
 // Writes a record of up to three words after the first, then `more_count` further ones.
 static inline void write_record(struct recorder_thread *thread, enum wire_heap_kind kind,
                                 unsigned count, uint64_t a, uint64_t b, uint64_t c,
                                 const uint64_t *more, size_t more_count) {
-    struct wire_heap_ring *ring = thread->ring;
-    uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-    uint64_t end = tail + 1 + count + more_count;
-    if (UNLIKELY(end > thread->limit) && !wait_for_room(thread, end)) {
-        count_missed();
-        return;
-    }
-    put(ring, tail, clock_now() << WIRE_HEAP_KIND_BITS | kind);
-    put(ring, tail + 1, a);
-    if (count > 1)
-        put(ring, tail + 2, b);
-    if (count > 2)
-        put(ring, tail + 3, c);
-    for (size_t i = 0; i < more_count; i++)
-        put(ring, tail + 1 + count + i, more[i]);
-    atomic_store_explicit(&ring->tail, end, memory_order_release);
+    wire_heap_write(recorder_area, thread->ring, &thread->limit, kind, count, a, b, c, more,
+                    more_count, recorder_is_heard);
 }
 
 void record_stack(struct recorder_thread *thread, uint32_t id, const uint64_t *pcs, size_t count,
@@ -394,9 +336,9 @@ static bool wait_for_answer(struct wire_heap_ring *ring, uint32_t number) {
         if (answered == number)
             return true;
         if (atomic_load_explicit(&recorder_area->abandoned, memory_order_relaxed) ||
-            (waits % WAITS_PER_CHECK == 0 && !recorder_is_heard()))
+            (waits % WIRE_HEAP_WAITS_PER_CHECK == 0 && !recorder_is_heard()))
             return false;
-        struct timespec time = {.tv_nsec = WAIT_NANOSECONDS};
+        struct timespec time = {.tv_nsec = WIRE_HEAP_WAIT_NANOSECONDS};
         syscall(SYS_futex, &ring->answered, FUTEX_WAIT, answered, &time, NULL, 0);
     }
 }
@@ -423,7 +365,7 @@ bool record_ask(uint64_t *answers) {
 
 const void *record_delete_began(const void *block) {
     const void *outer = deleting;
-    if (recorder_on() && outer != block)
+    if (recorder_preloaded_on() && outer != block)
         record_freed(block);
     deleting = block;
     return outer;

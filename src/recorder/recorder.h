@@ -6,6 +6,8 @@
 //   - interpose.c and operators.c replace the allocator's functions. They call the real function
 //   and
 //     pass the event to record.c, which writes it into the ring of the calling thread.
+//   - families.c diverts the functions of allocators that are called past these; code.c changes the
+//     code.
 //   - regions.c replaces the functions that map memory, and those that name a thread.
 //   - requests.c serves the requests of the program itself.
 //   - stacks.c walks the stack of an allocation and finds its number in a table of all known
@@ -95,6 +97,8 @@ struct recorder_next {
 extern struct recorder_next recorder_next;
 // Not zero while this process is recorded. Zero in a forked child.
 extern const volatile uint32_t *recorder_active;
+// The same for the preloaded functions of allocators.
+extern const volatile uint32_t *recorder_preloaded;
 extern struct wire_heap_header *recorder_area;
 extern int recorder_depth; // maximum of recorded frames
 
@@ -102,6 +106,8 @@ extern int recorder_depth; // maximum of recorded frames
 // functions: the caller is then the dynamic linker or this library itself, and recorder_early must
 // serve it.
 bool recorder_ready(void);
+// The same without the start: an allocator that is linked into the program may be the caller.
+bool recorder_resolved(void);
 // Memory for these callers; it is never freed.
 void *recorder_early(size_t size, size_t alignment);
 bool recorder_is_early(const void *block);
@@ -118,6 +124,10 @@ void recorder_watch_end(struct recorder_thread *thread);
 
 static inline bool recorder_on(void) {
     return *recorder_active != 0;
+}
+
+static inline bool recorder_preloaded_on(void) {
+    return *recorder_preloaded != 0;
 }
 
 // ---- record.c ----
@@ -172,6 +182,19 @@ uint32_t stacks_here(struct recorder_thread *thread, const uint64_t *frame);
 
 // Handles the call of prctl if it was meant for the recorder. False: it was not.
 bool requests_link(int option, unsigned long place);
+
+// ---- families.c ----
+
+// Finds allocators that the preloaded functions do not stand before, and diverts their functions.
+// After modules_start, before anything is recorded.
+void families_start(void);
+// Lets these allocators initialise themselves. Only where none of them can be the caller.
+void families_wake_up(void);
+bool families_found(void);
+// Whether the functions that the preloaded ones call are diverted: these record then, not those.
+bool families_is_next(void);
+// Whether the caller was called by such a function: what it maps is the allocator's own.
+bool families_is_inside(void);
 
 // ---- modules.c ----
 

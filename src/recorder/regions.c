@@ -25,7 +25,8 @@ EXPORT int prctl(int option, ...);
 
 // Whether what the caller of an exported function does is to be recorded.
 #define IS_WANTED()                                                                                \
-    (recorder_on() && !modules_is_allocator((uint64_t)__builtin_return_address(0)) &&              \
+    (recorder_on() && !families_is_inside() &&                                                     \
+     !modules_is_allocator((uint64_t)__builtin_return_address(0)) &&                               \
      !modules_is_own((uint64_t)__builtin_return_address(0)))
 
 static size_t whole_pages(size_t size) {
@@ -34,7 +35,7 @@ static size_t whole_pages(size_t size) {
 
 static void *real_mmap(void *address, size_t size, int protection, int flags, int fd,
                        off_t offset) {
-    recorder_ready();
+    recorder_resolved();
     return recorder_next.mmap
                ? recorder_next.mmap(address, size, protection, flags, fd, offset)
                : (void *)syscall(SYS_mmap, address, size, protection, flags, fd, offset);
@@ -63,7 +64,7 @@ void *regions_mmap64(void *address, size_t size, int protection, int flags, int 
 int munmap(void *address, size_t size) {
     if (IS_WANTED() && (uint64_t)address % PAGE == 0 && size)
         record_unmapped(address, whole_pages(size));
-    recorder_ready();
+    recorder_resolved();
     return recorder_next.munmap ? recorder_next.munmap(address, size)
                                 : (int)syscall(SYS_munmap, address, size);
 }
@@ -74,7 +75,7 @@ void *mremap(void *address, size_t old_size, size_t size, int flags, ...) {
     va_start(rest, flags);
     void *to = flags & MREMAP_FIXED ? va_arg(rest, void *) : NULL;
     va_end(rest);
-    recorder_ready();
+    recorder_resolved();
     if (wanted)
         record_unmapped(address, whole_pages(old_size));
     void *memory = recorder_next.mremap
@@ -96,7 +97,7 @@ static void break_moved(char *from, char *to) {
 
 // Whoever comes before the real ones are known gets no more memory this way.
 static bool has_no_break(void) {
-    recorder_ready();
+    recorder_resolved();
     if (recorder_next.brk && recorder_next.sbrk)
         return false;
     errno = ENOMEM;

@@ -1,12 +1,11 @@
 // Sets up the recorder, before the program's first line or at its first allocation, and again in a
-// forked child if children are followed.
+// forked child if forks are followed.
 //
 // The supervisor passes two open descriptors in $QUERN_RECORDER: "WIRE,OPTIONS". Unless children
 // are followed, this code removes that variable, and the library's word in $LD_PRELOAD, from the
 // environment. So programs that the target starts run as without Quern.
 #include "recorder/recorder.h"
 
-#include <cpuid.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,10 +20,10 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include <x86intrin.h>
 
 #include "base/glob.h"
 #include "wire/preloaded.h"
+#include "wire/wire_heap_ring.h"
 #include "wire/wire_target.h"
 
 #define VARIABLE   WIRE_HEAP_VARIABLE "="
@@ -34,13 +33,13 @@
 
 struct recorder_next recorder_next;
 static const volatile uint32_t never;
-const volatile uint32_t *recorder_active = &never;
+const volatile uint32_t *recorder_active = &never, *recorder_preloaded = &never;
 struct wire_heap_header *recorder_area;
 int recorder_depth = 64;
 
 enum phase { PHASE_FIRST, PHASE_RESOLVING, PHASE_WAITING, PHASE_STARTING, PHASE_DONE };
 static _Atomic int phase;
-static bool follow_children;
+static bool follow_children, follow_forks;
 static int area_fd = -1;
 static pthread_key_t end_key;
 static bool end_key_made;
@@ -101,20 +100,6 @@ struct wire_heap_ring *recorder_map_ring(uint32_t index) {
     return (struct wire_heap_ring *)(rings + (size_t)index * sizeof(struct wire_heap_ring));
 }
 
-static uint32_t choose_clock(void) {
-    unsigned eax, ebx, ecx, edx;
-    bool even = __get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) && (edx & 1u << 8);
-    return even ? WIRE_HEAP_CLOCK_TSC : WIRE_HEAP_CLOCK_MONOTONIC;
-}
-
-static uint64_t clock_start(uint32_t clock) {
-    if (clock == WIRE_HEAP_CLOCK_TSC)
-        return __rdtsc();
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 // Makes the area and hands it to the supervisor. NULL, or why that was not possible.
 static const char *open_area(void) {
     struct rlimit limit;
@@ -135,8 +120,7 @@ static const char *open_area(void) {
         recorded_pid = getpid();
         recorder_area->own_size = sizeof(struct recorder_thread);
         recorder_area->version = WIRE_VERSION;
-        recorder_area->clock = choose_clock();
-        recorder_area->clock_start = clock_start(recorder_area->clock);
+        wire_heap_start_clock(recorder_area);
         atomic_store(&recorder_area->ring_count, 1);
         wire_send_heap(area_fd, WIRE_HEAP_SIZE);
     }
@@ -177,6 +161,7 @@ static void set_active(bool active) {
     }
     *page = active;
     recorder_active = page;
+    recorder_preloaded = families_is_next() ? &never : page;
 }
 
 // The program that this process runs.
@@ -228,7 +213,8 @@ static bool start_recording(void) {
         wire_send_notice(0, notice);
         return false;
     }
-    recorder_area->libc_heap = modules_allocator_is_libc();
+    families_start();
+    recorder_area->libc_heap = modules_allocator_is_libc() && !families_found();
     set_active(true);
     return true;
 }
@@ -242,7 +228,10 @@ extern int __cxa_atexit(void (*function)(void *), void *argument, void *library)
 
 void recorder_ending(void) {
     // A child of vfork ends with its parent's memory.
-    if (!leak_check || !recorder_on() || getpid() != recorded_pid || !recorder_is_heard())
+    if (!recorder_on() || getpid() != recorded_pid)
+        return;
+    atomic_store(&recorder_area->ended_at, wire_heap_now(recorder_area));
+    if (!leak_check || !recorder_is_heard())
         return;
     leak_check = false;
     wire_send(WIRE_HEAP_ENDING, NULL, 0);
@@ -265,7 +254,6 @@ static void at_quick_exit_of_ours(void) {
 
 // What is registered first runs last, and what belongs to no library after the destructors of all.
 static void watch_exit(void) {
-    leak_check = true;
     __cxa_atexit(at_exit, NULL, NULL);
     at_quick_exit(at_quick_exit_of_ours);
 }
@@ -273,7 +261,7 @@ static void watch_exit(void) {
 static void after_fork(void) {
     if (!wire_identity.st_ino)
         return;
-    if (!follow_children) {
+    if (!follow_forks) {
         if (recorder_is_heard())
             close(wire_fd());
         wire_init(-1);
@@ -287,7 +275,8 @@ static void after_fork(void) {
     if (problem)
         return;
     modules_after_fork();
-    recorder_area->libc_heap = modules_allocator_is_libc();
+    recorder_area->libc_heap = modules_allocator_is_libc() && !families_found();
+    recorder_area->is_provisional = !follow_children;
     leak_check = wants_leak_check();
     set_active(true);
 }
@@ -316,6 +305,7 @@ static void start(const char *value) {
     if (wire_config_load(config) < 0 || fstat(wire, &wire_identity) < 0)
         return;
     follow_children = wire_option_yes("trace-children");
+    follow_forks = follow_children || wire_option_yes("follow-forks");
     recorder_depth = (int)wire_option_number("recorder-depth", 64);
     static struct program program;
     read_program(&program);
@@ -335,7 +325,8 @@ static void start(const char *value) {
     wire_send_hello(getpid(), getppid(), program.path, program.words);
     end_key_made = pthread_key_create(&end_key, end_of_thread) == 0;
     pthread_atfork(NULL, NULL, after_fork);
-    if (start_recording() && wants_leak_check())
+    leak_check = start_recording() && wants_leak_check();
+    if (leak_check || follow_forks)
         watch_exit();
 }
 
@@ -362,7 +353,7 @@ static void resolve(void) {
     recorder_next.exit = dlsym(RTLD_NEXT, "_exit");
 }
 
-static __attribute__((noinline)) bool become_ready(void) {
+bool recorder_resolved(void) {
     int expected = PHASE_FIRST;
     int saved = errno;
     if (atomic_compare_exchange_strong(&phase, &expected, PHASE_RESOLVING)) {
@@ -371,8 +362,16 @@ static __attribute__((noinline)) bool become_ready(void) {
     } else if (expected == PHASE_RESOLVING) {
         return false;
     }
+    errno = saved;
+    return true;
+}
+
+static __attribute__((noinline)) bool become_ready(void) {
+    int saved = errno;
+    if (!recorder_resolved())
+        return false;
     // The environment is there once libc has been initialised.
-    expected = PHASE_WAITING;
+    int expected = PHASE_WAITING;
     if (environ && atomic_compare_exchange_strong(&phase, &expected, PHASE_STARTING)) {
         char **entry = preloaded_variable(VARIABLE);
         if (entry)
@@ -393,6 +392,10 @@ __attribute__((constructor)) static void recorder_begin(int argc, char **argv, c
     if (!environ)
         environ = envp;
     recorder_ready();
+    if (!recorder_on())
+        return;
+    families_wake_up();
+    record_sample();
 }
 
 __attribute__((destructor)) static void recorder_end(void) {

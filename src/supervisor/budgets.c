@@ -5,25 +5,26 @@
 #include <unistd.h>
 
 #include "report/diagnose/diagnose.h"
+#include "supervisor/job.h"
 #include "supervisor/log.h"
 #include "supervisor/outputs.h"
 
-static bool failed;
-
-// What the heap as a whole has grown by in a minute, after the warm-up.
+// What grows does so by this much in a minute: the sum of the diagnoses of growth.
 static uint64_t growth_of(const char *path) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct heap_file file;
-    double slope = 0;
+    struct diagnoses diagnoses = {0};
     if (fd < 0)
         return 0;
     char *problem = heap_file_read(fd, &file, NULL, 0);
     if (!problem)
-        problem = diagnose_slope(fd, &file, &slope);
+        problem = diagnose(fd, &file, &diagnoses);
+    double rate = diagnoses_rate(&diagnoses);
+    diagnoses_free(&diagnoses);
     free(problem);
     heap_file_free(&file);
     close(fd);
-    return slope > 0 ? (uint64_t)(60 * slope) : 0;
+    return (uint64_t)(60 * rate);
 }
 
 void budgets_recorded(struct budget_numbers *numbers, const struct budget_settings *settings,
@@ -35,18 +36,21 @@ void budgets_recorded(struct budget_numbers *numbers, const struct budget_settin
         budget_number(numbers, BUDGET_GROWTH, growth_of(path));
 }
 
-static void fail(int pid, enum budget_kind kind, const char *told) {
+static void fail(const struct supervisor_request *request, int pid, enum budget_kind kind,
+                 const char *told) {
     struct text text = {0};
     text_format(&text, "BUDGET: %s", told);
-    log_print(pid, LOG_USER, text.bytes);
-    if (outputs_results())
-        results_add(outputs_results(), budget_words[kind].rule, RESULT_ERROR, text.bytes, pid);
+    log_print(request->job->log, pid, LOG_USER, text.bytes);
+    if (outputs_results(request))
+        results_add(outputs_results(request), budget_words[kind].rule, RESULT_ERROR, text.bytes,
+                    pid);
     text_free(&text);
-    failed = true;
+    request->job->over_budget = true;
 }
 
-void budgets_check(const struct budget_settings *settings, int pid,
+void budgets_check(const struct supervisor_request *request, int pid,
                    const struct budget_numbers *numbers) {
+    const struct budget_settings *settings = &request->budgets;
     for (enum budget_kind kind = 0; kind < BUDGETS; kind++) {
         char *told = NULL;
         if (!settings->limits[kind].is_set)
@@ -55,15 +59,15 @@ void budgets_check(const struct budget_settings *settings, int pid,
             struct text text = {0};
             text_format(&text, "--%s cannot be checked: the process was killed before its end",
                         budget_words[kind].option);
-            fail(pid, kind, text.bytes);
+            fail(request, pid, kind, text.bytes);
             text_free(&text);
         } else if (budget_exceeded(&settings->limits[kind], kind, numbers->value[kind], &told)) {
-            fail(pid, kind, told);
+            fail(request, pid, kind, told);
         }
         free(told);
     }
 }
 
-bool budgets_failed(void) {
-    return failed;
+bool budgets_failed(const struct supervisor_request *request) {
+    return request->job->over_budget;
 }

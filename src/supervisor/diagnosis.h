@@ -1,5 +1,6 @@
 // What is wrong with the target's memory (report/diagnose/diagnose.h), said at the end of a run: in
-// the log, as results for other programs (outputs.h), and, with --diagnose=error, by the exit status.
+// the log, as results for other programs (outputs.h), and, with --diagnose=error, by the exit
+// status.
 #ifndef QUERN_SUPERVISOR_DIAGNOSIS_H
 #define QUERN_SUPERVISOR_DIAGNOSIS_H
 
@@ -15,6 +16,6 @@ bool diagnosis_demanded(const struct supervisor_request *request);
 void diagnosis_tell(const struct supervisor_request *request, int pid, struct diagnoses *diagnoses,
                     bool is_usual);
 // Whether there were some that fail the run.
-bool diagnosis_failed(void);
+bool diagnosis_failed(const struct supervisor_request *request);
 
 #endif

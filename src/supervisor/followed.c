@@ -6,28 +6,24 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/text.h"
+#include "base/vector.h"
 
-static struct followed **table;
-static size_t table_count;
-
-struct followed *followed_find(int pid) {
-    for (size_t i = 0; i < table_count; i++)
-        if (table[i]->pid == pid)
-            return table[i];
+struct followed *followed_find(const struct followed_table *table, int pid) {
+    for (size_t i = 0; i < table->count; i++)
+        if (table->items[i]->pid == pid)
+            return table->items[i];
     return NULL;
 }
 
-struct followed *followed_add(int pid, bool *made) {
-    struct followed *process = followed_find(pid);
+struct followed *followed_add(struct followed_table *table, int pid, bool *made) {
+    struct followed *process = followed_find(table, pid);
     *made = !process;
     if (process)
         return process;
     process = base_allocate(sizeof *process);
     process->pid = pid;
     process->pidfd = fd_move_high((int)syscall(SYS_pidfd_open, pid, 0));
-    table = base_reallocate(table, (table_count + 1) * sizeof *table);
-    table[table_count++] = process;
+    *vector_push(table->items, table->count) = process;
     return process;
 }
 
@@ -45,30 +41,27 @@ void followed_set_words(struct followed *process, const char *const *words, size
         process->words[i] = base_copy(words[i]);
 }
 
-void followed_remove(int pid) {
-    for (size_t i = 0; i < table_count; i++) {
-        if (table[i]->pid != pid)
+static void free_process(struct followed *process) {
+    if (process->pidfd >= 0)
+        close(process->pidfd);
+    free(process->away);
+    free(process->command);
+    free_words(process);
+    free(process);
+}
+
+void followed_remove(struct followed_table *table, int pid) {
+    for (size_t i = 0; i < table->count; i++) {
+        if (table->items[i]->pid != pid)
             continue;
-        if (table[i]->pidfd >= 0)
-            close(table[i]->pidfd);
-        free(table[i]->command);
-        free_words(table[i]);
-        free(table[i]);
-        table[i] = table[--table_count];
-        if (!table_count) {
-            free(table);
-            table = NULL;
-        }
-        return;
+        free_process(table->items[i]);
+        table->items[i] = table->items[--table->count];
+        break;
     }
-}
-
-size_t followed_count(void) {
-    return table_count;
-}
-
-struct followed *followed_at(size_t index) {
-    return table[index];
+    if (!table->count) {
+        free(table->items);
+        table->items = NULL;
+    }
 }
 
 void followed_signal(const struct followed *process, int signal) {

@@ -24,11 +24,12 @@ void hooks_started(struct tool_run *run) {
         tool_of(run)->started(run);
 }
 
-void hooks_message(struct tool_run *run, struct followed *process,
+bool hooks_message(struct tool_run *run, struct followed *process,
                    const struct wire_message *message) {
     bool is_taken = tool_of(run)->message && tool_of(run)->message(run, process, message);
     if (!is_taken && message->fd >= 0)
         close(message->fd);
+    return is_taken;
 }
 
 void hooks_mapped(struct tool_run *run, struct followed *process,
@@ -55,6 +56,11 @@ void hooks_forked(struct tool_run *run, const struct followed *parent, struct fo
 void hooks_ended(struct tool_run *run, struct followed *process) {
     if (tool_of(run)->ended)
         tool_of(run)->ended(run, process);
+}
+
+bool hooks_monitor(struct tool_run *run, const struct followed *process, const char *command,
+                   struct text *answer) {
+    return tool_of(run)->monitor && tool_of(run)->monitor(run, process, command, answer);
 }
 
 bool hooks_request(struct tool_run *run, const char *request, struct text *answer) {

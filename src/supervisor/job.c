@@ -10,9 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "supervisor/followed.h"
-#include "supervisor/stop.h"
-
 #define WATCH_NANOSECONDS 50000000
 
 // The state letter of a process (R, S, T, Z, ...); 0 when there is none. The command's name may
@@ -55,7 +52,8 @@ static void hand_on(pid_t main_pid, const struct signalfd_siginfo *info) {
     }
 }
 
-void job_signal(pid_t main_pid, const struct signalfd_siginfo *info) {
+void job_signal(struct job *job, const struct signalfd_siginfo *info) {
+    pid_t main_pid = job->main_pid;
     int signal = (int)info->ssi_signo;
     bool from_kernel = info->ssi_code > 0;
     pid_t sender = (pid_t)info->ssi_pid;
@@ -63,15 +61,15 @@ void job_signal(pid_t main_pid, const struct signalfd_siginfo *info) {
         return;
     if (signal == SIGCONT) {
         // Where its time is over, what ends it must come first.
-        if (state_of(main_pid) == 'T' && stop_timeout() != 0)
+        if (state_of(main_pid) == 'T' && stop_timeout(&job->stop) != 0)
             kill(main_pid, SIGCONT);
     } else if (from_kernel) {
         if (signal == SIGINT)
-            stop_interrupted(main_pid);
+            stop_interrupted(&job->stop);
         // Ctrl+Z while the target is stopped already: only the supervisor is left to stop.
         if (signal == SIGTSTP && state_of(main_pid) == 'T')
-            job_stopped(main_pid, SIGTSTP);
-    } else if (sender != getpid() && !followed_find(sender)) {
+            job_stopped(job, SIGTSTP);
+    } else if (sender != getpid() && !followed_find(&job->processes, sender)) {
         // What a followed process sent to its whole group has reached the target already.
         hand_on(main_pid, info);
     }
@@ -79,22 +77,23 @@ void job_signal(pid_t main_pid, const struct signalfd_siginfo *info) {
 
 // Runs beside a stopped supervisor, which cannot see that the target goes on, or that its time is
 // over.
-static void watch(pid_t supervisor, pid_t main_pid) {
+static void watch(const struct job *job, pid_t supervisor) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     while (getppid() == supervisor) {
         struct timespec time = {.tv_nsec = WATCH_NANOSECONDS};
         nanosleep(&time, NULL);
-        if (state_of(supervisor) == 'T' && (state_of(main_pid) != 'T' || stop_timeout() == 0))
+        if (state_of(supervisor) == 'T' &&
+            (state_of(job->main_pid) != 'T' || stop_timeout(&job->stop) == 0))
             kill(supervisor, SIGCONT);
     }
     _exit(0);
 }
 
-void job_stopped(pid_t main_pid, int signal) {
+void job_stopped(const struct job *job, int signal) {
     pid_t supervisor = getpid();
     pid_t watcher = fork();
     if (watcher == 0)
-        watch(supervisor, main_pid);
+        watch(job, supervisor);
     if (signal == SIGSTOP)
         raise(SIGSTOP);
     else

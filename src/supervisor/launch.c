@@ -5,9 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -15,19 +17,16 @@
 #include "supervisor/hooks.h"
 #include "supervisor/log.h"
 #include "supervisor/scenario.h"
-#include "wire/wire_start.h"
 #include "wire/wire_supervisor.h"
 
 extern char **environ;
 
-// With an unlimited stack the kernel lays mappings out from the bottom up, where the target's own
-// addresses are. The engine then could not keep its distance.
-#define STACK_LIMIT (8ul << 20)
+// The engine's own stack, and with it the room for the target's arguments. With an unlimited stack
+// the kernel lays mappings out from the bottom up, where the target's own addresses are. The engine
+// then could not keep its distance.
+#define STACK_LIMIT (64ul << 20)
 
-static sigset_t given_mask;
-static struct sigaction given_child_action;
-static struct rlimit given_files;
-static struct rlimit given_stack;
+enum { OWN_DESCRIPTORS = 64 };
 
 void launch_signals(sigset_t *set) {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
@@ -36,17 +35,29 @@ void launch_signals(sigset_t *set) {
         sigdelset(set, faults[i]);
 }
 
-void launch_prepare(void) {
+// Raises what this process may use as far as it is permitted. Its own stack stays as it is.
+static void raise_limits(struct rlimit given[WIRE_LIMITS]) {
+    for (int i = 0; i < WIRE_LIMITS; i++) {
+        int resource = wire_limit_resources[i];
+        getrlimit(resource, &given[i]);
+        struct rlimit most = {RLIM_INFINITY, RLIM_INFINITY};
+        if (i == WIRE_LIMIT_NOFILE)
+            most.rlim_cur = most.rlim_max = given[i].rlim_max + OWN_DESCRIPTORS;
+        if (i == WIRE_LIMIT_STACK || setrlimit(resource, &most) == 0)
+            continue;
+        most.rlim_cur = most.rlim_max = given[i].rlim_max;
+        setrlimit(resource, &most);
+    }
+}
+
+void launch_prepare(struct launch *launch) {
     sigset_t events;
     launch_signals(&events);
-    sigprocmask(SIG_SETMASK, &events, &given_mask);
+    sigprocmask(SIG_SETMASK, &events, &launch->given.mask);
     // An ignored SIGCHLD would throw the target's exit status away.
     struct sigaction plain = {.sa_handler = SIG_DFL};
-    sigaction(SIGCHLD, &plain, &given_child_action);
-    getrlimit(RLIMIT_STACK, &given_stack);
-    getrlimit(RLIMIT_NOFILE, &given_files);
-    struct rlimit files = {given_files.rlim_max, given_files.rlim_max};
-    setrlimit(RLIMIT_NOFILE, &files);
+    sigaction(SIGCHLD, &plain, &launch->given.child_action);
+    raise_limits(launch->given.limits);
 }
 
 static bool pipe_high(int ends[2]) {
@@ -57,15 +68,12 @@ static bool pipe_high(int ends[2]) {
     return ends[0] >= 0 && ends[1] >= 0;
 }
 
-static bool stack_was_unlimited(void) {
-    return given_stack.rlim_cur == RLIM_INFINITY;
-}
-
 static int write_config(const struct supervisor_request *request) {
     size_t count = request->option_count;
     struct text engine = {0};
     struct text parent = {0};
     struct text supervisor = {0};
+    struct text debugger = {0};
     const char **options = base_allocate((count + 4) * sizeof *options);
     if (count)
         memcpy(options, request->options, count * sizeof *options);
@@ -77,13 +85,15 @@ static int write_config(const struct supervisor_request *request) {
     options[count++] = parent.bytes;
     text_format(&supervisor, "supervisor-pid=%d", getpid());
     options[count++] = supervisor.bytes;
-    if (stack_was_unlimited())
-        options[count++] = "stack-limit=unlimited";
+    text_format(&debugger, "debugger-command=%s vgdb",
+                request->own_words ? request->own_words[0] : "quern");
+    options[count++] = debugger.bytes;
     int fd = wire_config_write(options, count);
     free(options);
     text_free(&engine);
     text_free(&parent);
     text_free(&supervisor);
+    text_free(&debugger);
     return fd;
 }
 
@@ -91,22 +101,27 @@ void launch_keep(int fd) {
     fcntl(fd, F_SETFD, 0);
 }
 
-static void put_back_what_was_given(bool translated) {
-    sigaction(SIGCHLD, &given_child_action, NULL);
-    setrlimit(RLIMIT_NOFILE, &given_files);
-    if (translated && stack_was_unlimited()) {
-        struct rlimit stack = {STACK_LIMIT, given_stack.rlim_max};
+static void put_back_what_was_given(const struct launch_given *given, bool translated) {
+    sigaction(SIGCHLD, &given->child_action, NULL);
+    if (translated) {
+        rlim_t most = given->limits[WIRE_LIMIT_STACK].rlim_max;
+        struct rlimit stack = {most < STACK_LIMIT ? most : STACK_LIMIT, most};
         setrlimit(RLIMIT_STACK, &stack);
+    } else {
+        for (int i = 0; i < WIRE_LIMITS; i++)
+            setrlimit(wire_limit_resources[i], &given->limits[i]);
     }
-    sigprocmask(SIG_SETMASK, &given_mask, NULL);
+    sigprocmask(SIG_SETMASK, &given->mask, NULL);
 }
 
-static void run_translated(const struct supervisor_request *request, int wire, int config) {
+static void run_translated(const struct supervisor_request *request,
+                           const struct launch_given *given, int wire, int config) {
     struct wire_start start = {.wire = wire,
                                .config = config,
                                .path = request->program,
                                .argv = (char **)request->argv,
                                .envp = environ};
+    memcpy(start.limits, given->limits, sizeof start.limits);
     struct wire_start_line line;
     line.vector = base_allocate(wire_start_size(start.argv, environ) * sizeof *line.vector);
     wire_start_write(&line, request->engine, &start);
@@ -127,8 +142,8 @@ static bool runs_natively(const struct supervisor_request *request) {
 
 // The child, up to the exec. `gate` opens with one byte once the banner is out; without one the
 // supervisor is gone.
-static void become_target(struct tool_run *run, pid_t supervisor, int gate, int failure, int wire,
-                          int config, const int outputs[2]) {
+static void become_target(const struct launch *launch, struct tool_run *run, pid_t supervisor,
+                          int gate, int failure, int wire, const int outputs[2]) {
     const struct supervisor_request *request = run->request;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != supervisor)
@@ -144,14 +159,14 @@ static void become_target(struct tool_run *run, pid_t supervisor, int gate, int 
     for (int i = 0; i < 2; i++)
         if (outputs[i] >= 0)
             dup2(outputs[i], 1 + i);
-    put_back_what_was_given(!runs_natively(request));
+    put_back_what_was_given(&launch->given, !runs_natively(request));
     if (runs_natively(request)) {
-        hooks_enter(run, wire, config);
+        hooks_enter(run, wire, launch->config);
         execv(request->program, request->argv);
     } else {
         launch_keep(wire);
-        launch_keep(config);
-        run_translated(request, wire, config);
+        launch_keep(launch->config);
+        run_translated(request, &launch->given, wire, launch->config);
     }
     int error = errno;
     if (write(failure, &error, sizeof error) < 0)
@@ -159,13 +174,35 @@ static void become_target(struct tool_run *run, pid_t supervisor, int gate, int 
     _exit(1);
 }
 
-// Pipes for what the target prints, if somebody wants to read it.
+// A terminal that changes nothing: ends[0] reads what is written to ends[1].
+static bool open_terminal(int ends[2]) {
+    struct termios settings;
+    struct winsize size;
+    int control = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), terminal = -1;
+    char name[64];
+    if (control >= 0 && grantpt(control) == 0 && unlockpt(control) == 0 &&
+        ptsname_r(control, name, sizeof name) == 0)
+        terminal = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (terminal < 0 || tcgetattr(terminal, &settings) < 0)
+        return false;
+    cfmakeraw(&settings);
+    tcsetattr(terminal, TCSANOW, &settings);
+    if (ioctl(1, TIOCGWINSZ, &size) == 0)
+        ioctl(terminal, TIOCSWINSZ, &size);
+    ends[0] = fd_move_high(control);
+    ends[1] = fd_move_high(terminal);
+    return ends[0] >= 0 && ends[1] >= 0;
+}
+
+// Pipes, or a terminal, for what the target prints, if somebody wants to read it.
 static bool open_outputs(struct launch *launch, const struct supervisor_request *request,
                          int outputs[2]) {
     launch->output[0] = launch->output[1] = -1;
     for (int i = 0; scenario_wants_output(request) && i < 2; i++) {
         int ends[2];
-        if (!pipe_high(ends) || fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0)
+        bool is_terminal = i == 0 && request->scenario.is_terminal;
+        if (!(is_terminal ? open_terminal(ends) : pipe_high(ends)) ||
+            fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0)
             return false;
         launch->output[i] = ends[0];
         outputs[i] = ends[1];
@@ -173,8 +210,35 @@ static bool open_outputs(struct launch *launch, const struct supervisor_request 
     return true;
 }
 
+// Hard limits that leave too little for a run. False after a message.
+static bool limits_suffice(bool translated) {
+    static const struct {
+        enum wire_limit limit;
+        rlim_t least;
+        bool natively; // in native runs, too
+        const char *what, *least_text;
+        char option; // of ulimit
+    } needs[] = {{WIRE_LIMIT_DATA, 64 << 20, false, "data", "65536 KiB", 'd'},
+                 {WIRE_LIMIT_FSIZE, 64 << 10, true, "the size of files", "64 KiB", 'f'},
+                 {WIRE_LIMIT_NOFILE, 20, true, "open files", "20", 'n'}};
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
+        struct rlimit now;
+        getrlimit(wire_limit_resources[needs[i].limit], &now);
+        if (now.rlim_max >= needs[i].least || !(translated || needs[i].natively))
+            continue;
+        log_complain(
+            "the hard limit on %s (ulimit -H%c) leaves too little for Quern, which needs %s; "
+            "to limit the program, lower the soft limit only: ulimit -S%c",
+            needs[i].what, needs[i].option, needs[i].least_text, needs[i].option);
+        return false;
+    }
+    return true;
+}
+
 bool launch_start(struct launch *launch, struct tool_run *run) {
     const struct supervisor_request *request = run->request;
+    if (!limits_suffice(!runs_natively(request)))
+        return false;
     int wire[2];
     int gate[2];
     int failure[2];
@@ -190,7 +254,7 @@ bool launch_start(struct launch *launch, struct tool_run *run) {
     launch->pid = fork();
     if (launch->pid == 0) {
         close(gate[1]);
-        become_target(run, supervisor, gate[0], failure[1], wire[1], launch->config, outputs);
+        become_target(launch, run, supervisor, gate[0], failure[1], wire[1], outputs);
     }
     error = errno;
     close(gate[0]);

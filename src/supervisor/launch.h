@@ -2,22 +2,31 @@
 // the program itself, as the tool prepares it (with a library preloaded, say).
 //
 // The target must find what it would find natively: signal mask and dispositions, limits, open
-// descriptors, environment, process group, terminal. launch_prepare() therefore notes what the
-// supervisor is about to change in itself, and the child puts it back before the exec. The one
-// thing left changed is the stack limit when it was unlimited (see launch.c); the engine restores
-// it from the option stack-limit=unlimited.
+// descriptors, environment, process group, terminal. So launch_prepare() saves what the supervisor
+// is about to change in itself, and the child restores it before the exec. The engine keeps raised
+// limits for itself and gets the target's on its command line (engine/rlimits.h).
 #ifndef QUERN_SUPERVISOR_LAUNCH_H
 #define QUERN_SUPERVISOR_LAUNCH_H
 
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "supervisor/supervisor.h"
+#include "wire/wire_start.h"
 
 struct tool_run;
 
+// What the supervisor found when it was started, and the target is to find again.
+struct launch_given {
+    sigset_t mask;
+    struct sigaction child_action;
+    struct rlimit limits[WIRE_LIMITS];
+};
+
 struct launch {
+    struct launch_given given;
     pid_t pid;      // the main process
     int wire;       // the supervisor's end
     int wire_other; // the target's end, -1 once released
@@ -30,8 +39,8 @@ struct launch {
 
 // The signals the supervisor reads as events: all but those that a fault of its own raises.
 void launch_signals(sigset_t *set);
-// Blocks them in the supervisor and raises its descriptor limit. Call once, first.
-void launch_prepare(void);
+// Blocks them in the supervisor and raises its limits. Call once, first.
+void launch_prepare(struct launch *launch);
 // Forks the child, which waits. False after a message.
 bool launch_start(struct launch *launch, struct tool_run *run);
 // Lets the child exec the engine. False after a message when that failed.

@@ -10,7 +10,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { INODES_MOST = 64, STATE_LISTEN = 0x0a, GENERATIONS_MOST = 1000 };
+enum { INODES_MOST = 64, GENERATIONS_MOST = 1000 };
+
+// The kernel's tables of sockets, and the state of those that wait for anybody.
+static const struct {
+    const char *tables[2], *verb;
+    unsigned state;
+} kinds[] = {
+    [LISTENER_TCP] = {{"/proc/self/net/tcp", "/proc/self/net/tcp6"}, "accepts connections", 0x0a},
+    [LISTENER_UDP] = {{"/proc/self/net/udp", "/proc/self/net/udp6"}, "receives", 0x07},
+};
 
 struct inodes {
     unsigned long items[INODES_MOST];
@@ -26,7 +35,7 @@ static bool accepts(int family, const struct sockaddr *address, socklen_t size) 
     return connected;
 }
 
-bool listener_accepts(int port) {
+static bool accepts_connections(int port) {
     struct sockaddr_in four = {.sin_family = AF_INET,
                                .sin_port = htons((uint16_t)port),
                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -37,8 +46,8 @@ bool listener_accepts(int port) {
            accepts(AF_INET6, (const struct sockaddr *)&six, sizeof six);
 }
 
-// The sockets of a table of the kernel that listen on the port.
-static void add_inodes(struct inodes *inodes, const char *table, int port) {
+// The sockets of a table of the kernel that wait on the port.
+static void add_inodes(struct inodes *inodes, const char *table, unsigned waiting, int port) {
     FILE *file = fopen(table, "re");
     if (!file)
         return;
@@ -48,10 +57,25 @@ static void add_inodes(struct inodes *inodes, const char *table, int port) {
         unsigned long inode;
         if (sscanf(line, "%*s %*[0-9A-Fa-f]:%x %*s %x %*s %*s %*s %*s %*s %lu", &local, &state,
                    &inode) == 3 &&
-            local == (unsigned)port && state == STATE_LISTEN)
+            local == (unsigned)port && state == waiting)
             inodes->items[inodes->count++] = inode;
     }
     fclose(file);
+}
+
+static struct inodes find_inodes(enum listener_kind kind, int port) {
+    struct inodes inodes = {.count = 0};
+    for (size_t i = 0; i < sizeof kinds->tables / sizeof *kinds->tables; i++)
+        add_inodes(&inodes, kinds[kind].tables[i], kinds[kind].state, port);
+    return inodes;
+}
+
+bool listener_is_used(enum listener_kind kind, int port) {
+    return kind == LISTENER_TCP ? accepts_connections(port) : find_inodes(kind, port).count > 0;
+}
+
+const char *listener_verb(enum listener_kind kind) {
+    return kinds[kind].verb;
 }
 
 static bool is_one_of(const struct inodes *inodes, const char *link) {
@@ -81,10 +105,8 @@ static bool holds_one(int pid, const struct inodes *inodes) {
     return found;
 }
 
-size_t listener_processes(int port, int *pids, size_t most) {
-    struct inodes inodes = {.count = 0};
-    add_inodes(&inodes, "/proc/self/net/tcp", port);
-    add_inodes(&inodes, "/proc/self/net/tcp6", port);
+size_t listener_processes(enum listener_kind kind, int port, int *pids, size_t most) {
+    struct inodes inodes = find_inodes(kind, port);
     size_t count = 0;
     DIR *folder = inodes.count ? opendir("/proc") : NULL;
     struct dirent *entry;

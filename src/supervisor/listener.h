@@ -1,4 +1,4 @@
-// Which processes listen on a TCP port of this machine, and what they are called.
+// Which processes have a TCP or UDP port of this machine, and what they are called.
 //
 // From /proc: processes whose descriptors may not be read are not found. Supervisor only.
 #ifndef QUERN_SUPERVISOR_LISTENER_H
@@ -9,10 +9,14 @@
 
 #include "base/text.h"
 
-// Whether somebody accepts connections on the loopback interface.
-bool listener_accepts(int port);
+enum listener_kind { LISTENER_TCP, LISTENER_UDP };
+
+// Whether somebody accepts connections on the loopback interface, or has bound the UDP port.
+bool listener_is_used(enum listener_kind kind, int port);
 // Their pids, at most `most` of them; how many there are in `pids`.
-size_t listener_processes(int port, int *pids, size_t most);
+size_t listener_processes(enum listener_kind kind, int port, int *pids, size_t most);
+// What such a process does: "accepts connections".
+const char *listener_verb(enum listener_kind kind);
 // Whether the process is `ancestor` or descends from it.
 bool listener_descends(int pid, int ancestor);
 // Appends "process 12 (name)".

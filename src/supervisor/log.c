@@ -6,12 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/template.h"
 #include "base/text.h"
+#include "base/vector.h"
+#include "wire/wire_supervisor.h"
 
 #define DEFAULT_LOG_PORT 1500
 
@@ -23,11 +25,26 @@ struct sink {
     char *name;
 };
 
-static struct log_settings settings;
-static struct sink *sinks;
-static size_t sink_count;
-static struct timespec start;
-static bool has_failed; // to write a profile
+struct log {
+    struct log_settings settings;
+    struct sink *sinks; // the first is the main process's and serves whoever has none
+    size_t sink_count;
+    int64_t start;   // milliseconds
+    bool has_failed; // to write a profile
+    int diverted_pid;
+    struct text *diverted; // NULL: no lines are
+};
+
+struct log *log_new(const struct log_settings *settings) {
+    struct log *log = base_allocate(sizeof *log);
+    log->settings = *settings;
+    return log;
+}
+
+void log_free(struct log *log) {
+    log_close(log);
+    free(log);
+}
 
 void log_complain(const char *format, ...) {
     struct text line = {0};
@@ -41,27 +58,27 @@ void log_complain(const char *format, ...) {
     text_free(&line);
 }
 
-void log_cannot_write(const char *path, const char *reason) {
-    has_failed = true;
+void log_cannot_write(struct log *log, const char *path, const char *reason) {
+    log->has_failed = true;
     log_complain("cannot write '%s': %s", path, reason);
 }
 
-bool log_has_failed(void) {
-    return has_failed;
+bool log_has_failed(const struct log *log) {
+    return log->has_failed;
 }
 
-static struct sink *add_sink(int pid, int fd, char *name) {
-    sinks = base_reallocate(sinks, (sink_count + 1) * sizeof *sinks);
-    sinks[sink_count] = (struct sink){.pid = pid, .fd = fd, .name = name};
-    return &sinks[sink_count++];
+static struct sink *add_sink(struct log *log, int pid, int fd, char *name) {
+    struct sink *sink = vector_push(log->sinks, log->sink_count);
+    *sink = (struct sink){.pid = pid, .fd = fd, .name = name};
+    return sink;
 }
 
 // Opens a process's log file; NULL after a message.
-static struct sink *open_file(int pid) {
+static struct sink *open_file(struct log *log, int pid) {
     char *error = NULL;
-    char *name = template_expand(settings.place, pid, 1, &error);
+    char *name = template_expand(log->settings.place, pid, 1, &error);
     if (!name) {
-        log_complain("--log-file=%s: %s", settings.place, error);
+        log_complain("--log-file=%s: %s", log->settings.place, error);
         free(error);
         return NULL;
     }
@@ -71,7 +88,7 @@ static struct sink *open_file(int pid) {
         free(name);
         return NULL;
     }
-    return add_sink(pid, fd, name);
+    return add_sink(log, pid, fd, name);
 }
 
 int log_connect(const char *place) {
@@ -94,88 +111,89 @@ int log_connect(const char *place) {
     return fd;
 }
 
-bool log_open(const struct log_settings *wanted, int pid) {
-    settings = *wanted;
-    clock_gettime(CLOCK_MONOTONIC, &start);
-    if (settings.kind == LOG_TO_FILE)
-        return open_file(pid) != NULL;
-    if (settings.kind == LOG_TO_SOCKET) {
-        int fd = log_connect(settings.place);
+bool log_open(struct log *log, int pid) {
+    log->start = clock_milliseconds();
+    if (log->settings.kind == LOG_TO_FILE)
+        return open_file(log, pid) != NULL;
+    if (log->settings.kind == LOG_TO_SOCKET) {
+        int fd = log_connect(log->settings.place);
         if (fd >= 0)
-            return add_sink(pid, fd, base_copy(settings.place)) != NULL;
-        log_complain("cannot reach a log listener at %s; the log goes to stderr", settings.place);
-        settings.kind = LOG_TO_FD;
-        settings.fd = 2;
+            return add_sink(log, pid, fd, base_copy(log->settings.place)) != NULL;
+        log_complain("cannot reach a log listener at %s; the log goes to stderr",
+                     log->settings.place);
+        log->settings.kind = LOG_TO_FD;
+        log->settings.fd = 2;
     }
     // A copy, so that nothing the run opens or closes later can take the log's place.
-    int fd = fcntl(settings.fd, F_DUPFD_CLOEXEC, 3);
-    if (fd < 0 && settings.fd != 2) {
-        log_complain("--log-fd=%d: %s; open it first, as in %d>FILE", settings.fd, strerror(errno),
-                     settings.fd);
+    int fd = fcntl(log->settings.fd, F_DUPFD_CLOEXEC, 3);
+    if (fd < 0 && log->settings.fd != 2) {
+        log_complain("--log-fd=%d: %s; open it first, as in %d>FILE", log->settings.fd,
+                     strerror(errno), log->settings.fd);
         return false;
     }
-    add_sink(pid, fd_move_high(fd), base_copy("the log"));
+    add_sink(log, pid, fd_move_high(fd), base_copy("the log"));
     return true;
 }
 
-static struct sink *sink_of(int pid) {
-    if (settings.kind != LOG_TO_FILE || !template_has_pid(settings.place))
-        return sinks;
-    for (size_t i = 0; i < sink_count; i++)
-        if (sinks[i].pid == pid)
-            return &sinks[i];
-    struct sink *sink = open_file(pid);
-    return sink ? sink : sinks;
+static struct sink *sink_of(struct log *log, int pid) {
+    if (log->settings.kind != LOG_TO_FILE || !template_has_pid(log->settings.place))
+        return log->sinks;
+    for (size_t i = 0; i < log->sink_count; i++)
+        if (log->sinks[i].pid == pid)
+            return &log->sinks[i];
+    struct sink *sink = open_file(log, pid);
+    return sink ? sink : log->sinks;
 }
 
-void log_add_process(int pid) {
-    sink_of(pid);
+void log_add_process(struct log *log, int pid) {
+    sink_of(log, pid);
 }
 
-void log_drop_process(int pid) {
-    // The first sink is the main process's and serves whoever has none.
-    for (size_t i = 1; i < sink_count; i++) {
-        if (sinks[i].pid != pid)
+void log_drop_process(struct log *log, int pid) {
+    for (size_t i = 1; i < log->sink_count; i++) {
+        if (log->sinks[i].pid != pid)
             continue;
-        close(sinks[i].fd);
-        free(sinks[i].name);
-        sinks[i] = sinks[--sink_count];
+        close(log->sinks[i].fd);
+        free(log->sinks[i].name);
+        log->sinks[i] = log->sinks[--log->sink_count];
         return;
     }
 }
 
-void log_close(void) {
-    for (size_t i = 0; i < sink_count; i++) {
-        close(sinks[i].fd);
-        free(sinks[i].name);
+void log_close(struct log *log) {
+    for (size_t i = 0; i < log->sink_count; i++) {
+        close(log->sinks[i].fd);
+        free(log->sinks[i].name);
     }
-    free(sinks);
-    sinks = NULL;
-    sink_count = 0;
+    free(log->sinks);
+    log->sinks = NULL;
+    log->sink_count = 0;
 }
 
-bool log_shows(int level) {
-    return level <= settings.verbosity;
+bool log_shows(const struct log *log, int level) {
+    return level <= log->settings.verbosity;
 }
 
-bool log_is_apart(void) {
-    return settings.kind != LOG_TO_FD;
+bool log_is_apart(const struct log *log) {
+    return log->settings.kind != LOG_TO_FD;
 }
 
-bool log_is_terminal(void) {
-    return settings.kind == LOG_TO_FD && isatty(settings.fd);
+bool log_is_terminal(const struct log *log) {
+    return log->settings.kind == LOG_TO_FD && isatty(log->settings.fd);
 }
 
-uint64_t log_milliseconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000);
+int log_descriptor(const struct log *log) {
+    return log->sink_count ? log->sinks[0].fd : -1;
 }
 
-static void add_prefix(struct text *out, int pid, enum log_mark mark) {
+uint64_t log_milliseconds(const struct log *log) {
+    return (uint64_t)(clock_milliseconds() - log->start);
+}
+
+static void add_prefix(const struct log *log, struct text *out, int pid, enum log_mark mark) {
     text_format(out, "%c%c", mark, mark);
-    if (settings.time_stamp) {
-        long ms = (long)log_milliseconds();
+    if (log->settings.time_stamp) {
+        long ms = (long)log_milliseconds(log);
         long s = ms / 1000;
         text_format(out, "%02ld:%02ld:%02ld:%02ld.%03ld ", s / 86400, s / 3600 % 24, s / 60 % 60,
                     s % 60, ms % 1000);
@@ -183,50 +201,60 @@ static void add_prefix(struct text *out, int pid, enum log_mark mark) {
     text_format(out, "%d%c%c ", pid, mark, mark);
 }
 
-static void put(struct sink *sink, const struct text *lines) {
-    int error = fd_write_all(sink->fd, lines->bytes, lines->size);
+void log_divert(struct log *log, int pid, struct text *to) {
+    log->diverted_pid = pid;
+    log->diverted = to;
+}
+
+static void put(struct log *log, int pid, const struct text *lines) {
+    if (log->diverted && pid == log->diverted_pid) {
+        text_add(log->diverted, lines->bytes, lines->size);
+        return;
+    }
+    struct sink *sink = sink_of(log, pid);
+    int error = wire_board_write(sink->fd, lines->bytes, lines->size);
     if (!error || sink->broken)
         return;
     sink->broken = true;
-    if (error != EBADF && settings.kind != LOG_TO_FD)
+    if (error != EBADF && log->settings.kind != LOG_TO_FD)
         log_complain("cannot write to '%s': %s; the log is incomplete; the run continues",
                      sink->name, strerror(error));
 }
 
-void log_print(int pid, enum log_mark mark, const char *text) {
+void log_print(struct log *log, int pid, enum log_mark mark, const char *text) {
     struct text out = {0};
     do {
         const char *end = strchrnul(text, '\n');
-        add_prefix(&out, pid, mark);
+        add_prefix(log, &out, pid, mark);
         text_add(&out, text, (size_t)(end - text));
         text_char(&out, '\n');
         text = *end ? end + 1 : end;
     } while (*text);
-    put(sink_of(pid), &out);
+    put(log, pid, &out);
     text_free(&out);
 }
 
-void log_raw(int pid, const char *text) {
+void log_raw(struct log *log, int pid, const char *text) {
     struct text out = {0};
     text_string(&out, text);
-    put(sink_of(pid), &out);
+    put(log, pid, &out);
     text_free(&out);
 }
 
-void log_prompt(int pid, const char *text) {
+void log_prompt(struct log *log, int pid, const char *text) {
     struct text out = {0};
-    add_prefix(&out, pid, LOG_USER);
+    add_prefix(log, &out, pid, LOG_USER);
     text_string(&out, text);
-    put(sink_of(pid), &out);
+    put(log, pid, &out);
     text_free(&out);
 }
 
-void log_format(int pid, enum log_mark mark, const char *format, ...) {
+void log_format(struct log *log, int pid, enum log_mark mark, const char *format, ...) {
     struct text text = {0};
     va_list arguments;
     va_start(arguments, format);
     text_vformat(&text, format, arguments);
     va_end(arguments);
-    log_print(pid, mark, text.bytes ? text.bytes : "");
+    log_print(log, pid, mark, text.bytes ? text.bytes : "");
     text_free(&text);
 }

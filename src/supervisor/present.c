@@ -7,8 +7,10 @@
 #include "base/signal_name.h"
 #include "base/text.h"
 #include "config.h"
+#include "report/findings/text.h"
 #include "report/findings/xml.h"
 #include "supervisor/hooks.h"
+#include "supervisor/job.h"
 #include "supervisor/log.h"
 #include "supervisor/xml_out.h"
 
@@ -47,10 +49,11 @@ void present_preamble(const struct supervisor_request *request, struct text line
 void present_banner(const struct supervisor_request *request, int pid, int parent,
                     const char *const *words, size_t count) {
     if (request->xml.wanted) {
-        xml_greet(pid, parent, words, count);
+        xml_greet(request, pid, parent, words, count);
         return;
     }
-    if (!log_shows(0))
+    struct log *log = request->job->log;
+    if (!log_shows(log, 0))
         return;
     struct text banner = {0};
     struct text lines[4] = {{0}};
@@ -59,16 +62,17 @@ void present_banner(const struct supervisor_request *request, int pid, int paren
         text_format(&banner, "%s%s", i ? "\n" : "", lines[i].bytes);
         text_free(&lines[i]);
     }
-    if (log_is_apart())
+    if (log_is_apart(log))
         text_format(&banner, "\nParent PID: %d", parent);
-    log_print(pid, LOG_USER, banner.bytes);
-    log_print(pid, LOG_USER, "");
+    log_print(log, pid, LOG_USER, banner.bytes);
+    log_print(log, pid, LOG_USER, "");
     text_free(&banner);
 }
 
 void present_remarks(const struct supervisor_request *request, int pid) {
-    for (size_t i = 0; log_shows(1) && i < request->remark_count; i++)
-        log_print(pid, LOG_DEBUGGING, request->remarks[i]);
+    struct log *log = request->job->log;
+    for (size_t i = 0; log_shows(log, 1) && i < request->remark_count; i++)
+        log_print(log, pid, LOG_DEBUGGING, request->remarks[i]);
 }
 
 static bool dumps_core(int signal) {
@@ -112,7 +116,7 @@ static void write_xml_signal(struct tool_run *run, int pid, const struct wire_fa
                                            .event = signal_cause(fatal->signal, fatal->code),
                                            .address = fatal->address,
                                            .stack = &named});
-    xml_put(pid, &text);
+    xml_put(run->request, pid, &text);
     text_free(&text);
     named_stack_free(&named);
     named_cache_free(cache);
@@ -125,7 +129,7 @@ void present_fatal_signal(struct tool_run *run, int pid, const struct wire_fatal
     }
     // -q hides what somebody sent, not what the program did to itself.
     bool own_fault = dumps_core(fatal->signal) && fatal->code > 0;
-    if (!log_shows(own_fault ? -1 : 0))
+    if (!log_shows(run->log, own_fault ? -1 : 0))
         return;
     struct text out = {0};
     const char *cause = signal_cause(fatal->signal, fatal->code);
@@ -138,8 +142,29 @@ void present_fatal_signal(struct tool_run *run, int pid, const struct wire_fatal
     struct stack stack = {.pid = pid, .addresses = fatal->pcs, .count = fatal->pc_count};
     stack_text(run->symbols, &stack, &run->request->stacks, add_stack_line, &out);
     add_stack_hint(&out, fatal);
-    log_print(pid, LOG_USER, out.bytes);
+    log_print(run->log, pid, LOG_USER, out.bytes);
     text_free(&out);
+}
+
+void present_finding(struct tool_run *run, int pid, const struct wire_finding *message) {
+    struct named_cache *cache = named_cache_new();
+    struct naming naming = {run->symbols, cache, pid, &run->request->stacks};
+    struct finding finding = {.facts = message->facts};
+    const uint64_t *pcs = message->pcs;
+    for (unsigned i = 0; i < FINDING_STACKS; i++) {
+        finding.stacks[i] = (struct finding_stack){pcs, message->pc_counts[i]};
+        pcs += message->pc_counts[i];
+    }
+    finding.names[0] = (const char *)pcs;
+    finding.names[1] = finding.names[0] + strlen(finding.names[0]) + 1;
+    struct named_finding *named = named_finding_make(&naming, &finding);
+    struct text text = {0};
+    finding_text(named, &run->request->stacks, &text);
+    log_print(run->log, pid, LOG_USER, text.bytes);
+    log_print(run->log, pid, LOG_USER, "");
+    text_free(&text);
+    named_finding_drop(named);
+    named_cache_free(cache);
 }
 
 static void write_xml_message(struct tool_run *run, int pid, const struct wire_print *print,
@@ -149,7 +174,7 @@ static void write_xml_message(struct tool_run *run, int pid, const struct wire_p
     struct named_stack named = named_stack_make(run->symbols, cache, &stack, &run->request->stacks);
     struct text text = {0};
     xml_message(&text, print->thread, message, named.shown ? &named : NULL);
-    xml_put(pid, &text);
+    xml_put(run->request, pid, &text);
     text_free(&text);
     named_stack_free(&named);
     named_cache_free(cache);
@@ -161,24 +186,69 @@ void present_print(struct tool_run *run, int pid, const struct wire_print *print
         write_xml_message(run, pid, print, message);
         return;
     }
-    log_print(pid, LOG_PROGRAM, message);
+    log_print(run->log, pid, LOG_PROGRAM, message);
     if (print->pc_count == 0)
         return;
     struct text out = {0};
     struct stack stack = {.pid = pid, .addresses = print->pcs, .count = print->pc_count};
     stack_text(run->symbols, &stack, &run->request->stacks, add_stack_line, &out);
     if (out.size)
-        log_print(pid, LOG_USER, out.bytes + 1); // its first line break
+        log_print(run->log, pid, LOG_USER, out.bytes + 1); // its first line break
     text_free(&out);
+}
+
+static void say_of_servers(void *context, const char *text) {
+    const struct job *job = context;
+    if (log_shows(job->log, 0))
+        log_print(job->log, job->main_pid, LOG_USER, text);
+}
+
+// A line that does not stay.
+static void show_progress(void *context, const char *text) {
+    const struct job *job = context;
+    if (!log_shows(job->log, 0) || !log_is_terminal(job->log))
+        return;
+    log_raw(job->log, job->main_pid, "\r\033[K");
+    if (text)
+        log_prompt(job->log, job->main_pid, text);
+}
+
+struct symbols *present_symbols(const struct supervisor_request *request) {
+    struct symbols_options options = request->symbols;
+    options.say = say_of_servers;
+    options.progress = show_progress;
+    options.note_context = request->job;
+    return symbols_new(&options);
 }
 
 void present_file(const struct supervisor_request *request, int pid, const char *path) {
     bool is_scenario = request->scenario.port || request->scenario.log;
-    if (log_shows(0) && (log_is_terminal() || is_scenario))
-        log_format(pid, LOG_USER, "\nTo view the profile, run\n  quern print %s", path);
+    struct log *log = request->job->log;
+    if (log_shows(log, 0) && (log_is_terminal(log) || is_scenario))
+        log_format(log, pid, LOG_USER, "\nTo view the profile, run\n  quern print %s", path);
 }
 
-void present_killed(int pid, int signal) {
-    if (log_shows(0))
-        log_format(pid, LOG_USER, "\nProcess ended by signal %d (%s)", signal, signal_name(signal));
+void present_killed(struct log *log, int pid, int signal) {
+    if (log_shows(log, 0))
+        log_format(log, pid, LOG_USER, "\nProcess ended by signal %d (%s)", signal,
+                   signal_name(signal));
+}
+
+void present_unfollowed(const struct supervisor_request *request, int pid) {
+    for (const char *const *option = request->options; option && *option; option++)
+        if (strcmp(*option, "trace-children=yes") == 0)
+            return;
+    if (log_shows(request->job->log, 0))
+        log_print(request->job->log, pid, LOG_USER,
+                  "\nMost of the CPU time was taken by programs that this one has started, which "
+                  "were not\nfollowed (--trace-children=yes follows them)");
+}
+
+void present_away(struct log *log, int pid, const char *path, int reason) {
+    static const char *const texts[] = {
+        [WIRE_AWAY_NOT_ASKED] = "was not followed (--trace-children=yes follows it)",
+        [WIRE_AWAY_IMPOSSIBLE] = "Quern cannot follow",
+    };
+    if (log_shows(log, 0) && (reason == WIRE_AWAY_NOT_ASKED || reason == WIRE_AWAY_IMPOSSIBLE))
+        log_format(log, pid, LOG_USER, "\nThe program executed %s, which %s", path, texts[reason]);
 }

@@ -2,49 +2,34 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdint.h>
 #include <termios.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "supervisor/log.h"
+#include "base/clock.h"
 #include "supervisor/followed.h"
 
 #define GRACE_MS            5000
 #define SECOND_INTERRUPT_MS 5000
 
-enum step { STEP_NONE, STEP_INTERRUPT, STEP_TERMINATE, STEP_KILL, STEP_DONE };
-
-static enum step next_step; // what happens at the deadline
-static int64_t deadline;
-static int64_t last_interrupt = -SECOND_INTERRUPT_MS;
-static bool planned;
-
-static int64_t now_ms(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-void stop_after(long seconds) {
+void stop_after(struct stop *stop, long seconds) {
     if (seconds <= 0)
         return;
-    planned = true;
-    next_step = STEP_INTERRUPT;
-    deadline = now_ms() + (int64_t)seconds * 1000;
+    stop->is_planned = true;
+    stop->next_step = STOP_INTERRUPT;
+    stop->deadline = clock_milliseconds() + (int64_t)seconds * 1000;
 }
 
-void stop_now(void) {
-    planned = true;
-    if (next_step == STEP_NONE)
-        next_step = STEP_INTERRUPT;
-    deadline = now_ms();
+void stop_now(struct stop *stop) {
+    stop->is_planned = true;
+    if (stop->next_step == STOP_NOTHING)
+        stop->next_step = STOP_INTERRUPT;
+    stop->deadline = clock_milliseconds();
 }
 
-int stop_timeout(void) {
-    if (next_step == STEP_NONE || next_step == STEP_DONE)
+int stop_timeout(const struct stop *stop) {
+    if (stop->next_step == STOP_NOTHING || stop->next_step == STOP_DONE)
         return -1;
-    int64_t left = deadline - now_ms();
+    int64_t left = stop->deadline - clock_milliseconds();
     // Longer waits are cut short; waking up early does no harm.
     return left < 0 ? 0 : left > 3600000 ? 3600000 : (int)left + 1;
 }
@@ -55,55 +40,62 @@ static void ask_to_end(const struct followed *process, int signal) {
     followed_signal(process, SIGCONT);
 }
 
-static void signal_main(int main_pid, int signal) {
-    const struct followed *process = followed_find(main_pid);
+static void signal_main(const struct stop *stop, int signal) {
+    const struct followed_table *processes = stop->processes;
+    const struct followed *process = followed_find(processes, stop->main_pid);
     if (process)
         ask_to_end(process, signal);
-    for (size_t i = 0; !process && i < followed_count(); i++)
-        ask_to_end(followed_at(i), signal);
+    for (size_t i = 0; !process && i < processes->count; i++)
+        ask_to_end(processes->items[i], signal);
 }
 
-static void take_step(int main_pid) {
-    switch (next_step) {
-    case STEP_INTERRUPT:
-        signal_main(main_pid, SIGINT);
-        next_step = STEP_TERMINATE;
+static void kill_all(const struct stop *stop) {
+    for (size_t i = 0; i < stop->processes->count; i++) {
+        const struct followed *process = stop->processes->items[i];
+        if (!process->away || process->pid == stop->main_pid)
+            followed_signal(process, SIGKILL);
+    }
+}
+
+static void take_step(struct stop *stop) {
+    switch (stop->next_step) {
+    case STOP_INTERRUPT:
+        signal_main(stop, SIGINT);
+        stop->next_step = STOP_TERMINATE;
         break;
-    case STEP_TERMINATE:
-        signal_main(main_pid, SIGTERM);
-        next_step = STEP_KILL;
+    case STOP_TERMINATE:
+        signal_main(stop, SIGTERM);
+        stop->next_step = STOP_KILL;
         break;
-    case STEP_KILL:
-        for (size_t i = 0; i < followed_count(); i++)
-            if (!followed_at(i)->away || followed_at(i)->pid == main_pid)
-                followed_signal(followed_at(i), SIGKILL);
-        next_step = STEP_DONE;
+    case STOP_KILL:
+        kill_all(stop);
+        stop->next_step = STOP_DONE;
         break;
-    case STEP_NONE:
-    case STEP_DONE:
+    case STOP_NOTHING:
+    case STOP_DONE:
         break;
     }
-    deadline = now_ms() + GRACE_MS;
+    stop->deadline = clock_milliseconds() + GRACE_MS;
 }
 
-bool stop_is_next(void) {
-    return next_step == STEP_INTERRUPT && stop_timeout() == 0;
+bool stop_is_next(const struct stop *stop) {
+    return stop->next_step == STOP_INTERRUPT && stop_timeout(stop) == 0;
 }
 
-static bool is_reported_on(void) {
-    for (size_t i = 0; i < followed_count(); i++)
-        if (followed_at(i)->ending)
+static bool is_reported_on(const struct followed_table *processes) {
+    for (size_t i = 0; i < processes->count; i++)
+        if (processes->items[i]->ending)
             return true;
     return false;
 }
 
-void stop_tick(int main_pid) {
-    if (stop_timeout() != 0)
+void stop_tick(struct stop *stop) {
+    if (stop_timeout(stop) != 0)
         return;
-    if (next_step == STEP_KILL && is_reported_on())
-        deadline = now_ms() + GRACE_MS;
+    if (stop->next_step == STOP_KILL && is_reported_on(stop->processes))
+        stop->deadline = clock_milliseconds() + GRACE_MS;
     else
-        take_step(main_pid);
+        take_step(stop);
 }
 
 // Programs that talk to a terminal character by character (editors, pagers, shells) take Ctrl+C as
@@ -118,19 +110,19 @@ static bool terminal_is_interactive(void) {
     return raw;
 }
 
-void stop_interrupted(int main_pid) {
-    int64_t now = now_ms();
-    bool again = now - last_interrupt < SECOND_INTERRUPT_MS;
-    last_interrupt = now;
+void stop_interrupted(struct stop *stop) {
+    int64_t now = clock_milliseconds();
+    bool again = stop->last_interrupt && now - stop->last_interrupt < SECOND_INTERRUPT_MS;
+    stop->last_interrupt = now;
     if (!again || terminal_is_interactive())
         return;
-    planned = false;
-    if (next_step < STEP_TERMINATE)
-        next_step = STEP_TERMINATE;
-    take_step(main_pid);
+    stop->is_planned = false;
+    if (stop->next_step < STOP_TERMINATE)
+        stop->next_step = STOP_TERMINATE;
+    take_step(stop);
 }
 
-bool stop_was_planned(int signal) {
-    return planned && ((signal == SIGINT && next_step > STEP_INTERRUPT) ||
-                       (signal == SIGTERM && next_step > STEP_TERMINATE));
+bool stop_was_planned(const struct stop *stop, int signal) {
+    return stop->is_planned && ((signal == SIGINT && stop->next_step > STOP_INTERRUPT) ||
+                                (signal == SIGTERM && stop->next_step > STOP_TERMINATE));
 }

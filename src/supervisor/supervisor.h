@@ -45,15 +45,29 @@ struct xml_settings {
     int fd;
     const char *place;   // file template, or address:port
     const char *comment; // copied as it is; NULL: none
+    unsigned protocol;   // 4, or 6: with summaries
+};
+
+// What gdb may do (debugger.h).
+struct debugger_settings {
+    bool is_enabled;    // --vgdb
+    const char *prefix; // --vgdb-prefix; NULL: none
 };
 
 // Waiting for a server, and a load for it (scenario.h).
 struct scenario_settings {
     int port;         // 0: not waited for
+    int udp_port;     // 0: not waited for
+    const char *path; // of a file or socket; NULL: not waited for
+    const char *url;  // NULL: not waited for
     const char *log;  // a regular expression; NULL: not waited for
+    bool is_terminal; // the standard output goes to a terminal, not to a pipe
     long timeout;     // seconds to wait
     const char *load; // a command for the shell; NULL: none
 };
+
+// Whether there is anything to wait for.
+bool supervisor_waits(const struct scenario_settings *settings);
 
 // Files for other programs (report/results/results.h); NULL: not wanted.
 struct output_settings {
@@ -70,8 +84,10 @@ struct option_changer {
 };
 
 struct supervisor_tool;
+struct job; // supervisor/job.h
 
 struct supervisor_request {
+    struct job *job; // the supervisor's own state of the run; supervisor_run makes it
     const struct supervisor_tool *tool; // supervisor/tool.h
     void *tool_state;
     const char *program;        // the file to run
@@ -87,9 +103,11 @@ struct supervisor_request {
     struct budget_settings budgets;
     enum diagnose_mode diagnose;
     struct scenario_settings scenario;
+    struct debugger_settings debugger;
     struct option_changer changer;
     const char *const *own_words; // the command line before the program; NULL at the end
     long duration;                // seconds after which the target is stopped; 0: never
+    long progress;                // seconds between lines that say how far it is; 0: none
     bool silent_after_fork;       // mute a forked child until it execs
     const char *const *remarks;   // lines for -v: where options came from, what has no effect
     size_t remark_count;
@@ -97,6 +115,6 @@ struct supervisor_request {
 
 // Runs the target to its end. The exit status for the supervisor; does not return when the target
 // ended by a signal (the supervisor ends by the same one).
-int supervisor_run(const struct supervisor_request *request);
+int supervisor_run(struct supervisor_request *request);
 
 #endif

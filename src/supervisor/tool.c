@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/vector.h"
+
 static char *format_text(const char *format, va_list arguments) {
     char *text;
     if (vasprintf(&text, format, arguments) < 0)
@@ -28,8 +30,6 @@ void tool_refuse_for(struct tool_setup *setup, char *reason) {
 void tool_send_option(struct tool_setup *setup, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    setup->options =
-        base_reallocate(setup->options, (setup->option_count + 1) * sizeof *setup->options);
-    setup->options[setup->option_count++] = format_text(format, arguments);
+    *vector_push(setup->options, setup->option_count) = format_text(format, arguments);
     va_end(arguments);
 }

@@ -1,5 +1,7 @@
-// The supervisor's half of a tool: the one header through which a tool sees the supervisor and the
-// supervisor sees a tool.
+// The contract between the supervisor and the supervisor half of a tool: the hooks that a tool has,
+// and, here and in the headers of supervisor/tool/, what the supervisor offers. A supervisor half
+// includes these, its own folder, tools/shared, base, wire and profile, and nothing else of Quern
+// (tests/layers).
 //
 // Words
 //   tool      what a target is run for. It is a folder src/tools/NAME with up to two halves: the
@@ -15,7 +17,7 @@
 //   message   what a process sends over the wire (wire/wire.h). The supervisor handles those that
 //             concern every tool; the tool gets the rest.
 //   file      a memory file that the target half fills and hands over with tool_give_file(); it
-//             arrives as a WIRE_FILE message. Whoever gets it owns the descriptor. A header that
+//             arrives as a WIRE_FILE message. The receiver owns the descriptor. A header that
 //             describes its layout to both halves stands directly in the folder of the tool.
 //
 // What a tool consists of
@@ -50,7 +52,7 @@
 #include "base/text.h"
 #include "supervisor/followed.h"
 #include "supervisor/supervisor.h"
-#include "symbols/symbols.h"
+#include "supervisor/tool/names.h"
 #include "wire/wire_supervisor.h"
 
 // ---- the setup ---------------------------------------------------------------------------------
@@ -81,7 +83,7 @@ struct tool_setup {
 // The run cannot take place, for this reason, which quern prints. The first call counts.
 void tool_refuse(struct tool_setup *setup, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-// The same with a reason that was allocated; NULL: there is none. Frees it.
+// The same with an allocated reason, which it frees. NULL: no effect.
 void tool_refuse_for(struct tool_setup *setup, char *reason);
 // Sends "name=value" to the target half. It goes before the values of the command line, and the
 // first value of a name is the one that holds.
@@ -93,11 +95,14 @@ void tool_send_option(struct tool_setup *setup, const char *format, ...)
 struct tool_run {
     const struct supervisor_request *request; // command, stacks, limits and so on
     struct symbols *symbols;                  // names addresses of processes
+    struct log *log;                          // lines for the user
+    const struct followed_table *processes;   // those that the supervisor has heard of
     int main_pid;
     void *state; // the tool's
 };
 
-// What `quern ctl` can ask for. A request is its first word.
+// What `quern ctl` can ask for. A request is its first word. Tools that share a word mean the same
+// by it and explain it with the same text.
 struct tool_request {
     const char *word;
     const char *usage; // how help shows it; NULL: as `word`
@@ -151,6 +156,10 @@ struct supervisor_tool {
 
     // Answers `quern ctl` ("ok", then what there is to say; else why not). False: not understood.
     bool (*request)(struct tool_run *run, const char *request, struct text *answer);
+    // The same for one process, which stands still: commands of gdb's user (supervisor/monitor.h).
+    // The answer is text; it ends with a line feed unless it is empty.
+    bool (*monitor)(struct tool_run *run, const struct followed *process, const char *command,
+                    struct text *answer);
     // Nanoseconds until `drain` is due; -1: never.
     int64_t (*timeout)(struct tool_run *run);
     // Takes what is waiting elsewhere than on the wire. Called at least once per round.
@@ -179,16 +188,15 @@ const struct supervisor_tool *tool_find(const char *name);
 
 // ---- what the supervisor offers ----------------------------------------------------------------
 
-#include "supervisor/budgets.h"    // limits of a run
-#include "supervisor/diagnosis.h"  // what is wrong with the target's memory
-#include "supervisor/launch.h"     // preloading a library
-#include "supervisor/log.h"        // lines for the user
-#include "supervisor/outputs.h"    // results for other programs
-#include "supervisor/present.h"    // the command, and where a profile is
-#include "supervisor/xml_out.h"    // XML documents
-#include "supervisor/xtree_file.h" // files of values by call stack
+#include "supervisor/launch.h"  // preloading a library
+#include "supervisor/log.h"     // lines for the user
+#include "supervisor/present.h" // the command, and where a profile is
 
-// The number of processes that the supervisor knows of: followed_count().
+// supervisor/tool/names.h names addresses; it is part of this header. Tools also include, if they
+//   find errors or judge a heap   supervisor/tool/findings.h
+//   write profiles                supervisor/tool/files.h
+//   walk stacks                   supervisor/tool/walk.h
+//
 // A pattern such as callgrind.out.%p becomes a name by base/template.h.
 
 #endif

@@ -8,25 +8,23 @@
 
 #include "base/fd.h"
 #include "base/template.h"
+#include "base/vector.h"
 #include "report/findings/xml.h"
+#include "supervisor/job.h"
 #include "supervisor/log.h"
 #include "supervisor/present.h"
 #include "supervisor/tool.h"
+#include "wire/wire_supervisor.h"
 
 // A document. Those that share the main process's file are held back until that is complete.
-struct document {
+struct xml_document {
     int pid;
     int fd;
     bool complete;
     struct text held;
 };
 
-static const struct supervisor_request *request;
-static struct document *documents; // the first is the main process's
-static size_t document_count;
-static bool broken;
-
-static int open_file(int pid) {
+static int open_file(const struct supervisor_request *request, int pid) {
     char *error = NULL;
     char *name = template_expand(request->xml.place, pid, 1, &error);
     if (!name) {
@@ -41,11 +39,11 @@ static int open_file(int pid) {
     return fd;
 }
 
-static int open_place(int pid) {
+static int open_place(const struct supervisor_request *request, int pid) {
     int fd;
     switch (request->xml.kind) {
     case LOG_TO_FILE:
-        return open_file(pid);
+        return open_file(request, pid);
     case LOG_TO_SOCKET:
         fd = log_connect(request->xml.place);
         if (fd < 0)
@@ -61,84 +59,90 @@ static int open_place(int pid) {
     return fd;
 }
 
-static struct document *add(int pid, int fd) {
-    documents = base_reallocate(documents, (document_count + 1) * sizeof *documents);
-    documents[document_count] = (struct document){.pid = pid, .fd = fd};
-    return &documents[document_count++];
+static struct xml_document *add(struct job *job, int pid, int fd) {
+    struct xml_document *document = vector_push(job->documents, job->document_count);
+    *document = (struct xml_document){.pid = pid, .fd = fd};
+    return document;
 }
 
-bool xml_open(const struct supervisor_request *of, int pid) {
-    request = of;
+bool xml_open(const struct supervisor_request *request, int pid) {
     if (!request->xml.wanted)
         return true;
-    int fd = open_place(pid);
+    int fd = open_place(request, pid);
     if (fd >= 0)
-        add(pid, fd);
+        add(request->job, pid, fd);
     return fd >= 0;
 }
 
-static struct document *document_of(int pid) {
-    for (size_t i = 0; i < document_count; i++)
-        if (documents[i].pid == pid)
-            return &documents[i];
-    if (!document_count)
+int xml_descriptor(const struct supervisor_request *request) {
+    const struct job *job = request->job;
+    return job->document_count ? job->documents[0].fd : -1;
+}
+
+static struct xml_document *document_of(const struct supervisor_request *request, int pid) {
+    struct job *job = request->job;
+    for (size_t i = 0; i < job->document_count; i++)
+        if (job->documents[i].pid == pid)
+            return &job->documents[i];
+    if (!job->document_count)
         return NULL;
     bool own = request->xml.kind == LOG_TO_FILE && template_has_pid(request->xml.place);
-    return add(pid, own ? open_file(pid) : -1);
+    return add(job, pid, own ? open_file(request, pid) : -1);
 }
 
-static void put(int fd, const struct text *text) {
-    int error = text->size ? fd_write_all(fd, text->bytes, text->size) : 0;
-    if (error && !broken)
-        log_complain("cannot write XML: %s; it is incomplete; the run continues", strerror(error));
-    broken |= error != 0;
+static void put(struct job *job, int fd, const struct text *text) {
+    int error = text->size ? wire_board_write(fd, text->bytes, text->size) : 0;
+    if (error && !job->xml_broken)
+        log_complain("cannot write XML: %s; the run continues, and the XML stays incomplete",
+                     strerror(error));
+    job->xml_broken |= error != 0;
 }
 
-void xml_put(int pid, const struct text *text) {
-    struct document *document = document_of(pid);
+void xml_put(const struct supervisor_request *request, int pid, const struct text *text) {
+    struct xml_document *document = document_of(request, pid);
     if (!document)
         return;
     if (document->fd >= 0)
-        put(document->fd, text);
+        put(request->job, document->fd, text);
     else
         text_add(&document->held, text->bytes, text->size);
 }
 
-static void flush_held(void) {
-    for (size_t i = 1; i < document_count; i++) {
+static void flush_held(struct job *job) {
+    struct xml_document *documents = job->documents;
+    for (size_t i = 1; i < job->document_count; i++) {
         if (documents[i].fd < 0 && documents[i].complete && documents[0].complete) {
-            put(documents[0].fd, &documents[i].held);
+            put(job, documents[0].fd, &documents[i].held);
             text_clear(&documents[i].held);
         }
     }
 }
 
-void xml_drop(int pid) {
-    if (!request || !request->xml.wanted)
-        return;
-    struct document *document = document_of(pid);
+void xml_drop(const struct supervisor_request *request, int pid) {
+    struct xml_document *document = request->xml.wanted ? document_of(request, pid) : NULL;
     if (!document)
         return;
     document->complete = true;
-    flush_held();
+    flush_held(request->job);
 }
 
-void xml_close(void) {
-    for (size_t i = 0; i < document_count; i++) {
-        if (documents[i].fd >= 0)
-            close(documents[i].fd);
-        text_free(&documents[i].held);
+void xml_close(const struct supervisor_request *request) {
+    struct job *job = request->job;
+    for (size_t i = 0; i < job->document_count; i++) {
+        if (job->documents[i].fd >= 0)
+            close(job->documents[i].fd);
+        text_free(&job->documents[i].held);
     }
-    free(documents);
-    documents = NULL;
-    document_count = 0;
+    free(job->documents);
+    job->documents = NULL;
+    job->document_count = 0;
 }
 
 // ---- the head ----------------------------------------------------------------------------------
 
 // The variables of %q{NAME} in the file's name and their values; the list ends with NULL.
-static const char **qualifiers(void) {
-    const char **list = base_allocate(sizeof *list);
+static const char **qualifiers(const struct supervisor_request *request) {
+    const char **list = NULL;
     size_t count = 0;
     const char *at = request->xml.kind == LOG_TO_FILE ? request->xml.place : "";
     while ((at = strstr(at, "%q{"))) {
@@ -148,34 +152,35 @@ static const char **qualifiers(void) {
             break;
         struct text name = {0};
         text_add(&name, at, (size_t)(end - at));
-        list = base_reallocate(list, (count + 3) * sizeof *list);
-        list[count + 1] = getenv(name.bytes) ? getenv(name.bytes) : "";
-        list[count] = text_take(&name);
-        count += 2;
-        list[count] = NULL;
+        const char *value = getenv(name.bytes);
+        *vector_push(list, count) = text_take(&name);
+        *vector_push(list, count) = value ? value : "";
     }
+    *vector_push(list, count) = NULL;
     return list;
 }
 
-void xml_greet(int pid, int parent, const char *const *words, size_t count) {
+void xml_greet(const struct supervisor_request *request, int pid, int parent,
+               const char *const *words, size_t count) {
     struct text lines[4] = {{0}};
     present_preamble(request, lines, words, count);
     const char *preamble[5] = {lines[0].bytes, lines[1].bytes, lines[2].bytes, lines[3].bytes};
     const char **command = base_allocate((count + 1) * sizeof *command);
     memcpy(command, words, count * sizeof *command);
-    const char **names = qualifiers();
+    const char **names = qualifiers(request);
     struct xml_head head = {.preamble = preamble,
                             .pid = pid,
                             .parent = parent,
                             .tool = request->tool->name,
+                            .protocol = request->xml.protocol,
                             .comment = request->xml.comment,
                             .qualifiers = names,
                             .own_words = request->own_words,
                             .words = command};
     struct text text = {0};
     xml_begin(&text, &head);
-    xml_status(&text, "RUNNING", log_milliseconds());
-    xml_put(pid, &text);
+    xml_status(&text, "RUNNING", log_milliseconds(request->job->log));
+    xml_put(request, pid, &text);
     text_free(&text);
     for (size_t i = 0; names[i]; i += 2)
         free((char *)names[i]);

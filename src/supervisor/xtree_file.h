@@ -7,16 +7,17 @@
 #include "report/xtree/xtree.h"
 #include "supervisor/supervisor.h"
 
-// Of --xtree-memory. In the order of enum site_value (wire/findings.h).
+// The events of --xtree-memory, in the order of enum site_value (wire/findings.h).
 enum { XTREE_LIVE_EVENTS = 2, XTREE_MEMORY_EVENTS = 6 };
 extern const struct xtree_event xtree_memory_events[XTREE_MEMORY_EVENTS];
 
 // The command of a process, to be freed.
-char *xtree_file_command(int pid, char *const *argv);
-// Writes the file; `pattern` is its name's template. What there is to say about it, to be freed;
-// NULL: nothing, or that it could not be written has been said.
-char *xtree_file_write(int pid, const char *what, const char *pattern, const struct text *content);
-// The same of --xtree-memory: the name decides about the format.
+char *xtree_file_command(const struct supervisor_request *request, int pid);
+// Writes the file; `pattern` is its name's template. Returns a line for the log, to be freed; NULL:
+// none, or a message has said that the file could not be written.
+char *xtree_file_write(const struct supervisor_request *request, int pid, const char *what,
+                       const char *pattern, const struct text *content);
+// The same for --xtree-memory: the name decides the format.
 char *xtree_file_write_memory(struct xtree *, const struct supervisor_request *,
                               const char *pattern);
 

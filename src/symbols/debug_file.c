@@ -1,5 +1,6 @@
 #include "symbols/debug_file.h"
 
+#include <elfutils/libdwelf.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -56,7 +57,7 @@ static int try_link(const struct debug_file_question *question, const char *root
                      own.st_dev == other.st_dev && own.st_ino == other.st_ino;
     if (!is_itself)
         fd = open_regular(path);
-    if (fd >= 0 && has_crc(fd, question->crc)) {
+    if (fd >= 0 && (question->any_checksum || has_crc(fd, question->crc))) {
         *found_name = path;
         return fd;
     }
@@ -85,6 +86,28 @@ static int find_by_link(const struct debug_file_question *question, char **found
     return fd;
 }
 
+static int ask_servers(const struct debug_file_question *question, char **found_name) {
+    const void *id = NULL;
+    ssize_t size;
+    if (!question->servers)
+        return -1;
+    if (question->file_name) {
+        GElf_Addr place;
+        const unsigned char *bits;
+        size = dwfl_module_build_id(question->module, &bits, &place);
+        id = bits;
+    } else {
+        /* libdwfl has the module's DWARF already, and looks for the dwz file that it refers to. */
+        Dwarf_Addr bias;
+        const char *name;
+        Dwarf *dwarf = dwfl_module_getdwarf(question->module, &bias);
+        size = dwarf ? dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &id) : 0;
+    }
+    return size > 0 ? servers_find(question->servers, id, (size_t)size, question->module_name,
+                                   found_name)
+                    : -1;
+}
+
 int debug_file_find(const struct debug_file_question *question, char **found_name) {
     int fd = -1;
     if (question->file_name) {
@@ -94,9 +117,5 @@ int debug_file_find(const struct debug_file_question *question, char **found_nam
         if (fd < 0)
             fd = find_by_link(question, found_name);
     }
-    if (fd < 0 && question->debuginfod && getenv("DEBUGINFOD_URLS"))
-        fd = dwfl_standard_find_debuginfo(question->module, question->user, question->module_name,
-                                          question->base, question->file_name, question->link,
-                                          question->crc, found_name);
-    return fd;
+    return fd < 0 ? ask_servers(question, found_name) : fd;
 }

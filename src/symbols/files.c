@@ -1,6 +1,7 @@
 #include "symbols/files.h"
 
-#include "symbols/guard.h"
+#include "base/guard.h"
+#include "symbols/servers.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -18,6 +19,7 @@ struct files {
     struct file *buckets[BUCKETS];
     struct file *newest, *oldest; /* of the open ones */
     struct names *names;
+    struct servers *servers;
     struct symbols_options options;
     struct symbols_statistics statistics;
 };
@@ -32,6 +34,7 @@ struct files *files_new(const struct symbols_options *options, struct names *nam
         files->options.max_open_files = DEFAULT_OPEN_FILES;
     if (!files->options.max_table_bytes)
         files->options.max_table_bytes = DEFAULT_TABLE_BYTES;
+    files->servers = servers_new(&files->options);
     return files;
 }
 
@@ -108,6 +111,8 @@ struct file *files_get(struct files *files, const char *path,
     file->references = 1;
     file->next = *bucket;
     *bucket = file;
+    if (!absent)
+        servers_expect(files->servers, path);
     return file;
 }
 
@@ -216,7 +221,8 @@ static const char *try_to_open(struct files *files, struct file *file) {
     }
     file->image = image_new(&(struct image_options){
         .extra_debug_path = files->options.extra_debug_path,
-        .debuginfod = files->options.debuginfod,
+        .any_checksum = files->options.any_checksum,
+        .servers = files->servers,
     });
     if (!file->image) {
         close(opening.fd);
@@ -303,6 +309,7 @@ void files_free(struct files *files) {
             free(file);
         }
     }
+    servers_free(files->servers);
     free(files);
 }
 

@@ -27,8 +27,9 @@ static int find_debug_file(Dwfl_Module *module, void **user, const char *name, D
                                                          .file_name = file_name,
                                                          .link = link,
                                                          .crc = crc,
+                                                         .any_checksum = image->any_checksum,
                                                          .extra_path = image->extra_debug_path,
-                                                         .debuginfod = image->debuginfod},
+                                                         .servers = image->servers},
                            found_name);
 }
 
@@ -38,7 +39,8 @@ struct image *image_new(const struct image_options *options) {
         return NULL;
     if (options->extra_debug_path)
         image->extra_debug_path = strdup(options->extra_debug_path);
-    image->debuginfod = options->debuginfod;
+    image->servers = options->servers;
+    image->any_checksum = options->any_checksum;
     if (asprintf(&image->debug_path, "+:.debug:/usr/lib/debug%s%s",
                  image->extra_debug_path ? ":" : "",
                  image->extra_debug_path ? image->extra_debug_path : "") < 0)

@@ -21,9 +21,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct servers;
+
 struct image_options {
     const char *extra_debug_path; /* or NULL */
-    bool debuginfod;
+    struct servers *servers;      /* or NULL */
+    bool any_checksum;            /* of a debug file */
 };
 
 struct image_segment {
@@ -52,7 +55,8 @@ struct image {
     Dwfl_Callbacks callbacks;
     char *debug_path; /* what libdwfl searches */
     char *extra_debug_path;
-    bool debuginfod;
+    bool any_checksum;
+    struct servers *servers;
     bool fixed; /* ET_EXEC: must lie at its own addresses */
     struct image_segment *segments;
     size_t segment_count;

@@ -1,5 +1,9 @@
 #include "symbols/symbols.h"
 
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/text.h"
+#include "base/vector.h"
 #include "symbols/demangle.h"
 #include "symbols/files.h"
 #include "symbols/names.h"
@@ -14,12 +18,21 @@
 /* Deeper inlining than this is cut. */
 enum { MOST_INLINED = 256 };
 
+/* A function whose name has no path: C's static functions may share a name. */
+struct declaration {
+    const char *object, *name, *file; /* kept by names: equal texts have equal addresses */
+    uint32_t line;
+};
+
 struct symbols {
     struct symbols_options options;
     char *extra_debug_path;
     struct names *names;
     struct files *files;
     struct processes *processes;
+    struct declaration *declarations; /* the first of each name without a path */
+    struct map declarations_map;
+    uint32_t declaration_count;
     struct units_frame found[MOST_INLINED]; /* of the current question */
     char demangled[NAMES_LONGEST];
 };
@@ -51,6 +64,8 @@ void symbols_free(struct symbols *symbols) {
     processes_free(symbols->processes);
     files_free(symbols->files);
     names_free(symbols->names);
+    map_free(&symbols->declarations_map);
+    free(symbols->declarations);
     free(symbols->extra_debug_path);
     free(symbols);
 }
@@ -81,6 +96,50 @@ static const char *shown_name(struct symbols *symbols, const char *linkage) {
     return names_keep(symbols->names, linkage);
 }
 
+/*
+ * Rust's linkage names call everything without a name {{closure}} or {closure#0}; the debug
+ * information knows what it is: {async_fn#0}, {closure#1}. Shown are a::serve::{async fn} and
+ * a::serve::{closure#1}.
+ */
+static const char *with_kind(struct symbols *symbols, const char *shown, const char *plain) {
+    static const struct {
+        const char *start, *shown;
+    } kinds[] = {{"{async_fn", "{async fn}"},
+                 {"{async_block", "{async block}"},
+                 {"{async_closure", "{async closure}"}};
+    const char *tail = strrchr(shown, ':');
+    tail = tail ? tail + 1 : shown;
+    if (!plain || plain[0] != '{' || tail[0] != '{' || !strstr(tail, "closure"))
+        return shown;
+    const char *kind = NULL;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (!strncmp(plain, kinds[i].start, strlen(kinds[i].start)))
+            kind = kinds[i].shown;
+    struct text text = {0};
+    int size = kind ? (int)strlen(kind) : (int)strcspn(plain, "}") + 1;
+    text_format(&text, "%.*s%.*s", (int)(tail - shown), shown, size, kind ? kind : plain);
+    const char *name = names_keep(symbols->names, text.bytes);
+    text_free(&text);
+    return name;
+}
+
+/* Whether another function of that name in the object was seen before this one. */
+static bool has_twin(struct symbols *symbols, const char *object, const char *name,
+                     const struct units_frame *from) {
+    const char *file = names_keep(symbols->names, from->declared_in);
+    uint64_t hash = hash_add(hash_add(1, (uint64_t)object), (uint64_t)name);
+    struct map_walk walk = map_walk(hash);
+    for (uint32_t i; (i = map_next(&symbols->declarations_map, &walk)) != MAP_NONE;) {
+        const struct declaration *known = &symbols->declarations[i];
+        if (known->object == object && known->name == name)
+            return known->line != from->declared || known->file != file;
+    }
+    *vector_push(symbols->declarations, symbols->declaration_count) =
+        (struct declaration){object, name, file, from->declared};
+    map_add(&symbols->declarations_map, hash);
+    return false;
+}
+
 static void place(struct symbols *symbols, struct symbol_frame *frame,
                   const struct units_frame *from) {
     if (!from->path || !from->path[0])
@@ -99,8 +158,8 @@ static void place(struct symbols *symbols, struct symbol_frame *frame,
 }
 
 /*
- * An inlined function goes by its plain name, as Valgrind shows it and suppressions expect it; the
- * function around by its symbol, which tells clones and parts apart (f.part.0).
+ * An inlined function has its plain name (symbols.h, full_names); the function around it that of
+ * its symbol, which tells clones and parts apart (f.part.0).
  */
 static void name_frame(struct symbols *symbols, struct symbol_frame *frame,
                        const struct units_frame *from, const struct image_symbol *symbol,
@@ -124,6 +183,31 @@ static void name_frame(struct symbols *symbols, struct symbol_frame *frame,
         frame->name = names_keep(symbols->names, from->name ? from->name : from->linkage);
     if (!from->inlined && from->low && from->low <= vaddr)
         frame->offset = vaddr - from->low;
+}
+
+/* The name with its path. Of two static functions of one name, the one that is met later is shown
+ * with its file. */
+static const char *full_name(struct symbols *symbols, struct units *units,
+                             const struct symbol_frame *frame, const struct units_frame *from,
+                             size_t level) {
+    const char *name =
+        from->inlined && from->linkage ? shown_name(symbols, from->linkage) : frame->name;
+    if (!name || from->linkage)
+        return name ? with_kind(symbols, name, from->name) : NULL;
+    const char *object = names_keep(symbols->names, frame->object);
+    if (!from->declared || !has_twin(symbols, object, name, from))
+        return name;
+    const char *file = units_declaring_file(units, frame->address, level);
+    const char *slash = file ? strrchr(file, '/') : NULL;
+    struct text text = {0};
+    text_format(&text, "%s (%s:%u)", name,
+                slash  ? slash + 1
+                : file ? file
+                       : "line",
+                from->declared);
+    name = names_keep(symbols->names, text.bytes);
+    text_free(&text);
+    return name;
 }
 
 struct question {
@@ -180,7 +264,10 @@ static void resolve(struct image *image, void *context) {
     }
     for (size_t i = 0; i < count && i < question->max; i++) {
         question->frames[i] = (struct symbol_frame){.object = object};
-        name_frame(symbols, &question->frames[i], &symbols->found[i], symbol, vaddr);
+        struct symbol_frame *frame = &question->frames[i];
+        name_frame(symbols, frame, &symbols->found[i], symbol, vaddr);
+        if (symbols->options.full_names)
+            frame->name = full_name(symbols, units, frame, &symbols->found[i], i);
         question->count = i + 1;
     }
 }

@@ -37,6 +37,8 @@ struct symbols;
 struct symbols_options {
     /* A further root searched for separate debug files, or NULL (--extra-debuginfo-path). */
     const char *extra_debug_path;
+    /* Take separate debug files whose checksum differs (--allow-mismatched-debuginfo). */
+    bool any_checksum;
     /* Ask the debuginfod servers of DEBUGINFOD_URLS for files that are not on this machine. */
     bool debuginfod;
     /* Continue to name addresses of unmapped objects (--keep-debuginfo). */
@@ -52,11 +54,20 @@ struct symbols_options {
     bool no_lines;
     /* Leave names as the compiler wrote them (--demangle=no). */
     bool no_demangle;
+    /* Name inlined functions with their path (a::work, not work), and tell apart functions of one
+     * name in one object. Without it, an inlined function has its plain name, as Valgrind shows it
+     * and suppressions expect it. */
+    bool full_names;
     /* Limits on what is open at once; 0: the default. */
     unsigned max_open_files;
     size_t max_table_bytes;
     /* Called once for each file whose names are withheld, with the reason. May be NULL. */
     void (*note)(void *context, const char *text);
+    /* Called once if debuginfod servers do not answer in time. May be NULL. */
+    void (*say)(void *context, const char *text);
+    /* Called when the user has to wait for a server, and with NULL when that is over. May be NULL.
+     */
+    void (*progress)(void *context, const char *text);
     void *note_context;
 };
 

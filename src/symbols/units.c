@@ -1,7 +1,7 @@
 #include "symbols/units.h"
 
+#include "base/guard.h"
 #include "base/vector.h"
-#include "symbols/guard.h"
 #include "symbols/ranges.h"
 
 #include <dwarf.h>
@@ -237,6 +237,25 @@ static const char *text_of(Dwarf_Die *die, unsigned attribute) {
     return dwarf_formstring(dwarf_attr_integrate(die, attribute, &found));
 }
 
+/*
+ * The name of the unit whose main file declares the function; NULL: a header does, or it is not
+ * known. Main files have fixed numbers, so that the table of files, which takes long to read, is
+ * not needed: 0 in DWARF 5, and 1 in gcc's tables of any version.
+ */
+static const char *declared_in(Dwarf_Die *die) {
+    Dwarf_Attribute file, text;
+    Dwarf_Word number;
+    Dwarf_Die unit;
+    Dwarf_Half version;
+    if (dwarf_formudata(dwarf_attr_integrate(die, DW_AT_decl_file, &file), &number) != 0 ||
+        number > 1 || !dwarf_cu_die(file.cu, &unit, &version, NULL, NULL, NULL, NULL, NULL))
+        return NULL;
+    const char *producer = dwarf_formstring(dwarf_attr(&unit, DW_AT_producer, &text));
+    if (number == 0 ? version < 5 : !producer || !strstr(producer, "GNU"))
+        return NULL;
+    return dwarf_formstring(dwarf_attr(&unit, DW_AT_name, &text));
+}
+
 static void name_scope(const struct scope *scope, struct units_frame *frame) {
     Dwarf_Die die = scope->die;
     frame->name = text_of(&die, DW_AT_name);
@@ -244,6 +263,11 @@ static void name_scope(const struct scope *scope, struct units_frame *frame) {
     if (!frame->linkage)
         frame->linkage = text_of(&die, DW_AT_MIPS_linkage_name);
     frame->inlined = scope->inlined;
+    Dwarf_Attribute found;
+    Dwarf_Word line;
+    if (dwarf_formudata(dwarf_attr_integrate(&die, DW_AT_decl_line, &found), &line) == 0)
+        frame->declared = (uint32_t)line;
+    frame->declared_in = declared_in(&die);
 }
 
 struct place {
@@ -366,4 +390,19 @@ size_t units_find(struct units *units, uint64_t vaddr, struct units_request requ
         frames[count].low = lowest_address(&unit->scopes[at], units->bias);
     }
     return count + 1;
+}
+
+const char *units_declaring_file(struct units *units, uint64_t vaddr, size_t level) {
+    uint64_t address = vaddr - units->bias;
+    uint32_t index = ranges_find(&units->ranges, address);
+    struct unit *unit = index == RANGES_NONE ? NULL : &units->items[index];
+    if (!unit || !unit->read)
+        return NULL;
+    uint32_t at = ranges_find(&unit->ranges, address);
+    for (; at != RANGES_NONE && level; level--)
+        at = unit->scopes[at].parent;
+    if (at == RANGES_NONE)
+        return NULL;
+    Dwarf_Die die = unit->scopes[at].die;
+    return dwarf_decl_file(&die);
 }

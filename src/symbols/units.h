@@ -26,9 +26,15 @@ struct units_frame {
     const char *file;    /* the compiler's name for the file, the end of path: x.c or even a/x.c */
     const char *folder;  /* base of a relative path, or NULL */
     uint32_t line;       /* or 0 */
+    uint32_t declared;   /* the line of its declaration, or 0 */
+    const char *declared_in; /* the unit's main file if that declares it, or NULL */
     bool inlined;
     uint64_t low; /* lowest address of the function; 0 for inlined frames */
 };
+
+/* The file that declares the function at vaddr, or the one inlined there at this level, from 0 for
+ * the innermost; NULL: not known. Reads the unit's table of files. */
+const char *units_declaring_file(struct units *units, uint64_t vaddr, size_t level);
 
 /* bias is what libdwfl adds to the addresses of dwarf; *bytes grows with what is read. */
 struct units *units_new(Dwarf *dwarf, uint64_t bias, size_t *bytes);

@@ -10,11 +10,14 @@ enum { DEEPEST = 32, DIMENSIONS = 8 };
 
 /* ------------------------------------------------------------------ types */
 
+/* A type may stand in a unit of its own (-fdebug-types-section); here is its signature then. */
 static bool type_of(Dwarf_Die *die, Dwarf_Die *type) {
     Dwarf_Attribute attribute;
     Dwarf_Die found;
-    return dwarf_attr_integrate(die, DW_AT_type, &attribute) &&
-           dwarf_formref_die(&attribute, &found) && dwarf_peel_type(&found, type) == 0;
+    if (!dwarf_attr_integrate(die, DW_AT_type, &attribute) ||
+        !dwarf_formref_die(&attribute, &found) || dwarf_peel_type(&found, type) != 0)
+        return false;
+    return !dwarf_attr(type, DW_AT_signature, &attribute) || dwarf_formref_die(&attribute, type);
 }
 
 static void add(struct variable *variable, const char *format, ...) {
@@ -36,18 +39,41 @@ static Dwarf_Word count_of(Dwarf_Die *range) {
     return 0;
 }
 
-/* The element of an array at the offset, which becomes the offset in the element. */
-static bool enter_array(struct variable *variable, Dwarf_Die *type) {
-    Dwarf_Die element, child;
-    Dwarf_Word counts[DIMENSIONS], size;
+/* How many dimensions an array has, and the elements of each. */
+static int dimensions_of(Dwarf_Die *array, Dwarf_Word counts[DIMENSIONS]) {
+    Dwarf_Die child;
     int dimensions = 0;
-    if (!type_of(type, &element) || dwarf_aggregate_size(&element, &size) != 0 || !size ||
-        dwarf_child(type, &child) != 0)
-        return false;
+    if (dwarf_child(array, &child) != 0)
+        return 0;
     do {
         if (dwarf_tag(&child) == DW_TAG_subrange_type && dimensions < DIMENSIONS)
             counts[dimensions++] = count_of(&child);
     } while (dwarf_siblingof(&child, &child) == 0);
+    return dimensions;
+}
+
+/* libdw does not know the size of an array whose elements are in another unit. */
+static bool size_of(Dwarf_Die *type, int depth, Dwarf_Word *size) {
+    Dwarf_Die element;
+    Dwarf_Word counts[DIMENSIONS];
+    if (dwarf_aggregate_size(type, size) == 0)
+        return true;
+    if (depth > DEEPEST || dwarf_tag(type) != DW_TAG_array_type || !type_of(type, &element) ||
+        !size_of(&element, depth + 1, size))
+        return false;
+    int dimensions = dimensions_of(type, counts);
+    for (int i = 0; i < dimensions; i++)
+        *size *= counts[i];
+    return true;
+}
+
+/* The element of an array at the offset, which becomes the offset in the element. */
+static bool enter_array(struct variable *variable, Dwarf_Die *type) {
+    Dwarf_Die element;
+    Dwarf_Word counts[DIMENSIONS], size;
+    if (!type_of(type, &element) || !size_of(&element, 0, &size) || !size)
+        return false;
+    int dimensions = dimensions_of(type, counts);
     uint64_t index = variable->offset / size;
     for (int i = 0; i < dimensions; i++) {
         uint64_t inner = 1;
@@ -69,7 +95,7 @@ static bool enter_member(struct variable *variable, Dwarf_Die *type) {
         Dwarf_Attribute attribute;
         Dwarf_Word start = 0, size;
         if (dwarf_tag(&child) != DW_TAG_member || !dwarf_diename(&child) ||
-            !type_of(&child, &member_type) || dwarf_aggregate_size(&member_type, &size) != 0)
+            !type_of(&child, &member_type) || !size_of(&member_type, 0, &size))
             continue;
         if (dwarf_attr_integrate(&child, DW_AT_data_member_location, &attribute) &&
             dwarf_formudata(&attribute, &start) != 0)
@@ -102,8 +128,7 @@ static bool describe(Dwarf_Die *die, uint64_t start, uint64_t address, struct va
     Dwarf_Die type;
     Dwarf_Word size;
     const char *name = dwarf_diename(die);
-    if (!name || !type_of(die, &type) || dwarf_aggregate_size(&type, &size) != 0 ||
-        address - start >= size)
+    if (!name || !type_of(die, &type) || !size_of(&type, 0, &size) || address - start >= size)
         return false;
     *variable = (struct variable){.offset = address - start, .is_whole = true};
     snprintf(variable->path, sizeof variable->path, "%s", name);

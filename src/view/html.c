@@ -44,6 +44,7 @@ static const struct kept {
     {"findings", {NULL}, false},
     {"diagnosis", {NULL}, false},
     {"points", {NULL}, false},
+    {"places", {"by", "innermost"}, true},
     {"tree", {"invert", "merge", "metric"}, true},
     {"functions", {"metric"}, true},
     {"libraries", {"metric"}, true},
@@ -119,12 +120,22 @@ static void add_tables(struct document *document, const char *metric, const char
     add(document, "libraries", &parameters, json);
 }
 
+static void add_places(struct document *document, const char *count, struct json *json) {
+    static const char *const by[] = {"line", "function", "file", "library"};
+    for (size_t i = 0; i < 8 && document_has_view(document, "places"); i++)
+        add(document, "places",
+            &(struct parameters){
+                {"by", "innermost", "count"}, {by[i / 2], i % 2 ? "1" : "0", count}, 3},
+            json);
+}
+
 // `path` is a part of the key of source; other questions ignore it.
 static void add_of_function(struct document *document, const char *question, const char *metric,
                             uint32_t function, struct json *json) {
     char number[16];
     snprintf(number, sizeof number, "%u", function);
-    const char *path = document->costs->functions[function].file;
+    bool is_cycle = function >= document->costs->function_count;
+    const char *path = is_cycle ? "" : document->costs->functions[function].file;
     add(document, question,
         &(struct parameters){{"metric", "function", "path"}, {metric, number, path}, 3}, json);
 }
@@ -162,6 +173,7 @@ static void add_plain(struct document *document, bool is_window, struct json *js
 
 static void add_answers(struct document *document, struct json *json) {
     add_plain(document, false, json);
+    add_places(document, "2000", json);
     for (unsigned i = 0; i < document->metric_count; i++) {
         add_trees(document, document->metrics[i].name, TREE_NODES, json);
         add_tables(document, document->metrics[i].name, "3000", json);
@@ -174,10 +186,8 @@ static void add_answers(struct document *document, struct json *json) {
 static void add_keys(struct json *json) {
     json_open(json, '{');
     for (size_t i = 0; i < kept_count; i++) {
-        json_name(json, kept[i].question);
-        json_open(json, '{');
-        json_name(json, "keys");
-        json_open(json, '[');
+        json_open_at(json, kept[i].question, '{');
+        json_open_at(json, "keys", '[');
         for (size_t j = 0; kept[i].keys[j]; j++)
             json_string(json, kept[i].keys[j]);
         json_close(json, ']');
@@ -197,9 +207,9 @@ static void add_window(const struct document *whole, uint64_t from, uint64_t to,
     json_open(json, '{');
     json_number_at(json, "from", from);
     json_number_at(json, "to", to);
-    json_name(json, "answers");
-    json_open(json, '{');
+    json_open_at(json, "answers", '{');
     add_plain(part, true, json);
+    add_places(part, "300", json);
     for (unsigned i = 0; i < part->metric_count; i++) {
         add_trees(part, part->metrics[i].name, WINDOW_NODES, json);
         add_tables(part, part->metrics[i].name, "300", json);
@@ -217,8 +227,7 @@ static bool is_small(const struct document *document) {
 // A page about a part of a run has no further parts.
 static void add_windows(const struct document *document, struct json *json) {
     bool is_whole = !document->window.from && document->window.to == UINT64_MAX;
-    json_name(json, "windows");
-    json_open(json, '[');
+    json_open_at(json, "windows", '[');
     if (is_whole && document->format == &document_recording && is_small(document)) {
         uint64_t end = document->timeline->end;
         for (uint64_t i = 0; i < HTML_WINDOWS && end >= HTML_WINDOWS; i++)
@@ -268,20 +277,17 @@ static void add_everything(struct document **documents, size_t count, struct jso
     json_open(json, '{');
     json_name(json, "questions");
     add_keys(json);
-    json_name(json, "files");
-    json_open(json, '[');
+    json_open_at(json, "files", '[');
     for (size_t i = 0; i < count; i++) {
         json_open(json, '{');
-        json_name(json, "answers");
-        json_open(json, '{');
+        json_open_at(json, "answers", '{');
         add_answers(documents[i], json);
         json_close(json, '}');
         add_windows(documents[i], json);
         json_close(json, '}');
     }
     json_close(json, ']');
-    json_name(json, "diffs");
-    json_open(json, '{');
+    json_open_at(json, "diffs", '{');
     add_diffs(documents, count, json);
     json_close(json, '}');
     json_close(json, '}');

@@ -16,10 +16,11 @@
 #include "view/answers/answers.h"
 #include "view/html.h"
 #include "view/page.h"
+#include "view/windows.h"
+#include "view/works.h"
 
 #define TOKEN_BYTES 16
 #define CONNECTIONS 400
-#define WINDOWS     3 // parts of recordings kept at once
 // Who does not know the token must not keep those out who do, by opening connections and saying
 // nothing.
 #define STRANGER_SECONDS 5
@@ -44,12 +45,6 @@ struct server_file {
     struct so_far so_far;
 };
 
-struct server_window {
-    struct document *document;
-    size_t file;
-    uint64_t used;
-};
-
 struct view_server {
     struct MHD_Daemon *daemon;
     char token[2 * TOKEN_BYTES + 1];
@@ -59,12 +54,10 @@ struct view_server {
     size_t file_count;
     pthread_t loader;
     void (*unreadable)(const char *path, const char *problem);
-    // `state` protects files[], but for what a document holds; `answers` is held while an answer is
-    // made.
-    pthread_mutex_t state, answers;
+    pthread_mutex_t state; // protects files[], but for what a document holds
     pthread_cond_t loaded;
-    struct server_window windows[WINDOWS];
-    uint64_t uses;
+    struct windows windows;
+    struct works works;
 };
 
 // ---- reading the files ----
@@ -84,7 +77,7 @@ static void watch_file(void *context, int fd) {
     pthread_mutex_unlock(&watch->server->state);
 }
 
-// Of neighbouring steps what is most.
+// The maximum over neighbouring steps.
 static void note_points(struct so_far *so_far, const struct timeline *timeline) {
     size_t group = timeline->count / POINTS + 1;
     so_far->count = 0;
@@ -136,31 +129,6 @@ static struct document *wait_for(struct view_server *server, size_t file) {
         pthread_cond_wait(&server->loaded, &server->state);
     pthread_mutex_unlock(&server->state);
     return server->files[file].document;
-}
-
-// A part of a file; those used last are kept. With `answers` held.
-static struct document *window_of(struct view_server *server, size_t file, uint64_t from,
-                                  uint64_t to) {
-    struct server_window *oldest = &server->windows[0];
-    for (size_t i = 0; i < WINDOWS; i++) {
-        struct server_window *slot = &server->windows[i];
-        if (slot->document && slot->file == file && slot->document->window.from == from &&
-            slot->document->window.to == to) {
-            slot->used = ++server->uses;
-            return slot->document;
-        }
-        if (slot->used < oldest->used)
-            oldest = slot;
-    }
-    if (oldest->document)
-        document_free(oldest->document);
-    struct document_window window = {from, to};
-    *oldest = (struct server_window){
-        .document = document_open(server->files[file].path, window, NULL),
-        .file = file,
-        .used = ++server->uses,
-    };
-    return oldest->document;
 }
 
 // ---- sending ----
@@ -247,14 +215,12 @@ static bool may_ask(const struct view_server *server, struct MHD_Connection *con
 // ---- answers ----
 
 static void add_so_far(const struct so_far *so_far, struct json *json) {
-    json_name(json, "so_far");
-    json_open(json, '{');
+    json_open_at(json, "so_far", '{');
     json_number_at(json, "time", so_far->time);
     json_number_at(json, "held", so_far->held);
     json_number_at(json, "peak", so_far->peak);
     json_number_at(json, "allocations", so_far->allocations);
-    json_name(json, "points");
-    json_open(json, '[');
+    json_open_at(json, "points", '[');
     for (size_t i = 0; i < so_far->count; i++) {
         json_open(json, '[');
         json_number(json, so_far->points[i].time);
@@ -267,8 +233,7 @@ static void add_so_far(const struct so_far *so_far, struct json *json) {
 
 static void add_progress(struct view_server *server, struct json *json) {
     json_open(json, '{');
-    json_name(json, "files");
-    json_open(json, '[');
+    json_open_at(json, "files", '[');
     pthread_mutex_lock(&server->state);
     for (size_t i = 0; i < server->file_count; i++) {
         const struct server_file *file = &server->files[i];
@@ -277,6 +242,8 @@ static void add_progress(struct view_server *server, struct json *json) {
         json_string_at(json, "name", heap_file_base(file->path));
         json_bool_at(json, "ready", file->document != NULL);
         json_string_at(json, "problem", file->document ? file->document->problem : NULL);
+        bool is_known = file->document && file->document->format && !file->document->problem;
+        json_string_at(json, "kind", is_known ? file->document->format->name : NULL);
         json_number_at(json, "read", at > 0 ? (uint64_t)at : 0);
         json_number_at(json, "size", file->size);
         if (!file->document && file->so_far.time)
@@ -298,6 +265,37 @@ static bool file_of(const struct view_server *server, const struct ask *ask, con
     return *file < server->file_count;
 }
 
+// Two at once, and one that is both only once; in an order, so that nobody waits for ever.
+static void lock_both(struct document *one, struct document *other, bool lock) {
+    struct document *first = one < other ? one : other, *second = one < other ? other : one;
+    int (*change)(pthread_mutex_t *) = lock ? pthread_mutex_lock : pthread_mutex_unlock;
+    change(&first->lock);
+    if (second != first)
+        change(&second->lock);
+}
+
+static char *compare(struct document *before, struct document *after, const struct ask *ask,
+                     struct json *json) {
+    lock_both(before, after, true);
+    char *problem = answer_diff(before, after, ask, json);
+    lock_both(before, after, false);
+    return problem;
+}
+
+static char *answer_part(struct view_server *server, size_t file, struct document_window part,
+                         const char *question, const struct ask *ask, struct json *json) {
+    struct window *window = windows_take(&server->windows, file, server->files[file].path, part);
+    if (!window)
+        return base_copy(PROGRESS_CANCELLED);
+    char *problem = answer(window->document, question, ask, json);
+    windows_leave(&server->windows, window);
+    return problem;
+}
+
+static int socket_of(struct MHD_Connection *connection) {
+    return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+}
+
 static enum MHD_Result give_answer(struct view_server *server, struct MHD_Connection *connection,
                                    const char *question) {
     struct ask ask = {argument_of, connection};
@@ -307,20 +305,25 @@ static enum MHD_Result give_answer(struct view_server *server, struct MHD_Connec
         add_progress(server, &json);
         return send_json(connection, MHD_HTTP_OK, &json);
     }
+    if (strcmp(question, "works") == 0) {
+        works_write(&server->works, &json);
+        return send_json(connection, MHD_HTTP_OK, &json);
+    }
     bool is_diff = strcmp(question, "diff") == 0;
     if (!file_of(server, &ask, "file", &file) ||
         (is_diff && !file_of(server, &ask, "after", &other)))
         return send_problem(connection, MHD_HTTP_NOT_FOUND, "there is no such file");
     struct document *document = wait_for(server, file);
     struct document *after = is_diff ? wait_for(server, other) : NULL;
-    uint64_t from = ask_number(&ask, "from", 0, UINT64_MAX);
-    uint64_t to = ask_number(&ask, "to", UINT64_MAX, UINT64_MAX);
-    pthread_mutex_lock(&server->answers);
-    if (!is_diff && (from || to != UINT64_MAX))
-        document = window_of(server, file, from, to);
-    char *problem = is_diff ? answer_diff(document, after, &ask, &json)
-                            : answer(document, question, &ask, &json);
-    pthread_mutex_unlock(&server->answers);
+    struct document_window part = {ask_number(&ask, "from", 0, UINT64_MAX),
+                                   ask_number(&ask, "to", UINT64_MAX, UINT64_MAX)};
+    struct work work;
+    works_begin(&server->works, &work, ask_value(&ask, "work"), socket_of(connection));
+    char *problem = is_diff ? compare(document, after, &ask, &json)
+                    : part.from || part.to != UINT64_MAX
+                        ? answer_part(server, file, part, question, &ask, &json)
+                        : answer(document, question, &ask, &json);
+    works_end(&work);
     if (!problem)
         return send_json(connection, MHD_HTTP_OK, &json);
     text_free(&json.text);
@@ -403,7 +406,8 @@ static struct view_server *new_server(const struct view_server_options *options)
     for (size_t i = 0; i < options->path_count; i++)
         server->files[i] = (struct server_file){.path = options->paths[i], .fd = -1};
     pthread_mutex_init(&server->state, NULL);
-    pthread_mutex_init(&server->answers, NULL);
+    windows_init(&server->windows);
+    works_init(&server->works);
     pthread_cond_init(&server->loaded, NULL);
     return server;
 }

@@ -6,8 +6,10 @@
 // (Origin, Sec-Fetch-Site), and below the token. Files are named by number: no path is ever taken
 // from a request.
 //
-// Threads: one for each connection, at most a few; answers are given one at a time. Files are read
-// by a thread of their own, and how far that is can be asked meanwhile. Supervisor context.
+// Threads: one for each connection. Questions that take long (SQL, a second reading, a part of a
+// recording) are answered beside all others; how far they are can be asked (works.h), and a client
+// that closes its connection cancels its question. Files are read by a thread of their own, and how
+// far that is can be asked, too. Supervisor context.
 #ifndef QUERN_VIEW_SERVER_H
 #define QUERN_VIEW_SERVER_H
 

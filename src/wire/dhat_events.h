@@ -28,16 +28,17 @@ static inline void dhat_look_for_peak(struct dhat_header *h) {
         h->peak++;
 }
 
-// The last of several equal peaks counts. As in Valgrind, a point's own maximum is only updated at
-// a global maximum.
+// The last of several equal peaks counts for the whole heap, and the first for a point.
 static inline void dhat_look_for_maximum(struct dhat_header *h, struct dhat_point_counts *point) {
+    if (point->bytes > point->max_bytes) {
+        point->max_bytes = point->bytes;
+        point->max_blocks = point->blocks;
+    }
     if (h->bytes < h->max_bytes)
         return;
     h->max_bytes = h->bytes;
     h->max_blocks = h->blocks;
     h->peak_time = h->time;
-    point->max_bytes = point->bytes;
-    point->max_blocks = point->blocks;
 }
 
 static inline void dhat_add(struct dhat_point_counts *point, uint64_t size) {

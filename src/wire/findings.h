@@ -20,6 +20,8 @@
 
 // Instead of a kind: there were so many findings that the process sends no more.
 enum { FINDING_LIMIT = 255 };
+// Or: nothing is wrong, but a user wants to know what is at the address.
+enum { FINDING_PLACE = 254 };
 
 struct wire_finding {
     uint32_t context;
@@ -36,7 +38,10 @@ struct wire_leaks {
     uint8_t full;    // or else only totals are wanted
     uint8_t at_end;
     uint8_t is_delta;
-    uint8_t reserved[5];
+    uint8_t by_command; // hints name arguments of leak_check, not options
+    uint8_t kinds;      // to show: a set of 1 << enum leak_kind; 0: as options say
+    uint8_t reserved[3];
+    uint64_t limit; // show at most this many losses, the largest; 0: all
     uint64_t heuristic_blocks[LEAK_HEURISTICS], heuristic_bytes[LEAK_HEURISTICS];
 };
 
@@ -73,7 +78,10 @@ enum ledger_verdict {
 // them.
 struct ledger_heap {
     uint64_t allocations, frees, bytes, freed_bytes;
-    uint64_t reserved[4]; // a cache line for each thread
+    // Calls that freed nothing, among them reallocs and the bytes these asked for. Valgrind counts
+    // them in its summary.
+    uint64_t failed_frees, failed_resizes, failed_resize_bytes;
+    uint64_t reserved; // a cache line for each thread
 };
 
 struct ledger_answers {

@@ -3,7 +3,8 @@
 // Two channels exist. The *wire* is one end of a SOCK_SEQPACKET socket pair that all processes of
 // the tree share: one message is one packet, so packets of many processes and threads never mix.
 // The *configuration* is a sealed memory file with the effective options, written once by the
-// supervisor before the target starts.
+// supervisor before the target starts. In front of them is the *board*, where the supervisor shows
+// how far it is; the target only reads it.
 //
 // Both sides are built from this header. Whoever changes a structure, a type's number or a rule
 // raises WIRE_VERSION and adds a line to the history. The supervisor refuses other versions and
@@ -22,13 +23,18 @@
 //  10  findings.h: the heap by place, behind the ledger
 //  11  WIRE_ENDING
 //  12  findings.h: findings and losses as profile/findings has them
+//  13  the board; WIRE_REAPED
+//  14  wire_heap.h: forked children; findings.h: frees that freed nothing
+//  15  WIRE_EXEC_AWAY says why; wire_start.h: limits
+//  16  WIRE_DEBUGGER, WIRE_WAITS_FOR_DEBUGGER, WIRE_MONITOR;
+//      wire_heap.h: ended_at instead of has_ended
 #ifndef QUERN_WIRE_WIRE_H
 #define QUERN_WIRE_WIRE_H
 
 #include <stdint.h>
 
 #define WIRE_MAGIC       0x4e525551u // "QURN" in memory
-#define WIRE_VERSION     12
+#define WIRE_VERSION     16
 #define WIRE_MESSAGE_MAX 65536 // header and payload together
 
 enum wire_type {
@@ -58,7 +64,21 @@ enum wire_type {
     WIRE_OPTION = 20,
     // no payload; the process is to end, and what its tool has to say before may take long
     WIRE_ENDING = 21,
+    // struct wire_reaped: the sender has waited for another process, which has ended
+    WIRE_REAPED = 22,
+    // no payload; a socket comes along, over which the process speaks gdb's remote protocol. It was
+    // asked to (WIRE_DEBUG_SIGNAL), or it waits for gdb
+    WIRE_DEBUGGER = 23,
+    WIRE_WAITS_FOR_DEBUGGER = 24,
+    // struct wire_text: a command of gdb's user for the supervisor (level 0), or text for that user
+    // (3). From here on the process's lines of the log go to gdb (1), or to the log again (2)
+    WIRE_MONITOR = 25,
 };
+
+// The supervisor sends this signal with this code to a process that gdb wants something of. Not
+// before the process has said hello.
+#define WIRE_DEBUG_SIGNAL 5 // SIGTRAP
+#define WIRE_DEBUG_CODE   (-0x5158)
 
 struct wire_header {
     uint32_t magic;
@@ -87,13 +107,23 @@ struct wire_forked {
     int32_t child;
 };
 
+enum wire_away {
+    WIRE_AWAY_NOT_ASKED,  // --trace-children=no
+    WIRE_AWAY_SKIPPED,    // --trace-children-skip
+    WIRE_AWAY_IMPOSSIBLE, // the engine cannot run it
+};
+
 struct wire_exec_away {
-    uint32_t reserved;
+    uint32_t reason; // enum wire_away
     char path[];
 };
 
 struct wire_exiting {
     int32_t status; // as given to exit_group
+};
+
+struct wire_reaped {
+    int32_t pid; // in the pid namespace of the sender
 };
 
 struct wire_fatal_signal {
@@ -135,6 +165,24 @@ struct wire_heap {
     uint64_t size; // of the area
 };
 
+enum wire_state {
+    WIRE_IDLE,    // has taken all that it has received
+    WIRE_WORKING, // takes messages
+    WIRE_WRITING, // the same, and writes to the log or the XML, whose reader may be slow
+};
+
+// A place that reports go to.
+struct wire_place {
+    uint64_t device, inode; // both 0: none
+};
+
+struct wire_board {
+    uint32_t turn;  // changes whenever the supervisor may have become idle; a futex
+    uint32_t state; // enum wire_state
+    uint64_t taken; // messages, whose text is written
+    struct wire_place log, xml;
+};
+
 // The configuration: this header, then `count` NUL-terminated strings "name=value" in `size` bytes.
 // An option that may be repeated appears several times.
 struct wire_config {
@@ -142,6 +190,7 @@ struct wire_config {
     uint32_t version;
     uint32_t size;
     uint32_t count;
+    struct wire_board board;
     char options[];
 };
 

@@ -21,6 +21,7 @@
 #define QUERN_WIRE_WIRE_HEAP_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define WIRE_HEAP_VARIABLE "QUERN_RECORDER" // its value is "WIRE,OPTIONS", two descriptors
@@ -100,6 +101,8 @@ enum wire_heap_state {
 
 enum wire_heap_clock { WIRE_HEAP_CLOCK_TSC = 1, WIRE_HEAP_CLOCK_MONOTONIC = 2 };
 
+// Invariant (wire_heap_ring_check): head <= tail <= head + WIRE_HEAP_RING_WORDS. The writer alone
+// moves tail, the reader alone moves head; neither goes back.
 struct wire_heap_ring {
     _Atomic uint64_t tail;              // words ever written
     _Atomic uint32_t state;             // enum wire_heap_state
@@ -113,6 +116,13 @@ struct wire_heap_ring {
     _Alignas(4096) uint64_t words[WIRE_HEAP_RING_WORDS];
 };
 
+// For tests, with writer and reader at rest: whether the invariant holds.
+static inline bool wire_heap_ring_check(const struct wire_heap_ring *ring) {
+    uint64_t head = atomic_load(&ring->head), tail = atomic_load(&ring->tail);
+    return head <= tail && tail - head <= WIRE_HEAP_RING_WORDS &&
+           atomic_load(&ring->taken) == (uint32_t)head;
+}
+
 struct wire_heap_header {
     uint32_t version; // WIRE_VERSION
     uint32_t clock;   // enum wire_heap_clock
@@ -125,6 +135,10 @@ struct wire_heap_header {
     uint64_t own_size;         // of what `own` in a ring points to
     uint32_t libc_heap;        // the allocator is libc's
     _Atomic uint32_t answered; // set by the supervisor after WIRE_HEAP_ENDING (a futex)
+    // A forked child whose programs are not followed: it counts only if it ends as what it is. It
+    // may become another program instead, without a word.
+    uint32_t is_provisional;
+    _Atomic uint64_t ended_at; // the clock when the process was about to end; 0: it is not
     // Set by the supervisor, for the code that follows stacks (tools/heap): a total of at most
     // `peak` bytes, before both times, needs no snapshot. None of these ever decreases.
     _Atomic uint64_t peak, next_instructions, next_clock;

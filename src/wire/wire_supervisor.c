@@ -2,13 +2,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/text.h"
+
+static struct wire_board nowhere;
+static struct wire_board *board = &nowhere; // until there is a configuration
 
 // Whether a payload of `size` bytes is a fixed part of `fixed` bytes and one terminated string.
 static bool ends_with_string(const char *payload, size_t size, size_t fixed) {
@@ -20,7 +27,7 @@ static bool finding_sound(const char *payload, size_t size) {
     const struct wire_finding *finding = (const struct wire_finding *)payload;
     const struct finding_facts *facts = &finding->facts;
     if (size < sizeof *finding || facts->place >= PLACES || facts->origin >= MADE_KINDS ||
-        (facts->kind >= FINDING_KINDS && facts->kind != FINDING_LIMIT) ||
+        (facts->kind >= FINDING_KINDS && facts->kind < FINDING_PLACE) ||
         finding->context >= LEDGER_CONTEXTS || facts->thread_name[THREAD_NAME - 1])
         return false;
     size_t at = sizeof *finding;
@@ -59,6 +66,8 @@ static bool payload_sound(enum wire_type type, const void *payload, size_t size)
         return ends_with_string(payload, size, sizeof(struct wire_exec_away));
     case WIRE_EXITING:
         return size == sizeof(struct wire_exiting);
+    case WIRE_REAPED:
+        return size == sizeof(struct wire_reaped);
     case WIRE_FATAL_SIGNAL:
         return size >= sizeof *fatal && (size - sizeof *fatal) % sizeof fatal->pcs[0] == 0 &&
                fatal->pc_count == (size - sizeof *fatal) / sizeof fatal->pcs[0];
@@ -70,6 +79,8 @@ static bool payload_sound(enum wire_type type, const void *payload, size_t size)
     case WIRE_LEDGER:
     case WIRE_HEAP_ENDING:
     case WIRE_ENDING:
+    case WIRE_DEBUGGER:
+    case WIRE_WAITS_FOR_DEBUGGER:
         return size == 0;
     case WIRE_FINDING:
         return finding_sound(payload, size);
@@ -80,6 +91,7 @@ static bool payload_sound(enum wire_type type, const void *payload, size_t size)
     case WIRE_FINDINGS_END:
         return size == sizeof(struct wire_findings_end);
     case WIRE_DUMP:
+    case WIRE_MONITOR:
     case WIRE_OPTION:
     case WIRE_NOTICE:
     case WIRE_DEBUG:
@@ -162,7 +174,8 @@ static int take_gift(struct msghdr *packet) {
 }
 
 static bool brings_file(enum wire_type type) {
-    return type == WIRE_HEAP || type == WIRE_FILE || type == WIRE_LEDGER;
+    return type == WIRE_HEAP || type == WIRE_FILE || type == WIRE_LEDGER || type == WIRE_DEBUGGER ||
+           type == WIRE_WAITS_FOR_DEBUGGER;
 }
 
 enum wire_result wire_receive(int fd, void *buffer, struct wire_message *message) {
@@ -197,6 +210,14 @@ enum wire_result wire_receive(int fd, void *buffer, struct wire_message *message
     return result;
 }
 
+// Maps the board for writing, which nobody can do once the file is sealed.
+static bool map_board(int fd, size_t size) {
+    struct wire_config *config = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (config != MAP_FAILED)
+        board = &config->board;
+    return config != MAP_FAILED;
+}
+
 int wire_config_write(const char *const *options, size_t count) {
     struct text strings = {0};
     for (size_t i = 0; i < count; i++)
@@ -211,8 +232,9 @@ int wire_config_write(const char *const *options, size_t count) {
     int error = fd < 0 ? errno : fd_write_all(fd, (const char *)&header, sizeof header);
     if (!error && strings.size)
         error = fd_write_all(fd, strings.bytes, strings.size);
-    if (!error &&
-        fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+    if (!error && (!map_board(fd, sizeof header + strings.size) ||
+                   fcntl(fd, F_ADD_SEALS,
+                         F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE) < 0))
         error = errno;
     text_free(&strings);
     if (error && fd >= 0) {
@@ -221,4 +243,42 @@ int wire_config_write(const char *const *options, size_t count) {
     }
     errno = error;
     return fd;
+}
+
+// ---- the board ----
+
+void wire_board_working(void) {
+    __atomic_store_n(&board->state, WIRE_WORKING, __ATOMIC_SEQ_CST);
+}
+
+void wire_board_took(void) {
+    __atomic_add_fetch(&board->taken, 1, __ATOMIC_SEQ_CST);
+}
+
+void wire_board_end_turn(bool is_idle) {
+    if (is_idle)
+        __atomic_store_n(&board->state, WIRE_IDLE, __ATOMIC_SEQ_CST);
+    __atomic_add_fetch(&board->turn, 1, __ATOMIC_SEQ_CST);
+    syscall(SYS_futex, &board->turn, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+int wire_board_write(int fd, const char *bytes, size_t size) {
+    uint32_t before = board->state;
+    if (before == WIRE_WORKING)
+        __atomic_store_n(&board->state, WIRE_WRITING, __ATOMIC_SEQ_CST);
+    int error = fd_write_all(fd, bytes, size);
+    __atomic_store_n(&board->state, before, __ATOMIC_SEQ_CST);
+    return error;
+}
+
+static struct wire_place place_of(int fd) {
+    struct stat status;
+    if (fd < 0 || fstat(fd, &status) < 0)
+        return (struct wire_place){0};
+    return (struct wire_place){.device = status.st_dev, .inode = status.st_ino};
+}
+
+void wire_board_set_places(int log, int xml) {
+    board->log = place_of(log);
+    board->xml = place_of(xml);
 }

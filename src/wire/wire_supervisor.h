@@ -17,7 +17,7 @@ struct wire_message {
     enum wire_type type;
     int pid; // the kernel's word where known, else the sender's
     int tid;
-    int fd;      // of WIRE_HEAP, WIRE_FILE, WIRE_LEDGER, for the receiver to close; else -1
+    int fd;      // of messages that bring a file or a socket, for the receiver to close; else -1
     size_t size; // of the payload
     union {
         const void *payload;
@@ -25,6 +25,7 @@ struct wire_message {
         const struct wire_forked *forked;
         const struct wire_exec_away *exec_away;
         const struct wire_exiting *exiting;
+        const struct wire_reaped *reaped;
         const struct wire_fatal_signal *fatal_signal;
         const struct wire_module_map *module_map;
         const struct wire_module_unmap *module_unmap;
@@ -58,5 +59,17 @@ enum wire_result wire_receive(int fd, void *buffer, struct wire_message *message
 
 // Makes the sealed configuration file. The descriptor (close-on-exec, high), or -1 with errno.
 int wire_config_write(const char *const *options, size_t count);
+
+// The board of the configuration that was written last. A target that waits until its reports are
+// in the log reads there how far the supervisor is.
+//
+// Before messages are received; after each has been taken; when no more wait, or for a change.
+void wire_board_working(void);
+void wire_board_took(void);
+void wire_board_end_turn(bool is_idle);
+// Writes to the log or the XML: 0, or the error number.
+int wire_board_write(int fd, const char *bytes, size_t size);
+// Where the log and the XML go to (-1: nowhere).
+void wire_board_set_places(int log, int xml);
 
 #endif

@@ -1,6 +1,9 @@
 #include "wire/wire_target.h"
 
 #include <errno.h>
+#include <linux/futex.h>
+#include <linux/sockios.h>
+#include <asm/ioctls.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -25,6 +28,10 @@ static int wire_socket = -1;
 static bool wire_stalled;
 static bool wire_dead;
 static const struct wire_config *config;
+
+uint32_t wire_raised, wire_settled;
+// Set when waiting for the log was in vain: it is only looked at, until it is written again.
+static bool log_stalled;
 
 static long raw_call(long number, long a, long b, long c, long d, long e, long f) {
     long result;
@@ -61,12 +68,22 @@ static void wait_for_room(void) {
     raw_call(SYS_ppoll, (long)&wait, 1, (long)&time, 0, 8, 0);
 }
 
+// Whether the supervisor may write something for a message of this type.
+static bool is_shown(unsigned type) {
+    return type != WIRE_FORKED && type != WIRE_MODULE_MAP && type != WIRE_MODULE_UNMAP &&
+           type != WIRE_FILE && type != WIRE_LEDGER && type != WIRE_HEAP && type != WIRE_ENDING &&
+           type != WIRE_EXITING && type != WIRE_EXEC_AWAY;
+}
+
 static void send_packet(const struct msghdr *packet) {
+    const struct wire_header *header = packet->msg_iov[0].iov_base;
     for (int round = 0; round < WAIT_ROUNDS;) {
         long sent =
             raw_call(SYS_sendmsg, wire_socket, (long)packet, MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0, 0);
         if (sent >= 0) {
             wire_stalled = false;
+            if (is_shown(header->type))
+                __atomic_add_fetch(&wire_raised, 1, __ATOMIC_SEQ_CST);
             return;
         }
         if (sent == -EINTR)
@@ -166,8 +183,8 @@ void wire_send_forked(int parent, int child) {
     wire_send(WIRE_FORKED, &forked, sizeof forked);
 }
 
-void wire_send_exec_away(const char *path) {
-    struct wire_exec_away away = {0};
+void wire_send_exec_away(enum wire_away reason, const char *path) {
+    struct wire_exec_away away = {.reason = reason};
     send_with_string(WIRE_EXEC_AWAY, &away, sizeof away, path);
 }
 
@@ -178,6 +195,11 @@ void wire_send_ending(void) {
 void wire_send_exiting(int status) {
     struct wire_exiting exiting = {.status = status};
     wire_send(WIRE_EXITING, &exiting, sizeof exiting);
+}
+
+void wire_send_reaped(int pid) {
+    struct wire_reaped reaped = {.pid = pid};
+    wire_send(WIRE_REAPED, &reaped, sizeof reaped);
 }
 
 void wire_send_fatal_signal(int signal, int code, uint64_t address, int tid, const uint64_t *pcs,
@@ -261,6 +283,11 @@ void wire_send_debug(const char *text) {
     send_with_string(WIRE_DEBUG, &debug, sizeof debug, text);
 }
 
+void wire_send_monitor(int level, const char *text) {
+    struct wire_text command = {.level = level};
+    send_with_string(WIRE_MONITOR, &command, sizeof command, text);
+}
+
 void wire_send_file(enum wire_type type, int fd) {
     struct wire_header header = {
         .magic = WIRE_MAGIC,
@@ -281,6 +308,88 @@ void wire_send_file(enum wire_type type, int fd) {
                             .msg_controllen = sizeof control};
     if (wire_socket >= 0 && !wire_dead)
         send_packet(&packet);
+}
+
+// ---- waiting for the log ----
+
+// At least this much is charged for a packet that waits in the socket.
+#define PACKET_BYTES 512
+// Waits of WAIT_NANOSECONDS for a supervisor that writes. Whoever reads the log may be waiting for
+// the target.
+#define WRITE_ROUNDS 20
+
+static uint64_t taken(void) {
+    return __atomic_load_n(&config->board.taken, __ATOMIC_SEQ_CST);
+}
+
+// The bytes charged for packets that the supervisor has not received yet, of all processes.
+static int bytes_waiting(void) {
+    int bytes = 0;
+    raw_call(SYS_ioctl, wire_socket, SIOCOUTQ, (long)&bytes, 0, 0, 0);
+    return bytes;
+}
+
+// A supervisor receives only while it is not idle. So if nothing waits first, and it is idle then,
+// it has taken everything. If others send all the time, it never is: then as many messages as can
+// have been before ours must have been taken.
+static bool all_is_taken(uint64_t enough) {
+    if (bytes_waiting() == 0 &&
+        __atomic_load_n(&config->board.state, __ATOMIC_SEQ_CST) == WIRE_IDLE)
+        return true;
+    return taken() >= enough;
+}
+
+static bool supervisor_is_gone(void) {
+    struct pollfd look = {.fd = wire_socket};
+    struct timespec none = {0};
+    return raw_call(SYS_ppoll, (long)&look, 1, (long)&none, 0, 8, 0) != 0;
+}
+
+// False: a signal has arrived first.
+static bool wait_until_taken(void) {
+    const struct wire_board *board = &config->board;
+    uint64_t before = taken();
+    uint64_t enough = before + (uint64_t)bytes_waiting() / PACKET_BYTES + 1;
+    int writing = 0;
+    for (int round = 0; round < WAIT_ROUNDS && writing < WRITE_ROUNDS;) {
+        uint32_t turn = __atomic_load_n(&board->turn, __ATOMIC_SEQ_CST);
+        if (all_is_taken(enough)) {
+            log_stalled = false;
+            return true;
+        }
+        if (log_stalled)
+            return true;
+        struct timespec time = {.tv_nsec = WAIT_NANOSECONDS};
+        long result = raw_call(SYS_futex, (long)&board->turn, FUTEX_WAIT, turn, (long)&time, 0, 0);
+        if (result == -EINTR)
+            return false;
+        if (result != -ETIMEDOUT)
+            continue;
+        if (supervisor_is_gone())
+            return true;
+        round++;
+        writing = board->state == WIRE_WRITING && taken() == before ? writing + 1 : 0;
+        before = taken();
+    }
+    log_stalled = true;
+    return true;
+}
+
+bool wire_settle(void) {
+    uint32_t raised = __atomic_load_n(&wire_raised, __ATOMIC_SEQ_CST);
+    if (wire_socket >= 0 && !wire_dead && config && !wait_until_taken())
+        return false;
+    // Another thread may have settled more.
+    uint32_t settled = __atomic_load_n(&wire_settled, __ATOMIC_SEQ_CST);
+    while ((int32_t)(raised - settled) > 0 &&
+           !__atomic_compare_exchange_n(&wire_settled, &settled, raised, false, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_SEQ_CST))
+        ;
+    return true;
+}
+
+const struct wire_board *wire_board(void) {
+    return config ? &config->board : NULL;
 }
 
 // ---- the configuration ----
@@ -304,7 +413,7 @@ int wire_config_load(int fd) {
         return (int)result;
     if (info.st_size < (long)sizeof(struct wire_config) || info.st_size > 1 << 24)
         return -EPROTO;
-    result = raw_call(SYS_mmap, 0, info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    result = raw_call(SYS_mmap, 0, info.st_size, PROT_READ, MAP_SHARED, fd, 0);
     if (result < 0 && result > -4096)
         return (int)result;
     const struct wire_config *candidate = (const struct wire_config *)result;

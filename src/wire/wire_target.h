@@ -26,9 +26,11 @@ void wire_send(enum wire_type type, const void *payload, size_t size);
 void wire_send_hello(int pid, int ppid, const char *path, char *const *argv);
 // By the child, before anything else: the supervisor believes only what a process says of itself.
 void wire_send_forked(int parent, int child);
-void wire_send_exec_away(const char *path);
+void wire_send_exec_away(enum wire_away reason, const char *path);
 void wire_send_ending(void);
 void wire_send_exiting(int status);
+// The process has waited for another.
+void wire_send_reaped(int pid);
 // At most as many pcs as fit in a message are sent (about 8,000).
 void wire_send_fatal_signal(int signal, int code, uint64_t address, int tid, const uint64_t *pcs,
                             size_t count);
@@ -40,15 +42,36 @@ void wire_send_notice(int level, const char *text);
 // Counts are to be written (level 0) or set to nought (1), and why.
 void wire_send_dump(int level, const char *text);
 void wire_send_debug(const char *text);
+void wire_send_monitor(int level, const char *text);
 // At most 500 pcs; the text is cut at the size of a message.
 void wire_send_print(int thread, const char *text, const uint64_t *pcs, size_t count);
 // Hands the area of wire_heap.h over.
 void wire_send_heap(int fd, uint64_t size);
-// A descriptor for the supervisor to keep: WIRE_FILE or WIRE_LEDGER.
+// A descriptor for the supervisor to keep, with a message that has no payload.
 void wire_send_file(enum wire_type type, int fd);
 // A message in two parts.
 void wire_send_parts(enum wire_type type, const void *first, size_t first_size, const void *second,
                      size_t second_size);
+
+// ---- waiting for the log ----
+//
+// A message is *settled* when what the supervisor writes for it has been written. Before the target
+// does something that a reader of the log can see, its messages are settled, so that the log is in
+// order with that.
+
+// Messages of this process for which something may be written: sent, and those settled.
+extern uint32_t wire_raised, wire_settled;
+
+static inline bool wire_is_settled(void) {
+    return __atomic_load_n(&wire_raised, __ATOMIC_RELAXED) ==
+           __atomic_load_n(&wire_settled, __ATOMIC_RELAXED);
+}
+// Waits until all messages sent so far are settled; false: a signal has arrived before. It waits
+// for at most a minute. If the supervisor cannot write (the log may be a pipe that is full, and its
+// reader may wait for the target), it waits for two seconds, and not again before it can.
+bool wire_settle(void);
+// NULL before wire_config_load.
+const struct wire_board *wire_board(void);
 
 // Maps the configuration; the descriptor may be closed afterwards. 0, or a negative error number
 // (-EPROTO: made by another version).

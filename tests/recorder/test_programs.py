@@ -2,6 +2,7 @@
 import os
 import signal
 import subprocess
+import tempfile
 
 import suite
 from suite import QUERN, contains, equal, failed, run, test
@@ -108,6 +109,27 @@ def forked_children_can_be_followed():
             top = peak(file.read())['mem_heap_B']
         if not 980000 <= top <= 2001000:
             failed(f'peak {top} in a child')
+
+
+@test
+def forked_children_have_files():
+    """As in Valgrind: a child has a file unless it becomes another program. It holds what the child
+    allocates itself."""
+    for program in ([build('forks')], ['/bin/bash', '-c', '/bin/true; /bin/true; (exit 0); true']):
+        for tool in (['valgrind', '-q', '--tool=massif'], [QUERN, '-q', '--tool=massif'],
+                     [QUERN, '-q', '--tool=massif', '--time-unit=i']):
+            folder = tempfile.mkdtemp(dir=suite.FOLDER)
+            status, out, err = run([*tool, f'--massif-out-file={folder}/out.%p', *program])
+            equal(status, 0, f'status (with {err!r})')
+            files = os.listdir(folder)
+            if tool[0] == 'valgrind':
+                wanted = len(files)
+            equal(len(files), wanted, f'files of {program[0]} with {tool[2:]}')
+            for pid in out.split():
+                with open(os.path.join(folder, 'out.' + pid)) as file:
+                    top = peak(file.read())['mem_heap_B']
+                if not 980000 <= top <= 2051000:
+                    failed(f'peak {top} in a child')
 
 
 @test

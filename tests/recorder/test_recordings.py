@@ -34,15 +34,21 @@ def heap_counts_as_the_program_does():
 
 @test
 def heap_log_and_print_agree():
-    path, log = record(build('containers'), '--top=3')
+    path, log = record(build('containers'))
     lines = [line.split('== ', 1)[1] for line in log.splitlines() if '== ' in line]
     start = next(i for i, line in enumerate(lines) if line.startswith('peak:'))
-    end = next(i for i, line in enumerate(lines) if line.startswith('Recorded in'))
+    end = next(i for i, line in enumerate(lines) if line.startswith('Most bytes held'))
     printed = shown(path, '--top=3').splitlines()
     # Times are recorded in steps of a millisecond.
     plain = [[re.sub(r'after \d+\.\d+', 'after', line) for line in some]
-             for some in (printed[2:], lines[start:end - 1])]
-    equal(*plain, 'what is printed')
+             for some in (printed[2:2 + end - start], lines[start:end])]
+    equal(*plain, 'the totals')
+    # A line for each function of the program; together they are the peak.
+    rows = re.findall(r'^==\d+== +([\d,]+) bytes +[\d.]+ % +([\d,]+) blocks  (.*)$', log, re.M)
+    if not 1 <= len(rows) <= 10 or not any('(containers.cc:' in row[2] for row in rows):
+        failed(log)
+    if sum(int(row[0].replace(',', '')) for row in rows) > figure(log, r'peak: +([\d,]+) bytes'):
+        failed(f'functions hold more than the peak: {log}')
     contains(printed[0], 'command:    ')
     contains('\n'.join(printed), 'main (containers.cc:')
 
@@ -64,9 +70,9 @@ def heap_temporary_and_leaked():
     if not 100000 <= temporary <= 100010:
         failed(f'{temporary} temporary blocks')
     path, log = record(build('only_grows'), '--top=1')
-    equal(figure(log, r'Most bytes not freed in the end:\n==\d+== ([\d,]+) bytes'), 320000,
-          'bytes not freed')
     contains(log, 'main (only_grows.c:8)')
+    equal(figure(shown(path), r'Most bytes not freed in the end:\n([\d,]+) bytes'), 320000,
+          'bytes not freed')
 
 
 @test
@@ -231,3 +237,25 @@ def print_says_how_it_is_used():
     equal((status, out), (1, ''), 'status and output')
     contains(err, "unknown option '--bogus'")
     contains(run([QUERN, 'print'])[2], 'usage: quern print')
+
+
+FOLLOWS = re.compile(r'not\s+(?:==\d+== )?followed \(--trace-children=yes follows (?:it|them)\)')
+
+
+def hints(tool, *words):
+    status, _, log = run([QUERN, f'--tool={tool}', *words])
+    equal(status, 0, f'status under {tool} (with {log[-300:]!r})')
+    return len(FOLLOWS.findall(log))
+
+
+@test
+def a_shim_is_told_from_its_program():
+    """A program that becomes another, or leaves the work to its children, gets one hint."""
+    burn = "perl -e '1 while (times)[0] < 0.5'; true"
+    for tool in ('heap', 'massif', 'memcheck'):
+        equal(hints(tool, 'sh', '-c', 'exec sleep 0'), 1, f'hints of {tool} after an exec')
+        equal(hints(tool, '--trace-children=yes', 'sh', '-c', 'exec sleep 0'), 0, f'hints of {tool} if followed')
+    equal(hints('heap', 'sh', '-c', burn), 1, 'hints if a child does the work')
+    equal(hints('heap', '--trace-children=yes', 'sh', '-c', 'sleep 0; true'), 0, 'hints if it is followed')
+    equal(hints('heap', 'sh', '-c', 'sleep 0; true'), 0, 'hints if a child does next to nothing')
+    equal(hints('heap', 'sh', '-c', 'exit 0'), 0, 'hints without any other program')

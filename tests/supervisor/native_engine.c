@@ -117,7 +117,7 @@ static int play(char **words) {
             int parent = (int)number();
             wire_send_forked(parent ? parent : getpid(), (int)number());
         } else if (strcmp(verb, "stay") == 0) {
-            wire_send_exec_away("/bin/no");
+            wire_send_exec_away(WIRE_AWAY_NOT_ASKED, "/bin/no");
             wire_send_hello(getpid(), getppid(), "/bin/no", NULL);
         } else if (strcmp(verb, "notice") == 0) {
             int level = atoi(word());
@@ -151,7 +151,7 @@ static int play(char **words) {
         } else if (strcmp(verb, "sleep") == 0) {
             usleep((useconds_t)number() * 1000);
         } else if (strcmp(verb, "exec") == 0) {
-            wire_send_exec_away(*next_word);
+            wire_send_exec_away(WIRE_AWAY_NOT_ASKED, *next_word);
             fcntl(wire_fd(), F_SETFD, FD_CLOEXEC);
             execvp(*next_word, next_word);
             return 98;
@@ -175,13 +175,8 @@ int main(int argc, char **argv) {
         return 97;
     wire_init(start.wire);
     close(start.config);
-    const char *stack = wire_option("stack-limit");
-    if (stack && strcmp(stack, "unlimited") == 0) {
-        struct rlimit limit;
-        getrlimit(RLIMIT_STACK, &limit);
-        limit.rlim_cur = RLIM_INFINITY;
-        setrlimit(RLIMIT_STACK, &limit);
-    }
+    for (int i = 0; i < WIRE_LIMITS; i++)
+        setrlimit(wire_limit_resources[i], &start.limits[i]);
     wire_send_hello(getpid(), getppid(), start.path, start.argv);
     const char *base = strrchr(start.path, '/');
     if (strcmp(base ? base + 1 : start.path, "say") == 0)

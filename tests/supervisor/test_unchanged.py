@@ -3,7 +3,7 @@ import signal
 import subprocess
 
 import suite
-from suite import equal, run, test
+from suite import contains, equal, run, test
 from support import both, quern, start
 
 
@@ -25,10 +25,21 @@ def descriptors_are_untouched(program):
 
 @both
 def limits_are_untouched(program):
-    for setting in ('true', 'ulimit -s unlimited', 'ulimit -Sn 64', 'ulimit -s 1024'):
+    for setting in ('true', 'ulimit -s unlimited', 'ulimit -Sn 64', 'ulimit -s 1024', 'ulimit -s 64',
+                    'ulimit -Sv 100000', 'ulimit -Sd 2000', 'ulimit -Sf 0', 'ulimit -n 300'):
         native = run(['bash', '-c', f'{setting}; bash -c "ulimit -a"'])
         inside = run(['bash', '-c', f'{setting}; {program} -q none bash -c "ulimit -a"'])
         equal(inside, native, f'limits after {setting}')
+
+
+@test
+def low_hard_limits_are_explained():
+    for letter, value in (('d', 2000), ('f', 0), ('n', 8)):
+        done = subprocess.run(['bash', '-c', f'ulimit -{letter} {value}; {quern()} -q none true'],
+                              text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              env=suite.clean_environment(), timeout=300)
+        equal(done.returncode, 1, f'status with ulimit -{letter}')
+        contains(done.stderr, f'ulimit -S{letter}')
 
 
 @test

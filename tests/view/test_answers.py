@@ -1,8 +1,10 @@
 """Answers of the server are those of quern print and of the files."""
 import json
 import os
+import socket
 import struct
 import subprocess
+import time
 import urllib.parse
 import xml.etree.ElementTree
 
@@ -10,6 +12,68 @@ import files as targets
 import given
 from given import Server, printed
 from suite import QUERN, ROOT, contains, equal, failed, test
+
+
+# A statement that runs until the server gives it up.
+ENDLESS = 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c'
+
+
+def wait_for_works(server, ids):
+    while sorted(work['id'] for work in server.ask('works')['works'] if work['what']) != ids:
+        time.sleep(0.05)
+
+
+@test
+def slow_questions_block_nobody_and_can_be_cancelled():
+    server = Server(given.FILES['heap.quern'])
+    words = urllib.parse.urlencode({'file': 0, 'sql': ENDLESS, 'work': 'slow'})
+    slow = socket.create_connection(('127.0.0.1', server.port))
+    slow.sendall(f'GET /{server.token}/ask/query?{words} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n'.encode())
+    wait_for_works(server, ['slow'])
+    for question in ('overview?file=0', 'functions?file=0', 'sites?file=0', 'diagnosis?file=0',
+                     'query?file=0&sql=SELECT+1', 'overview?file=0&from=1000'):
+        server.ask(question)
+    wait_for_works(server, ['slow'])
+    equal([work['what'] for work in server.ask('works')['works']], ['running the statement'], 'what it does')
+    slow.close()
+    wait_for_works(server, [])
+    server.stop()
+
+
+@test
+def places_are_own_lines_and_add_up():
+    for name, in_all in (('heap.quern', ('peak', 'total', 'count', 'leaked', 'temporary')), ('dhat.ours', ('total', 'count'))):
+        number = given.NAMES.index(name)
+        totals = {one['name']: one['total'] for one in given.SERVER.ask(f'overview?file={number}')['metrics']}
+        for by in ('line', 'function', 'file', 'library'):
+            for innermost in '01':
+                rows = given.SERVER.ask(f'places?file={number}&by={by}&innermost={innermost}&count=20000')['rows']
+                for metric in in_all:
+                    if metric in totals:
+                        equal(sum(row[metric] for row in rows), totals[metric], f'{metric} of {name} by {by}')
+    number = given.NAMES.index('heap.quern')
+    rows = given.SERVER.ask(f'places?file={number}&sort=count&search=target.c')['rows']
+    with open(os.path.join(os.path.dirname(__file__), 'target.c')) as file:
+        source = file.read().splitlines()
+    for row in rows:
+        place = given.SERVER.ask(f'place?file={number}&place={row["place"]}')
+        equal((place['function'], place['line'], place['found']), (row['function'], row['line'], True), 'place')
+        shown = {line[0]: line for line in place['lines']}
+        equal(shown[row['line']][1], source[row['line'] - 1], 'text of the line')
+        if shown[row['line']][5] < row['count']:
+            failed(f'the line has fewer blocks than the place: {shown[row["line"]]}, {row}')
+        equal(place['stacks'][0]['frames'][place['stacks'][0]['at']]['function'], row['function'], 'the own frame')
+    if len(rows) < 2:
+        failed(f'too few own lines: {rows}')
+    status, _, body = given.SERVER.get(f'/{given.SERVER.token}/ask/place?file={number}&place=99999')
+    equal((status, 'no such place' in body), (422, True), 'a place that is not there')
+
+
+@test
+def lifetimes_below_the_clock_are_one_row():
+    number = given.NAMES.index('heap.quern')
+    bins = given.SERVER.ask(f'histograms?file={number}')['lifetimes']
+    equal([(one['from'], one['to']) for one in bins[:3]], [(0, 2000000), (2000000, 4000000), (4000000, 8000000)][:len(bins)], 'rows')
 
 
 @test
@@ -218,7 +282,7 @@ def findings_are_those_of_the_file():
         got = [(row['kind'], row['what'], row['bytes'],
                 [[frame['function'] for frame in part['frames']] for part in row['sections']
                  if part['frames']])
-               for row in rows]
+               for row in sorted(rows, key=lambda row: row['index'])]
         equal(got, wanted, name)
         kinds = {row['kind'] for row in rows}
         if not {'InvalidWrite', 'InvalidRead', 'Leak_DefinitelyLost'} <= kinds:

@@ -1,6 +1,7 @@
 """Diagnoses, costs, sources, assembly, markers and sites."""
 import json
 import os
+import re
 import subprocess
 
 import files as targets
@@ -13,8 +14,7 @@ from suite import QUERN, contains, equal, failed, test
 def a_diagnosis_is_that_of_diagnose():
     rows = printed('--view=diagnosis', given.FILES['heap.quern'])['rows']
     text = subprocess.run([QUERN, 'diagnose', given.FILES['heap.quern']], stdout=subprocess.PIPE, text=True).stdout
-    titles = [line.split('. ', 1)[1] for line in text.splitlines()
-              if line[:1].isdigit() and '. ' in line and line.endswith(')')]
+    titles = re.findall(r'^[0-9]+\. (.* \((?:certain|likely|possible)\))', text, re.M)
     equal([f'{row["title"]} ({row["certainty"]})' for row in rows], titles, 'titles')
     if not rows:
         failed('nothing stands out')

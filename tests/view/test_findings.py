@@ -38,6 +38,62 @@ def losses_are_counted_once():
 
 
 @test
+def suppressions_match_linkage_names():
+    """Those made from a file that has none: here and in Valgrind, whose suppressions match linkage names."""
+    folder = given.FOLDER
+    program, path, rules = (os.path.join(folder, name) for name in ('hidden', 'hidden.xml', 'hidden.supp'))
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'hidden.cc')
+    subprocess.run(['g++', '-std=c++17', '-g', '-O1', '-w', source, '-o', program], check=True)
+    for writer in (QUERN, 'valgrind'):
+        subprocess.run([writer, '--xml=yes', f'--xml-file={path}', '--leak-check=full', program], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300)
+        rows = printed('--view=findings', '--top=1000', path)['rows']
+        if len({row['kind'] for row in rows}) < 3:
+            failed(f'only {[row["kind"] for row in rows]} in the XML of {writer}')
+        with open(rules, 'w') as file:
+            file.write(''.join('\n'.join(row['suppression']) + '\n' for row in rows))
+        for reader in (QUERN, 'valgrind'):
+            done = subprocess.run([reader, '--leak-check=full', f'--suppressions={rules}', program],
+                                  capture_output=True, text=True, timeout=300)
+            contains(done.stderr, 'ERROR SUMMARY: 0 errors')
+
+
+@test
+def findings_say_where():
+    """The program's own frame, not free or a function of the library."""
+    program, path = (os.path.join(given.FOLDER, name) for name in ('twice', 'twice.xml'))
+    with open(program + '.c', 'w') as file:
+        file.write('#include <stdlib.h>\n#include <string.h>\nchar *volatile p;\n'
+                   'void release(void) { free(p); }\n'
+                   'int main(void) { p = malloc(3); release(); release();\n'
+                   'return strlen(p) > 9 ? 1 : 0; }\n')
+    subprocess.run(['gcc', '-g', '-O0', program + '.c', '-o', program], check=True)
+    for writer in (QUERN, 'valgrind'):
+        subprocess.run([writer, '--xml=yes', f'--xml-file={path}', program], stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, timeout=300)
+        rows = printed('--view=findings', path)['rows']
+        found = {(row['kind'], row['sections'][0]['frames'][row['where']]['function']) for row in rows}
+        equal(found, {('InvalidFree', 'release'), ('InvalidRead', 'main')}, f'places in the XML of {writer}')
+
+
+@test
+def findings_are_ordered():
+    """Errors as they came, then leaks, the largest first; or by a column."""
+    rows = printed('--view=findings', '--top=1000', given.FILES['memcheck.ours'])['rows']
+    errors = [row['index'] for row in rows if not row['leak']]
+    leaks = [row['bytes'] for row in rows if row['leak']]
+    equal(errors, sorted(errors), 'errors')
+    equal(leaks, sorted(leaks, reverse=True), 'leaks')
+    equal([row['leak'] for row in rows], sorted(row['leak'] for row in rows), 'errors before leaks')
+    if len(errors) < 2 or len(leaks) < 2:
+        failed('too few findings')
+    number = given.NAMES.index('memcheck.ours')
+    for key, reverse in (('count', True), ('bytes', True), ('kind', False), ('what', False)):
+        found = [row[key] for row in given.SERVER.ask(f'findings?file={number}&sort={key}&count=1000')['rows']]
+        equal(found, sorted(found, reverse=reverse), f'by {key}')
+
+
+@test
 def holders_are_told():
     rows = printed('--view=findings', '--top=1000', given.FILES['memcheck.ours'])['rows']
     held = [part['text'] for row in rows if row['kind'] == 'Leak_StillReachable'

@@ -1,6 +1,7 @@
 // What each view must show. Numbers are compared with those of quern print --json.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -202,6 +203,64 @@ export const tests = {
       await page.waitForSelector(`main.view-${view} canvas`);
       assert.equal(await page.$('.problem'), null);
     }
+  },
+
+  // Own lines with source and stacks; a click in the timeline leads to what is alive then.
+  async page_own_lines(t) {
+    const page = await t.show('heap.quern', 'places');
+    const rows = t.print('heap.quern', '--view=summary');
+    assert.ok(rows.views.includes('places'));
+    await page.fill('input[type=search]', 'target.c');
+    await page.waitForFunction(() => [...document.querySelectorAll('td.wide')].every((one) => /target\.c:\d+/.test(one.textContent)));
+    await page.waitForSelector('[data-testid=place] tr.chosen td.code');
+    await page.click('thead >> text=Blocks');
+    await t.settled();
+    await page.selectOption('[data-testid=place] select', { label: 'VS Code' });
+    await page.waitForSelector('[data-testid=place] a[href^="vscode://file/"]');
+    await page.selectOption('[data-testid=place] select', { label: 'none' });
+    await t.accessible('own lines');
+    await t.show('heap.quern', 'timeline');
+    await page.click('.chart svg', { position: { x: 400, y: 100 } });
+    await page.click('[data-testid=picked] button');
+    await page.waitForSelector('main.view-places tbody td.wide');
+    assert.match(page.url(), /to=\d+/);
+  },
+
+  // The timeline as a picture that stands alone.
+  async page_pictures_of_charts(t) {
+    const page = await t.show('heap.quern', 'timeline');
+    const save = async (button) => {
+      const [file] = await Promise.all([page.waitForEvent('download'), page.click(`text=${button}`)]);
+      return readFileSync(await file.path());
+    };
+    const svg = String(await save('Save as SVG'));
+    assert.match(svg, /^<svg[^>]* xmlns="http:\/\/www.w3.org\/2000\/svg"/);
+    assert.match(svg, /<path[^>]* fill="rgb/);
+    assert.equal(/ class=/.test(svg.replace(/^<svg[^>]*>/, '')), false);
+    const png = await save('Save as PNG');
+    assert.equal(png.subarray(1, 4).toString(), 'PNG');
+    assert.ok(png.length > 5000, `${png.length} bytes`);
+  },
+
+  // A question that takes long says what it does, leaves other views alone, and can be cancelled.
+  async page_slow_questions(t) {
+    const endless = 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c';
+    const page = await t.show('heap.quern', 'query');
+    const start = async () => {
+      await page.fill('#sql', endless);
+      await page.click('button >> text=Run');
+      await page.waitForFunction(() => /running the statement/.test(document.querySelector('[data-testid=work]')?.textContent ?? ''));
+    };
+    await start();
+    await t.accessible('a question that takes long');
+    await page.click('[data-testid=work] >> text=Cancel');
+    await page.waitForFunction(() => /Cancelled/.test(document.querySelector('.problem')?.textContent ?? ''));
+    // Leaving the view ends it, too.
+    await start();
+    await page.click('nav.views >> text=Functions');
+    await page.waitForSelector('main.view-functions tbody td.wide');
+    await page.waitForFunction(async () => !(await (await fetch('ask/works')).json()).works.length);
+    assert.equal(await page.$('[data-testid=work]'), null);
   },
 
   // More answers than are kept: what is in sight is still shown.

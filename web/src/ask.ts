@@ -43,7 +43,7 @@ function answersOf(question: string, parameters: Parameters): Record<string, unk
 
 function fromFile(question: string, parameters: Parameters): unknown {
   if (question === 'files')
-    return { files: kept!.files.map((file) => ({ name: (file.answers.overview as { name: string }).name, ready: true, problem: null, read: 0, size: 0 })) };
+    return { files: kept!.files.map((file) => ({ name: (file.answers.overview as Overview).name, kind: (file.answers.overview as Overview).kind, ready: true, problem: null, read: 0, size: 0 })) };
   const names = kept!.questions[question]?.keys ?? [];
   const key = names.length
     ? question + '?' + names.map((name) => {
@@ -56,16 +56,81 @@ function fromFile(question: string, parameters: Parameters): unknown {
   return answers[key];
 }
 
-export async function ask<T>(question: string, parameters: Parameters = {}): Promise<T> {
+export async function ask<T>(question: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<T> {
   if (offline) return fromFile(question, parameters) as T;
-  const answer = await fetch(`ask/${question}?${words(parameters)}`).catch(() => {
-    throw new Error('the server does not answer; is quern view still running?');
+  const answer = await fetch(`ask/${question}?${words(parameters)}`, { signal }).catch(() => {
+    throw new Error(signal?.aborted ? CANCELLED : 'the server does not answer; is quern view still running?');
   });
   const type = answer.headers.get('Content-Type') || '';
   if (!type.startsWith('application/json')) throw new Error((await answer.text()).trim());
   const value = await answer.json();
   if (!answer.ok) throw new Error(value.problem || `status ${answer.status}`);
   return value as T;
+}
+
+// ---- questions that take long ----
+
+export const CANCELLED = 'You have cancelled this.';
+const LONG = 1000; // milliseconds, after which progress is asked for
+const EVERY = 400;
+
+// A question that is under way. The server says what it does for it, and how far that is.
+export interface Work {
+  id: string;
+  what: string; // '' until it is known
+  share: number | null; // 0 to 1
+  cancel: () => void;
+}
+
+let works: Work[] = [];
+const watchers = new Set<(works: Work[]) => void>();
+let poll: ReturnType<typeof setTimeout> | undefined;
+
+function showWorks(): void {
+  for (const watcher of watchers) watcher([...works]);
+}
+
+interface Progress {
+  works: { id: string; what: string | null; done: number; total: number }[];
+}
+
+async function askProgress(): Promise<void> {
+  const known = await ask<Progress>('works').catch((): Progress => ({ works: [] }));
+  works = works.map((work) => {
+    const one = known.works.find(({ id }) => id === work.id);
+    return one?.what ? { ...work, what: one.what, share: one.total ? Math.min(1, one.done / one.total) : null } : work;
+  });
+  showWorks();
+  poll = works.length ? setTimeout(askProgress, EVERY) : undefined;
+}
+
+// Asks, and has a work for it while it takes long. Aborting it cancels the work of the server.
+export async function askLong<T>(question: string, parameters: Parameters, control: AbortController): Promise<T> {
+  if (offline) return ask<T>(question, parameters);
+  const id = Math.random().toString(36).slice(2);
+  const timer = setTimeout(() => {
+    works.push({ id, what: '', share: null, cancel: () => control.abort() });
+    if (poll === undefined) poll = setTimeout(askProgress, 0);
+    showWorks();
+  }, LONG);
+  try {
+    return await ask<T>(question, { ...parameters, work: id }, control.signal);
+  } finally {
+    clearTimeout(timer);
+    works = works.filter((work) => work.id !== id);
+    showWorks();
+  }
+}
+
+// The questions under way that take long.
+export function useWorks(): Work[] {
+  const [list, set] = useState(works);
+  useEffect(() => {
+    watchers.add(set);
+    set(works);
+    return () => void watchers.delete(set);
+  }, []);
+  return list;
 }
 
 export interface Answer<T> {
@@ -97,15 +162,18 @@ export function useAnswer<T>(question: string | null, parameters: Parameters = {
   useEffect(() => {
     if (question === null || cache.has(key)) return;
     let wanted = true;
-    ask<T>(question, parameters).then(
+    const control = new AbortController();
+    askLong<T>(question, parameters, control).then(
       (value) => {
         remember(key, value);
         if (wanted) set({ key, value, problem: null });
       },
       (error: Error) => wanted && set({ key, value: null, problem: error.message }),
     );
+    // What nobody wants to see any more is not worked for.
     return () => {
       wanted = false;
+      control.abort();
     };
   }, [key]);
   // What is in sight stays, even when the cache has dropped it for newer answers.
@@ -121,6 +189,7 @@ export function useAnswer<T>(question: string | null, parameters: Parameters = {
 
 export interface FileState {
   name: string;
+  kind: string | null; // null: not known, or not yet
   ready: boolean;
   problem: string | null;
   read: number;

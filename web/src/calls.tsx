@@ -15,6 +15,8 @@ export interface CostFunction {
   line: number; // where it begins; 0: not known
   own: number;
   inclusive: number;
+  cycle: number; // the cycle that the function is in; 0: none
+  members: number; // of a cycle: how many functions it has; 0: it is a function
 }
 
 interface Listed extends CostFunction {
@@ -23,15 +25,18 @@ interface Listed extends CostFunction {
 
 interface Other extends CostFunction {
   count: number;
-  cost: number;
+  cost: number; // 0 within a cycle: it is part of what the cycle costs
+  within: boolean;
 }
 
 interface Around extends CostFunction {
   total: number;
+  first_cycle: number; // its number; those of the others follow
   callers: Other[];
   callees: Other[];
+  inside: CostFunction[]; // a cycle's functions
   nodes: (CostFunction & { level: number })[];
-  edges: [number, number, number, number][];
+  edges: [number, number, number, number, number][]; // from, to, count, cost, within
 }
 
 interface Costs {
@@ -39,6 +44,10 @@ interface Costs {
   count: number;
   rows: Listed[];
 }
+
+// A member of a cycle says so, as KCachegrind does.
+const named = (row: CostFunction) => (row.cycle ? `${row.name} <cycle ${row.cycle}>` : row.name);
+const titled = (row: CostFunction) => (row.members ? `${row.name}: ${row.members} functions that call each other` : `${named(row)}\n${row.file}\n${row.object}`);
 
 export const base = (path: string) => path.slice(path.lastIndexOf('/') + 1);
 
@@ -61,7 +70,7 @@ export function Calls({ shown }: { shown: Shown }) {
   const { state, go, metric } = shown;
   const { sort, head, problem, source } = useCosts(shown);
   // What the program itself does is below its start.
-  const first = head?.rows.find((row) => row.name === 'main') || head?.rows.find((row) => !/^\(below main\)|^0x|^_start$/.test(row.name)) || head?.rows[0];
+  const first = head?.rows.find((row) => row.name === 'main') || head?.rows.find((row) => !/^\(below main\)|^0x|^_start$|^<cycle /.test(row.name)) || head?.rows[0];
   const chosen = state.select || (first ? String(first.function) : '');
   const around = useAnswer<Around>(chosen ? 'calls' : null, { file: state.file, metric: metric.name, function: chosen });
   if (problem) return <Problem text={problem} />;
@@ -73,7 +82,7 @@ export function Calls({ shown }: { shown: Shown }) {
     },
     { key: 'own', label: 'Itself', numeric: true, sortable: true, text: (row) => row.own, show: (row) => <>{number(row.own)} <small>{percent(row.own, head.total)}</small></> },
     { key: 'called', label: 'Called', numeric: true, text: (row) => row.called, show: (row) => number(row.called) },
-    { key: 'name', label: 'Function', sortable: true, wide: true, text: (row) => row.name, title: (row) => `${row.name}\n${row.file}\n${row.object}` },
+    { key: 'name', label: 'Function', sortable: true, wide: true, text: named, title: titled },
     { key: 'object', label: 'Object', text: (row) => base(row.object), title: (row) => row.object },
   ];
   return (
@@ -81,6 +90,7 @@ export function Calls({ shown }: { shown: Shown }) {
       <div class="controls">
         <Search id="search" value={state.search} label="Search functions" set={(search) => go({ search, select: '' }, true)} />
       </div>
+      <Basis total={head.total} unit={metric.unit} />
       <Table label="Functions" columns={columns} source={source} sort={sort} setSort={(sort) => go({ sort })} name="costs"
         onRow={(row) => go({ select: String(row.function) })} selected={(row) => String(row.function) === chosen} />
       {around.problem ? <Problem text={around.problem} /> : around.value ? <Neighbours around={around.value} shown={shown} /> : around.waiting && <Waiting />}
@@ -88,29 +98,40 @@ export function Calls({ shown }: { shown: Shown }) {
   );
 }
 
+function Basis({ total, unit }: { total: number; unit: string }) {
+  return <p class="quiet">Percentages are shares of the whole program: {exact(total, unit)}.</p>;
+}
+
 function Neighbours({ around, shown }: { around: Around; shown: Shown }) {
   const { go, metric } = shown;
   const columns = (who: string): Column<Other>[] => [
-    { key: 'cost', label: metric.name, hint: 'Spent in these calls', numeric: true, text: (row) => row.cost, show: (row) => <>{number(row.cost)} <small>{percent(row.cost, around.inclusive)}</small></> },
+    { key: 'cost', label: metric.name, hint: 'Spent in these calls, as a share of the whole program', numeric: true, text: (row) => row.cost, show: (row) => (row.within ? <span class="quiet" title="Part of what the cycle costs">recursion</span> : <>{number(row.cost)} <small>{percent(row.cost, around.total)}</small></>) },
     { key: 'count', label: 'Calls', numeric: true, text: (row) => row.count, show: (row) => number(row.count) },
-    { key: 'name', label: who, wide: true, text: (row) => row.name, title: (row) => `${row.name}\n${row.object}` },
+    { key: 'name', label: who, wide: true, text: named, title: titled },
   ];
-  const open = (row: Other) => go({ select: String(row.function) });
+  const inside: Column<CostFunction>[] = [
+    { key: 'own', label: 'Itself', numeric: true, text: (row) => row.own, show: (row) => <>{number(row.own)} <small>{percent(row.own, around.total)}</small></> },
+    { key: 'name', label: 'Function', wide: true, text: (row) => row.name, title: titled },
+  ];
+  const open = (row: CostFunction) => go({ select: String(row.function) });
   return (
     <>
-      <h3 title={around.file}>{around.name} <span class="quiet">{base(around.object)}</span>{' '}
+      <h3 title={around.file}>{named(around)} <span class="quiet">{base(around.object)}</span>{' '}
         <span class="buttons">
-          {['source', 'assembly'].filter((view) => shown.overview.views.includes(view)).map((view) => (
+          {['source', 'assembly'].filter((view) => !around.members && shown.overview.views.includes(view)).map((view) => (
             <button type="button" key={view} onClick={() => go({ view, select: String(around.function) })}>{view === 'source' ? 'Source' : 'Assembly'}</button>
           ))}
-          <button type="button" onClick={() => go({ view: 'flame', search: around.name, node: '' })}>Flame graph</button>
+          {!around.members && <button type="button" onClick={() => go({ view: 'flame', search: around.name, node: '' })}>Flame graph</button>}
         </span></h3>
       <p class="quiet">{percent(around.inclusive, around.total)} with callees, {percent(around.own, around.total)} itself{around.file && around.file !== '???' ? `, in ${around.file}` : ''}</p>
+      {around.members > 0 && <p class="quiet">{number(around.members)} functions that call each other. Calls among them are recursion; the cycle’s cost is that of its functions and of the calls that lead out.</p>}
+      {around.cycle > 0 && <p class="quiet">Part of <button type="button" class="inline" onClick={() => go({ select: String(around.first_cycle + around.cycle - 1) })}>{`<cycle ${around.cycle}>`}</button>: the cost with callees leaves out calls within the cycle.</p>}
       <Graph around={around} shown={shown} />
       <div class="pair">
         <div><h4>Callers</h4><Table label="Callers" columns={columns('Caller')} source={listed(around.callers)} name="callers" onRow={open} /></div>
         <div><h4>Callees</h4><Table label="Callees" columns={columns('Callee')} source={listed(around.callees)} name="callees" onRow={open} /></div>
       </div>
+      {around.members > 0 && <><h4>Functions of the cycle</h4><Table label="Functions of the cycle" columns={inside} source={listed(around.inside)} name="cycle" onRow={open} /></>}
     </>
   );
 }
@@ -144,15 +165,15 @@ function Graph({ around, shown }: { around: Around; shown: Shown }) {
   return (
     <div class="graph" ref={outer} tabIndex={0} role="region" aria-label="Call graph around the function">
       <svg width={wide} height={height}>
-        {around.edges.map(([from, to, count, cost], i) => {
+        {around.edges.map(([from, to, count, cost, within], i) => {
           const [fx, fy] = places.get(from)!, [tx, ty] = places.get(to)!;
           const back = tx <= fx;
           const x1 = back ? fx + BOX / 2 : fx + BOX, y1 = back ? fy + BOX_HEIGHT : fy + BOX_HEIGHT / 2;
           const x2 = back ? tx + BOX / 2 : tx, y2 = back ? ty : ty + BOX_HEIGHT / 2;
           const middle = (x1 + x2) / 2;
           return (
-            <path key={i} class="edge" d={`M${x1},${y1}C${middle},${y1} ${middle},${y2} ${x2},${y2}`} stroke-width={1 + (5 * cost) / most}>
-              <title>{`${around.nodes[from].name} → ${around.nodes[to].name}\n${number(count)} calls, ${exact(cost, metric.unit)}`}</title>
+            <path key={i} class={within ? 'edge within' : 'edge'} d={`M${x1},${y1}C${middle},${y1} ${middle},${y2} ${x2},${y2}`} stroke-width={1 + (5 * cost) / most}>
+              <title>{`${around.nodes[from].name} → ${around.nodes[to].name}\n${number(count)} calls, ${within ? 'recursion' : exact(cost, metric.unit)}`}</title>
             </path>
           );
         })}
@@ -163,7 +184,7 @@ function Graph({ around, shown }: { around: Around; shown: Shown }) {
             <g key={i} class={node.level === 0 ? 'node middle' : 'node'} transform={`translate(${x},${y})`} role="button" tabindex={0}
               onClick={() => go({ select: String(node.function) })}
               onKeyDown={(event) => event.key === 'Enter' && go({ select: String(node.function) })}>
-              <title>{`${node.name}\n${node.object}\nwith callees ${exact(node.inclusive, metric.unit)}, itself ${exact(node.own, metric.unit)}`}</title>
+              <title>{`${named(node)}\n${node.object}\nwith callees ${exact(node.inclusive, metric.unit)}, itself ${exact(node.own, metric.unit)}`}</title>
               <rect width={BOX} height={BOX_HEIGHT} rx="5" fill={colour(node.name, base(node.object), dark)} />
               <text x="8" y="17">{name}</text>
               <text x="8" y="32" class="small">{percent(node.inclusive, around.total)} · {amount(node.inclusive, metric.unit)}</text>

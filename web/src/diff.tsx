@@ -1,6 +1,6 @@
 // Two files compared: what grew, what shrank, and where in the tree of calls.
 import { useMemo } from 'preact/hooks';
-import { useAnswer } from './ask';
+import { useAnswer, type FileState } from './ask';
 import { amount, change, exact, percent } from './format';
 import { Check, Problem, useWidth, Waiting } from './parts';
 import type { Shown } from './shown';
@@ -25,17 +25,23 @@ interface Diff {
   nodes: [number, string, string, number, number][]; // parent, name, library, before, after
 }
 
+// The numbers of the files that can be compared with one: others of its kind.
+export function comparable(files: FileState[], file: number): number[] {
+  return files.map((_, i) => i).filter((i) => i !== file && files[i].kind !== null && files[i].kind === files[file]?.kind);
+}
+
 export function Compare({ shown }: { shown: Shown }) {
   const { state, go, metric, files } = shown;
-  const other = state.after !== '' && Number(state.after) < files.length ? Number(state.after) : (state.file + 1) % files.length;
+  const others = comparable(files, state.file);
+  const other = others.includes(Number(state.after)) && state.after !== '' ? Number(state.after) : others.find((i) => i > state.file) ?? others[0];
   const answer = useAnswer<Diff>('diff', { file: state.file, after: other, metric: metric.name, invert: state.invert });
   return (
     <section>
       <div class="controls">
         <label class="field">
-          <b>{files[state.file]}</b> → 
+          <b>{files[state.file].name}</b> → 
           <select aria-label="The file to compare with" value={String(other)} onChange={(event) => go({ after: (event.target as HTMLSelectElement).value })}>
-            {files.map((name, i) => i !== state.file && <option key={i} value={String(i)}>{name}</option>)}
+            {others.map((i) => <option key={i} value={String(i)}>{files[i].name}</option>)}
           </select>
         </label>
         <Check label="Invert" value={state.invert} set={(invert) => go({ invert, node: '', open: '' })} />

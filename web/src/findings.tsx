@@ -21,6 +21,7 @@ interface Finding {
   thread: string | null;
   count: number;
   leak: boolean;
+  where: number; // the frame of the first section that is the program's own
   bytes: number;
   blocks: number;
   sections: { text: string | null; frames: Frame[] }[];
@@ -39,9 +40,7 @@ function place(frame: Frame): string {
 }
 
 function first(finding: Finding): string {
-  const frames = finding.sections[0]?.frames ?? [];
-  const own = frames.find((frame) => frame.file && frame.function && !/malloc|calloc|realloc|operator new/.test(frame.function));
-  const frame = own || frames[0];
+  const frame = finding.sections[0]?.frames[finding.where];
   return frame ? `${frame.function || '???'} (${place(frame)})` : '';
 }
 
@@ -57,23 +56,25 @@ function asText(finding: Finding): string {
 
 export function Findings({ shown }: { shown: Shown }) {
   const { state, go } = shown;
-  const key = ['findings', state.file, state.kind, state.search].join('|');
+  const sort = ['kind', 'what', 'count', 'bytes'].includes(state.sort) ? state.sort : '';
+  const key = ['findings', state.file, state.kind, state.search, sort].join('|');
   const load = async (offset: number, count: number): Promise<Answer> => {
-    const answer = await ask<Answer>('findings', { file: state.file, kind: state.kind, search: state.search, offset, count });
+    const answer = await ask<Answer>('findings', { file: state.file, kind: state.kind, search: state.search, sort, offset, count });
     if (!offline) return answer;
     const wanted = state.search.toLowerCase();
     const rows = answer.rows.filter((row) => (!state.kind || row.kind === state.kind) && (!wanted || asText(row).toLowerCase().includes(wanted)));
+    if (sort) rows.sort((a, b) => (sort === 'kind' || sort === 'what' ? (a[sort] < b[sort] ? -1 : Number(a[sort] > b[sort])) : b[sort as 'count' | 'bytes'] - a[sort as 'count' | 'bytes']));
     return { ...answer, rows: rows.slice(offset, offset + count), count: rows.length };
   };
   const { head, problem, source } = usePages<Finding, Answer>(key, load);
   if (problem) return <Problem text={problem} />;
   if (!head) return <Waiting />;
   const columns: Column<Finding>[] = [
-    { key: 'kind', label: 'Kind', text: (row) => row.kind.replace(/^Leak_/, 'Leak: ') },
-    { key: 'what', label: 'What', text: (row) => row.what, wide: true },
+    { key: 'kind', label: 'Kind', sortable: true, text: (row) => row.kind.replace(/^Leak_/, 'Leak: ') },
+    { key: 'what', label: 'What', sortable: true, text: (row) => row.what, wide: true },
     { key: 'where', label: 'Where', text: first },
-    { key: 'count', label: 'Times', numeric: true, text: (row) => row.count, show: (row) => number(row.count) },
-    { key: 'bytes', label: 'Leaked', numeric: true, text: (row) => row.bytes, show: (row) => (row.leak ? amount(row.bytes, 'bytes') : ''), title: (row) => exact(row.bytes, 'bytes') },
+    { key: 'count', label: 'Times', numeric: true, sortable: true, text: (row) => row.count, show: (row) => number(row.count) },
+    { key: 'bytes', label: 'Leaked', numeric: true, sortable: true, text: (row) => row.bytes, show: (row) => (row.leak ? amount(row.bytes, 'bytes') : ''), title: (row) => exact(row.bytes, 'bytes') },
   ];
   const chosen = selected(source, state.select, (row) => String(row.index), 5000);
   return (
@@ -88,7 +89,7 @@ export function Findings({ shown }: { shown: Shown }) {
         </label>
         <Search id="search" value={state.search} label="Search words and frames" set={(search) => go({ search, select: '' }, true)} />
       </div>
-      <Table label="Findings" columns={columns} source={source} name="findings"
+      <Table label="Findings" columns={columns} source={source} name="findings" sort={sort} setSort={(sort) => go({ sort })}
         onRow={(row) => go({ select: String(row.index) })} selected={(row) => row === chosen} />
       {chosen && <Details finding={chosen} />}
     </section>

@@ -2,18 +2,24 @@
 
 const groups = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 
+// One sign for all: the hyphen is too short beside digits.
+function signed(text: string): string {
+  return text.replace(/^-/, '−');
+}
+
 export function number(value: number): string {
-  return groups.format(value);
+  return signed(groups.format(value));
 }
 
 function scaled(value: number, step: number, units: string[]): string {
   let at = 0;
-  while (Math.abs(value) >= step && at + 1 < units.length) {
+  // What would be rounded to four digits is one of the next unit: 0.98 MiB, not 1005 KiB.
+  while (Math.abs(value) >= (step === 1024 ? 999.5 : step) && at + 1 < units.length) {
     value /= step;
     at++;
   }
   const digits = at === 0 ? 0 : Math.abs(value) < 10 ? 2 : Math.abs(value) < 100 ? 1 : 0;
-  return `${value.toFixed(digits)} ${units[at]}`.trim();
+  return signed(`${value.toFixed(digits)} ${units[at]}`.trim());
 }
 
 export function bytes(value: number): string {
@@ -64,8 +70,24 @@ export function change(value: number, unit: string): string {
   return (value > 0 ? '+' : value < 0 ? '−' : '±') + amount(Math.abs(value), unit);
 }
 
+// A name with the arguments of its templates left out: `std::vector<…>::push_back`. All of it is in
+// the tooltip.
+export function shortened(name: string): string {
+  if (name.length < 40 || !name.includes('<')) return name;
+  let out = '', depth = 0;
+  for (let i = 0; i < name.length; i++) {
+    const operator = /operator\s*$/.test(name.slice(Math.max(0, i - 10), i)) && depth === 0;
+    if (name[i] === '<' && !operator && name[i + 1] !== '<') {
+      if (!depth++) out += '<…';
+    }
+    if (!depth) out += name[i];
+    if (name[i] === '>' && depth && name[i - 1] !== '-' && !--depth) out += '>';
+  }
+  return depth ? name : out;
+}
+
 export function percent(part: number, whole: number): string {
   if (!whole) return '–';
   const share = (100 * part) / whole;
-  return `${share.toFixed(share !== 0 && Math.abs(share) < 1 ? 2 : 1)} %`;
+  return signed(`${share.toFixed(share !== 0 && Math.abs(share) < 1 ? 2 : 1)} %`);
 }

@@ -22,7 +22,7 @@ export function Histograms({ shown }: { shown: Shown }) {
         <div><Histogram title="Sizes when allocated" unit="bytes" bins={answer.value.sizes} /></div>
         <div><Histogram title="Lifetimes" unit="nanoseconds" bins={answer.value.lifetimes} /></div>
       </div>
-      <p class="hint">A block that was not freed lives to the end of the run. Times are recorded to a tenth of a millisecond.</p>
+      <p class="hint">A block that was not freed lives to the end of the run. Events closer together than two milliseconds share a time, so shorter lifetimes are not told apart.</p>
     </section>
   );
 }
@@ -34,7 +34,7 @@ export function Histogram({ title, unit, bins: all }: { title: string; unit: str
   const columns: Column<Bin>[] = [
     {
       key: 'range', label: unit === 'bytes' ? 'Size' : 'Lifetime', full: true, text: (bin) => `${bin.from}-${bin.to - 1}`,
-      show: (bin) => bin.from === 0 && unit === 'bytes' ? '0 B' : `${amount(bin.from, unit)} – ${amount(bin.to, unit)}`,
+      show: (bin) => bin.from === 0 ? (unit === 'bytes' ? '0 B' : `below ${amount(bin.to, unit)}`) : `${amount(bin.from, unit)} – ${amount(bin.to, unit)}`,
       title: (bin) => `from ${exact(bin.from, unit)}, below ${exact(bin.to, unit)}`,
     },
     { key: 'blocks', label: 'Blocks', numeric: true, text: (bin) => bin.blocks, show: (bin) => number(bin.blocks) },

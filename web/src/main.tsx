@@ -7,7 +7,7 @@ import { Boundary } from './boundary';
 import { Calls } from './calls';
 import { CallTable } from './calltable';
 import { DiagnosisView } from './diagnosis';
-import { Compare } from './diff';
+import { comparable, Compare } from './diff';
 import { Findings } from './findings';
 import { Flame } from './flame';
 import { amount, described, time } from './format';
@@ -17,6 +17,7 @@ import { Histograms } from './histograms';
 import { CallMap } from './map';
 import { Overview, viewNames } from './overview';
 import { Problem, Waiting } from './parts';
+import { PlacesView } from './places';
 import { Points } from './points';
 import { Query } from './query';
 import type { Shown } from './shown';
@@ -125,7 +126,7 @@ function App() {
         <main id="main" tabIndex={-1}><Loading file={file} /></main>
       ) : (
         <Boundary key={number} what="The page of this file" where={location.hash} main>
-          <File state={{ ...state, file: number }} go={go} dark={dark} files={files!.map((one) => one.name)} />
+          <File state={{ ...state, file: number }} go={go} dark={dark} files={files!} />
         </Boundary>
       )}
     </>
@@ -173,9 +174,9 @@ function File(props: Pick<Shown, 'state' | 'go' | 'dark' | 'files'>) {
   const metric = overview.metrics.find((one) => one.name === state.metric) || overview.metrics[0] || none;
   const shown: Shown = { ...props, overview, metric, window: part };
   const views = ['overview', ...overview.views.filter((name) => !offline || name !== 'query'),
-    ...(props.files.length > 1 && overview.views.includes('flame') ? ['diff'] : [])];
+    ...(comparable(props.files, state.file).length && overview.views.includes('flame') ? ['diff'] : [])];
   // What the file is about comes first.
-  for (const name of ['diagnosis', 'timeline', 'points', 'findings'])
+  for (const name of ['diagnosis', 'places', 'timeline', 'points', 'findings'])
     if (views.includes(name)) views.splice(1, 0, ...views.splice(views.indexOf(name), 1));
   const view = views.includes(state.view) ? state.view : 'overview';
   document.title = `${overview.name} · ${viewNames[view]} · Quern`;
@@ -183,7 +184,7 @@ function File(props: Pick<Shown, 'state' | 'go' | 'dark' | 'files'>) {
     <>
       <Tabs views={views} view={view} part={!!(state.from || state.to)} choose={(name) => go({ view: name, sort: '' })} />
       <div class="bar-line">
-        {overview.metrics.length > 0 && !['findings', 'points', 'query', 'timeline', 'histograms', 'diagnosis'].includes(view) && (
+        {overview.metrics.length > 0 && !['findings', 'places', 'points', 'query', 'timeline', 'histograms', 'diagnosis'].includes(view) && (
           <label class="field">
             Metric
             <select value={metric.name} onChange={(event) => go({ metric: (event.target as HTMLSelectElement).value, node: '' })}>
@@ -259,6 +260,7 @@ function View({ view, shown }: { view: string; shown: Shown }) {
     case 'assembly': return <AssemblyView shown={shown} />;
     case 'diff': return <Compare shown={shown} />;
     case 'diagnosis': return <DiagnosisView shown={shown} />;
+    case 'places': return <PlacesView shown={shown} />;
     case 'points': return <Points shown={shown} />;
     case 'query': return <Query shown={shown} />;
     case 'tree': return <CallTable shown={shown} />;

@@ -4,6 +4,7 @@ import { Spark } from './spark';
 import { Limits } from './help';
 import { amount, described, exact, percent } from './format';
 import { Waiting } from './parts';
+import { Where, type Places } from './places';
 import type { Shown } from './shown';
 
 const kinds: Record<string, string> = {
@@ -36,7 +37,7 @@ export function Overview({ shown }: { shown: Shown }) {
         ))}
       </dl>
       {overview.views.includes('timeline') && <Spark shown={shown} />}
-      {metric.name && overview.views.includes('functions') && <Top shown={shown} />}
+      {overview.views.includes('places') && !offline ? <TopPlaces shown={shown} /> : metric.name && overview.views.includes('functions') && <Top shown={shown} />}
       {offline && <Limits />}
       {state.from || state.to ? <p class="hint">All numbers are those of the window.</p> : null}
     </section>
@@ -68,6 +69,35 @@ function Top({ shown }: { shown: Shown }) {
   );
 }
 
+// The lines of the program's own code that allocate most.
+function TopPlaces({ shown }: { shown: Shown }) {
+  const { metric, state, go } = shown;
+  const sort = (['peak', 'total', 'count', 'temporary', 'leaked'] as const).find((name) => name === metric.name) ?? 'peak';
+  const unit = sort === 'count' || sort === 'temporary' ? 'blocks' : 'bytes';
+  const answer = useAnswer<Places>('places', { file: state.file, sort, count: 8, ...shown.window });
+  if (answer.waiting) return <Waiting what="Adding up by line…" />;
+  if (!answer.value || !answer.value.rows.length) return null;
+  const rows = answer.value.rows.filter((row) => row[sort] > 0);
+  const most = Math.max(1, metric.total, ...rows.map((row) => row[sort]));
+  return (
+    <>
+      <h3>Your lines with most: {described(metric.help)}</h3>
+      <ol class="top">
+        {rows.map((row) => (
+          <li key={row.place}>
+            <button type="button" class="link" title={`${row.function}\n${row.path ? `${row.path}:${row.line}` : row.library ?? ''}`}
+              onClick={() => go({ view: 'places', sort, kind: '', search: '', select: String(row.place) })}>
+              <span class="share"><span style={{ width: `${(100 * row[sort]) / most}%` }} /></span>
+              <span class="value">{amount(row[sort], unit)} <small>{percent(row[sort], metric.total)}</small></span>
+              <span class="name"><Where frame={row} /></span>
+            </button>
+          </li>
+        ))}
+      </ol>
+    </>
+  );
+}
+
 export const viewNames: Record<string, string> = {
   overview: 'Overview',
   findings: 'Findings',
@@ -82,6 +112,7 @@ export const viewNames: Record<string, string> = {
   calls: 'Callers and callees',
   source: 'Source',
   assembly: 'Assembly',
+  places: 'My lines',
   points: 'Program points',
   diagnosis: 'Diagnosis',
   query: 'SQL',

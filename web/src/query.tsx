@@ -1,6 +1,6 @@
 // SQL over a recording.
-import { useEffect, useState } from 'preact/hooks';
-import { ask, offline } from './ask';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { askLong, offline } from './ask';
 import { Problem, Waiting } from './parts';
 import type { Shown } from './shown';
 import { listed, Table, type Column } from './table';
@@ -33,18 +33,30 @@ export function Query({ shown }: { shown: Shown }) {
   const [answer, setAnswer] = useState<{ rows: Cells[]; most: number } | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const [busy, setBusy] = useState(false);
+  const control = useRef<AbortController | null>(null);
   const run = async () => {
+    const own = new AbortController();
+    control.current?.abort();
+    control.current = own;
     setBusy(true);
     setProblem(null);
     go({ sql }, true);
     try {
-      setAnswer(await ask('query', { file: state.file, sql, ...shown.window }));
+      const rows = await askLong<{ rows: Cells[]; most: number }>('query', { file: state.file, sql, ...shown.window }, own);
+      if (control.current === own) setAnswer(rows);
     } catch (error) {
+      if (control.current !== own) return;
       setAnswer(null);
       setProblem((error as Error).message);
     }
-    setBusy(false);
+    if (control.current === own) setBusy(false);
   };
+  // A statement that nobody waits for any more is given up.
+  useEffect(() => () => {
+    const last = control.current;
+    control.current = null;
+    last?.abort();
+  }, []);
   // A link that holds a statement shows its rows.
   useEffect(() => {
     if (state.sql && !offline) run();

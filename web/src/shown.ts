@@ -1,5 +1,5 @@
 // What a view needs to know of the file in front.
-import type { Metric, Overview } from './ask';
+import type { FileState, Metric, Overview } from './ask';
 import type { Go, State } from './state';
 
 export interface Shown {
@@ -8,6 +8,6 @@ export interface Shown {
   overview: Overview;
   metric: Metric;
   window: { from?: string; to?: string };
-  files: string[];
+  files: FileState[];
   dark: boolean;
 }

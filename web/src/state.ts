@@ -11,6 +11,7 @@ export interface State {
   merge: boolean;
   icicle: boolean;
   stacked: boolean;
+  innermost: boolean; // places are those of the innermost frame
   search: string;
   from: string; // the window, in the file's unit; '' is no bound
   to: string;
@@ -23,7 +24,7 @@ export interface State {
 
 const initial: State = {
   file: 0, view: 'overview', metric: '', node: '', open: '', invert: false, merge: false, icicle: false,
-  stacked: false, search: '', from: '', to: '', sort: '', select: '', after: '', sql: '', kind: '',
+  stacked: false, innermost: false, search: '', from: '', to: '', sort: '', select: '', after: '', sql: '', kind: '',
 };
 
 function parse(hash: string): State {

@@ -1,8 +1,8 @@
 // The heap over time. A window that is marked here is what all other views show.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { offline, useAnswer, windowsOf } from './ask';
-import { amount, exact, number, time as showTime } from './format';
-import { Check, CopyButton, csv, download, Problem, useWidth, Waiting } from './parts';
+import { amount, exact, number, time as showTime, shortened } from './format';
+import { Check, CopyButton, csv, download, PictureButtons, Problem, useWidth, Waiting } from './parts';
 import type { Shown } from './shown';
 import { listed, Table, type Column } from './table';
 
@@ -48,7 +48,8 @@ export interface Timeline {
 interface Sites {
   end?: number;
   times?: number[]; // of a massif.out: its detailed snapshots
-  sites: { stack: number; peak: number; frames: string[] }[];
+  // `own`: the first frame of the program's own code; `place`: its line.
+  sites: { stack: number; peak: number; frames: string[]; own?: number; place?: string }[];
   steps: number[][];
 }
 
@@ -93,6 +94,7 @@ export function TimelineView({ shown }: { shown: Shown }) {
       <div class="table-tools">
         <button type="button" onClick={() => download('timeline.csv', csv(names, cells))}>Download CSV</button>
         <CopyButton text={() => [names, ...cells].map((row) => row.join('\t')).join('\n')}>Copy as text</CopyButton>
+        <PictureButtons name="timeline" find={() => document.querySelector<SVGSVGElement>('.chart svg')} />
       </div>
       <Marks timeline={answer.value} shown={shown} />
     </section>
@@ -230,6 +232,12 @@ function Plain({ timeline, shown }: { timeline: Timeline; shown: Shown }) {
   );
 }
 
+// The stack from the program's own code on, with its line.
+function ownFirst(site: Sites['sites'][0]): string[] {
+  const frames = site.frames.slice(site.own ?? 0).map(shortened);
+  return site.place && frames.length ? [`${frames[0]} (${site.place})`, ...frames.slice(1)] : frames;
+}
+
 // A stack in one line; recursion is counted.
 function line(frames: string[]): string {
   const parts: string[] = [];
@@ -244,11 +252,15 @@ function line(frames: string[]): string {
 
 function Stacked({ sites, timeline, shown }: { sites: Sites; timeline: Timeline; shown: Shown }) {
   const times = sites.times ?? sites.steps.map((_, i) => ((sites.end ?? 1) / sites.steps.length) * (i + 1));
-  const bands = sites.sites
-    .map((site, i): Band => ({
-      label: line(site.frames), className: `band-${i}`,
-      values: sites.steps.map((step) => step[i]),
-    }))
+  // Stacks that differ only below the program's own code are one band.
+  const merged: Band[] = [];
+  sites.sites.forEach((site, i) => {
+    const label = line(ownFirst(site)), values = sites.steps.map((step) => step[i]);
+    const same = merged.find((band) => band.label === label);
+    if (same) same.values = same.values.map((value, at) => value + values[at]);
+    else merged.push({ label, className: `band-${merged.length}`, values });
+  });
+  const bands = merged
     .concat([{ label: 'everything else', className: 'band-rest', values: sites.steps.map((step) => step[sites.sites.length]) }]);
   // Between snapshots that have stacks, and before them, the whole heap is known at least.
   const outline = sites.times ? timeline.points.map((point): [number, number] => [point.time, point.heap]) : [];
@@ -262,6 +274,18 @@ function ticks(most: number): number[] {
   const power = Math.pow(2, Math.floor(Math.log2(rough)));
   const list: number[] = [];
   for (let at = 0; at <= most; at += power * (rough / power > 1.5 ? 2 : 1)) list.push(at);
+  return list;
+}
+
+// Round times, at most so many.
+function roundTicks(end: number, most: number, unit: string): number[] {
+  const minutes = unit === 'nanoseconds' && end > 60e9;
+  const steps = minutes ? [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 86400].map((seconds) => seconds * 1e9) : [];
+  let step = steps.find((one) => end / one < most) ?? 0;
+  for (let power = Math.pow(10, Math.floor(Math.log10(end / most))); !step; power *= 10)
+    step = [1, 2, 5].map((one) => one * power).find((one) => end / one < most) ?? 0;
+  const list: number[] = [];
+  for (let i = 0; i * step <= end; i++) list.push(i * step);
   return list;
 }
 
@@ -289,6 +313,7 @@ function Chart(props: {
   const [outer, width] = useWidth<HTMLDivElement>();
   const [hover, setHover] = useState<number | null>(null);
   const [drag, setDrag] = useState<[number, number] | null>(null);
+  const [picked, pick] = useState<number | null>(null); // a moment that was clicked
   const start = useRef<number | null>(null);
   const end = Math.max(times[times.length - 1] || 1, props.end || 1);
   const sums = useMemo(() => {
@@ -315,12 +340,18 @@ function Chart(props: {
     }
     return low;
   };
+  const residentAt = (time: number) => {
+    const point = props.lineLabel ? undefined : line.reduce<[number, number] | undefined>((last, one) => (one[0] <= time ? one : last), undefined);
+    return point ? `, resident ${amount(point[1], 'bytes')}` : '';
+  };
   const place = (event: PointerEvent) => event.clientX - outer.current!.getBoundingClientRect().left;
   const finish = () => {
     if (drag && Math.abs(x(drag[0]) - x(drag[1])) > 4) {
       const [from, to] = [Math.min(...drag), Math.max(...drag)];
       const part = offline ? nearestWindow(state.file, from, to) : { from: Math.floor(from), to: Math.ceil(to) };
       if (part) go({ from: part.from ? String(part.from) : '', to: String(part.to), node: '' });
+    } else if (start.current !== null) {
+      pick(start.current);
     }
     start.current = null;
     setDrag(null);
@@ -329,8 +360,7 @@ function Chart(props: {
   const marked: [number, number] | null = drag
     ? [Math.min(...drag), Math.max(...drag)]
     : state.from || state.to ? [Number(state.from || 0), Math.min(end, Number(state.to || end))] : null;
-  const parts = width < 500 ? 2 : 6;
-  const xTicks = Array.from({ length: parts + 1 }, (_, i) => (end / parts) * i);
+  const xTicks = roundTicks(end, width < 500 ? 3 : 7, unit);
   return (
     <>
       <div class="chart" ref={outer}>
@@ -353,8 +383,8 @@ function Chart(props: {
               </g>
             ))}
             {xTicks.map((time, i) => (
-              <text class="axis" key={i} x={x(time)} y={HEIGHT - 6} text-anchor={i === 0 ? 'start' : i === xTicks.length - 1 ? 'end' : 'middle'}>
-                {moment(time, unit)}
+              <text class="axis" key={i} x={x(time)} y={HEIGHT - 6} text-anchor={i === 0 ? 'start' : x(time) > width - 40 ? 'end' : 'middle'}>
+                {moment(time, unit).replace(/(\.\d*?)0+ s$/, '$1 s').replace('. s', ' s')}
               </text>
             ))}
             {bands.map((band, i) => <path key={i} class={band.className} d={area(sums[i], sums[i + 1])}><title>{band.label}</title></path>)}
@@ -384,15 +414,22 @@ function Chart(props: {
               </g>
             ))}
             {marked && <rect class="window" x={x(marked[0])} width={Math.max(1, x(marked[1]) - x(marked[0]))} y={TOP} height={HEIGHT - TOP - BOTTOM} />}
+            {picked !== null && <line class="cursor" x1={x(picked)} x2={x(picked)} y1={TOP} y2={HEIGHT - BOTTOM} />}
             {hover !== null && <line class="cursor" x1={x(times[hover])} x2={x(times[hover])} y1={TOP} y2={HEIGHT - BOTTOM} />}
           </svg>
         )}
       </div>
       <p class="readout" role="status">
         {hover !== null
-          ? `${moment(times[hover], unit)}: ${amount(sums[sums.length - 1][hover], 'bytes')}`
+          ? `${moment(times[hover], unit)}: ${amount(sums[sums.length - 1][hover], 'bytes')}${residentAt(times[hover])}`
           : marked ? `${moment(marked[0], unit)} to ${moment(marked[1], unit)}` : '\u00a0'}
       </p>
+      {picked !== null && shown.overview.kind === 'recording' && !offline && (
+        <p class="picked" data-testid="picked">
+          <button type="button" onClick={() => go({ view: 'places', from: '', to: String(Math.ceil(picked)), sort: 'leaked', select: '', node: '' })}>
+            Show what is alive at {moment(picked, unit)}</button>
+        </p>
+      )}
       <ul class="legend">
         {[...bands].reverse().map((band) => (
           <li key={band.label}><span class={`swatch ${band.className}`} /> <span class="name" title={band.label}>{band.label}</span>

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/vector.h"
 #include "cli/nearest.h"
 #include "cli/options/check.h"
 
@@ -112,8 +113,7 @@ void options_free(struct option_values *values) {
 }
 
 static void add_line(char ***lines, size_t *count, char *line) {
-    *lines = base_reallocate(*lines, (*count + 1) * sizeof **lines);
-    (*lines)[(*count)++] = line;
+    *vector_push(*lines, *count) = line;
 }
 
 static void store(struct option_values *values, const struct option *option, const char *text) {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "base/vector.h"
 
 // The limit guards against a file of another kind.
 #define FILE_MAX (1 << 20)
@@ -37,8 +38,8 @@ void sources_split(struct source_words *words, const char *text, size_t size,
             else
                 text_char(&word, text[i]);
         }
-        words->words = base_reallocate(words->words, (words->count + 1) * sizeof *words->words);
-        words->words[words->count++] = (struct source_word){text_take(&word), source, origin};
+        *vector_push(words->words, words->count) =
+            (struct source_word){text_take(&word), source, origin};
     }
 }
 

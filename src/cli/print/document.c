@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/print/views.h"
 #include "cli/words.h"
-#include "report/heap/text.h"
 #include "report/shared/stack_text.h"
 #include "report/shared/tree_text.h"
 #include "view/answers/answers.h"
@@ -40,7 +40,7 @@ static void put_fact(void *context, const struct document_fact *fact) {
     if (fact->text)
         stack_text_escaped(out, fact->text);
     else
-        fputs(heap_text_number(digits, fact->value), out);
+        fputs(text_number(digits, fact->value), out);
     fprintf(out, "%s%s\n", *fact->unit ? " " : "", fact->unit);
 }
 
@@ -89,9 +89,9 @@ static void put_row(const struct print *print, const struct answer_row *row, uin
     char digits[2][32], bar[PAINT_BAR];
     size_t column = 27 + (print->paint ? PAINT_CELLS + 1 : 0);
     fprintf(print->out, "%s%16s %6.2f %%", paint_bar(bar, print->paint, share(row->self, all)),
-            heap_text_number(digits[0], row->self), 100 * share(row->self, all));
+            text_number(digits[0], row->self), 100 * share(row->self, all));
     if (has_callees(print)) {
-        fprintf(print->out, " %16s %6.2f %%", heap_text_number(digits[1], row->total),
+        fprintf(print->out, " %16s %6.2f %%", text_number(digits[1], row->total),
                 100 * share(row->total, all));
         column += 26;
     }
@@ -158,7 +158,7 @@ static void put_tree(const struct print *print, unsigned shape) {
     struct text heading = {0};
     char digits[32];
     text_format(&heading, "%s: %s", print->document->metrics[print->metric].help,
-                heap_text_number(digits, tree->root.total));
+                text_number(digits, tree->root.total));
     title(print, heading.bytes);
     text_free(&heading);
     tree_text(print->out, tree, print->request->threshold, print->paint);

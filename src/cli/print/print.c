@@ -18,6 +18,7 @@
 #include "cli/words.h"
 #include "report/dhat/print.h"
 #include "report/heap/text.h"
+#include "report/diagnose/growth.h"
 #include "report/heap/views.h"
 #include "report/massif/print.h"
 
@@ -31,7 +32,7 @@ struct request {
     bool is_filtered;
     bool json;
     const char *view_name, *by; // as given
-    enum paint_wish wish;
+    enum paint_choice colour;
     struct paint paint;
     bool has_width; // --x was given
 };
@@ -140,6 +141,8 @@ static void print_heads(const struct request *request, const struct heap_file *f
     printf("\nprocess:    %d\n", info->process.pid);
     if (info->damage)
         printf("damaged:    %s; the report covers what comes before\n", info->damage);
+    else if (info->is_live)
+        puts("live:       the program still runs; the last second may be missing");
     else if (!info->is_complete)
         puts("cut off:    Quern ended before the program; the last second may be missing");
     char *merged = heap_text_merges(&info->merges);
@@ -150,7 +153,7 @@ static void print_heads(const struct request *request, const struct heap_file *f
     char digits[32];
     if (info->end.missed)
         printf("missed:     %s events could not be recorded\n",
-               heap_text_number(digits, info->end.missed));
+               text_number(digits, info->end.missed));
 }
 
 // Reads the recording into the sink, which may be NULL. NULL, or a message to be freed.
@@ -159,20 +162,20 @@ static char *read_part(const struct request *request, int fd, struct heap_file *
     return heap_filter_read(fd, file, request->is_filtered ? &request->filter : NULL, sink, !!sink);
 }
 
-// Growth must know the end of the run before it can choose its points in time.
+// Growth must know all allocations of the run before it can choose its moments.
 static char *print_growth(const struct request *request, int fd, const struct heap_file *file) {
-    struct heap_growth *growth = heap_growth_new(file);
+    struct growth *growth = growth_new(file);
     struct heap_sink sink;
     struct heap_file again;
-    heap_growth_sink(growth, &sink);
+    growth_sink(growth, &sink);
     char *problem = lseek(fd, 0, SEEK_SET) < 0 ? base_copy("it cannot be read twice") : NULL;
     if (!problem) {
         problem = read_part(request, fd, &again, &sink);
         if (!problem)
-            heap_view_growth(stdout, growth, &request->views);
+            growth_view(stdout, growth, request->views.top, request->views.callers);
         heap_file_free(&again);
     }
-    heap_growth_free(growth);
+    growth_free(growth);
     return problem;
 }
 
@@ -193,6 +196,9 @@ static char *print_view(const struct request *request, int fd, const struct heap
         break;
     case VIEW_LIFETIMES:
         heap_view_lifetimes(stdout, file, lifetimes, &request->views);
+        break;
+    case VIEW_MINE:
+        heap_text_ending(&file->summary, file->names, request->views.top, print_line, NULL);
         break;
     case VIEW_GROWTH:
         return print_growth(request, fd, file);
@@ -215,8 +221,7 @@ static int print_recording(struct request *request, int fd) {
     char *problem = read_part(request, fd, &file, is_needed ? &sink : NULL);
     if (!problem && request->massif.peak_only) {
         char digits[32];
-        printf("Peak memory usage: %s bytes\n",
-               heap_text_number(digits, file.summary.total.peak_bytes));
+        printf("Peak memory usage: %s bytes\n", text_number(digits, file.summary.total.peak_bytes));
     } else if (!problem) {
         print_heads(request, &file);
         request->heap.from = request->filter.from;
@@ -282,7 +287,7 @@ static int print_file(struct request *request) {
 
 static void choose_paint(struct request *request) {
     const struct paint *paint = &request->paint;
-    if (!paint_choose(&request->paint, request->wish, STDOUT_FILENO))
+    if (!paint_choose(&request->paint, request->colour, STDOUT_FILENO))
         return;
     request->massif.paint = request->heap.paint = request->views.paint = paint;
     // The graph has a scale on its left and a unit on its right.
@@ -310,11 +315,12 @@ static int take_arguments(const struct arguments *arguments, struct request *req
     request->json = argument_given(arguments, "json");
     request->view_name = argument_text(arguments, "view");
     request->by = argument_text(arguments, "by");
-    request->wish = (enum paint_wish)argument_choice(arguments, "color");
+    request->colour = (enum paint_choice)argument_choice(arguments, "color");
     return filter_arguments(arguments, &request->filter, &request->is_filtered);
 }
 
 static int run_print(const struct arguments *arguments) {
+    words_choose_own(arguments);
     struct request request = {
         .massif = {.width = 72},
         .heap = {.top = 5},
@@ -376,6 +382,7 @@ static const struct option options[] = {
      .most = 500,
      .initial = "12",
      .help = "maximum number of frames in a stack"},
+    WORDS_MINE,
     {.name = "threshold",
      .type = OPTION_DECIMAL,
      .value = "PERCENT",
@@ -399,7 +406,7 @@ static const struct option options[] = {
     {.name = "json", .type = OPTION_FLAG, .help = "write JSON for programs"},
     {.name = "color",
      .type = OPTION_CHOICE,
-     .choices = "auto|always|never", // the order of enum paint_wish
+     .choices = "auto|always|never", // the order of enum paint_choice
      .initial = "auto",
      .help = "use colours and bars; auto: on a terminal, unless NO_COLOR is set"},
     FILTER_OPTIONS,

@@ -17,6 +17,7 @@ enum print_view {
     VIEW_FUNCTIONS,
     VIEW_LIBRARIES,
     VIEW_THREADS,
+    VIEW_MINE,
     VIEW_GROWTH,
     VIEW_LIFETIMES,
     VIEW_TIMELINE,

@@ -24,7 +24,7 @@ char *run_budgets(const struct supervisor_tool *tool, const void *state,
             continue;
         if (tool->knows && !tool->knows(state, kind)) {
             struct text text = {0};
-            text_format(&text, "--%s: this run would not know the number; %s do", name,
+            text_format(&text, "--%s: this run does not report the number; %s do", name,
                         budget_words[kind].known_by);
             return text_take(&text);
         }

@@ -4,10 +4,12 @@
 #include "base/text.h"
 #include "cli/run/run.h"
 #include "report/results/results.h"
+#include "report/shared/own.h"
 
 char *run_outputs(const struct option_values *values, struct supervisor_request *request) {
     struct output_settings *outputs = &request->outputs;
     char *error = NULL;
+    own_choose(option_text(values, "mine"));
     outputs->sarif = option_text(values, "sarif-file");
     outputs->junit = option_text(values, "junit-file");
     outputs->json = option_text(values, "json-file");

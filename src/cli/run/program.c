@@ -1,6 +1,5 @@
 #include "cli/run/program.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -8,13 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/elf_file.h"
 #include "base/text.h"
 
 // The kernel reads no more of a file than this to find out what it is.
 #define HEAD_SIZE 256
 // A script may name a script as its interpreter; the kernel gives up after a few.
 #define INTERPRETERS_MAX 5
-#define PHDRS_MAX        128
 
 // The verdict on a file that cannot be run.
 struct verdict {
@@ -79,33 +78,22 @@ static void reject(struct verdict *verdict, int status, const char *reason) {
     text_string(&verdict->reason, reason);
 }
 
-// How many there are; 0: they cannot be read.
-static size_t read_segments(int fd, const Elf64_Ehdr *header, Elf64_Phdr phdrs[PHDRS_MAX]) {
-    size_t count = header->e_phnum;
-    if (header->e_phentsize != sizeof *phdrs || count > PHDRS_MAX ||
-        pread(fd, phdrs, count * sizeof *phdrs, (off_t)header->e_phoff) !=
-            (ssize_t)(count * sizeof *phdrs))
-        return 0;
-    return count;
-}
-
 // A dynamically linked program is no good without its loader.
 static void check_loader(int fd, const Elf64_Ehdr *header, struct verdict *verdict) {
-    Elf64_Phdr phdrs[PHDRS_MAX];
-    size_t count = read_segments(fd, header, phdrs);
+    Elf64_Phdr segments[ELF_FILE_SEGMENTS];
+    size_t count = elf_file_segments(fd, header, segments);
     if (count == 0) {
         reject(verdict, STATUS_NOT_RUNNABLE, "is a damaged ELF file");
         return;
     }
     for (size_t i = 0; i < count; i++) {
         char loader[4096];
-        if (phdrs[i].p_type != PT_INTERP || phdrs[i].p_filesz < 2 ||
-            phdrs[i].p_filesz > sizeof loader)
+        if (segments[i].p_type != PT_INTERP || segments[i].p_filesz < 2 ||
+            segments[i].p_filesz > sizeof loader)
             continue;
-        if (pread(fd, loader, phdrs[i].p_filesz, (off_t)phdrs[i].p_offset) !=
-            (ssize_t)phdrs[i].p_filesz)
+        if (!elf_file_read(fd, segments[i].p_offset, loader, segments[i].p_filesz))
             break;
-        loader[phdrs[i].p_filesz - 1] = 0;
+        loader[segments[i].p_filesz - 1] = 0;
         if (access(loader, F_OK) < 0) {
             verdict->status = STATUS_NOT_FOUND;
             text_format(&verdict->reason, "needs the loader '%s', which is not installed", loader);
@@ -177,17 +165,23 @@ static bool gains_privilege(const struct stat *info) {
             info->st_gid != getegid());
 }
 
+// Neither a program nor a script for the kernel, but a text.
+static bool is_shell_text(const char *head, ssize_t size) {
+    return size > 0 && !(size > 2 && head[0] == '#' && head[1] == '!') &&
+           !memchr(head, 0, (size_t)size) && memcmp(head, ELFMAG, 1) != 0;
+}
+
 static void check_contents(const char *path, int depth, struct verdict *verdict) {
     char head[HEAD_SIZE];
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t size = fd < 0 ? -1 : read(fd, head, sizeof head);
     if (size < 0)
-        reject(verdict, STATUS_NOT_RUNNABLE, "cannot be read, and Quern has to read a program");
+        reject(verdict, STATUS_NOT_RUNNABLE, "cannot be read; Quern must read a program to run it");
     else if (size >= EI_NIDENT && memcmp(head, ELFMAG, SELFMAG) == 0)
         check_elf(fd, head, size, verdict);
     else if (size > 2 && head[0] == '#' && head[1] == '!')
         check_script(head, size, depth, verdict);
-    else
+    else if (depth || !is_shell_text(head, size))
         reject(verdict, STATUS_NOT_RUNNABLE,
                size ? "is neither an ELF program nor a script with a #! line" : "is empty");
     if (fd >= 0)
@@ -242,13 +236,22 @@ char *program_find(const char *name, int *status, char **reason) {
     return checked;
 }
 
+bool program_is_shell_text(const char *path) {
+    char head[HEAD_SIZE];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd < 0 ? -1 : read(fd, head, sizeof head);
+    if (fd >= 0)
+        close(fd);
+    return is_shell_text(head, size);
+}
+
 static bool has_loader(int fd, const char *head) {
     Elf64_Ehdr header;
-    Elf64_Phdr phdrs[PHDRS_MAX];
+    Elf64_Phdr segments[ELF_FILE_SEGMENTS];
     memcpy(&header, head, sizeof header);
-    size_t count = read_segments(fd, &header, phdrs);
+    size_t count = elf_file_segments(fd, &header, segments);
     for (size_t i = 0; i < count; i++)
-        if (phdrs[i].p_type == PT_INTERP)
+        if (segments[i].p_type == PT_INTERP)
             return true;
     return count == 0;
 }

@@ -11,6 +11,9 @@
 // set to 126 or 127 and *reason to a message, to be freed.
 char *program_find(const char *name, int *status, char **reason);
 
+// Whether the file is a text without a #! line, which execvp has a shell run.
+bool program_is_shell_text(const char *path);
+
 // Whether the program, or what interprets it, has no loader: nothing can be preloaded into it.
 bool program_is_static(const char *path);
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "base/vector.h"
 #include "cli/nearest.h"
 #include "cli/run/program.h"
 #include "cli/run/run.h"
@@ -21,8 +22,7 @@ struct lines {
 };
 
 static void add_line(struct lines *lines, struct text *line) {
-    lines->at = base_reallocate(lines->at, (lines->count + 1) * sizeof *lines->at);
-    lines->at[lines->count++] = text_take(line);
+    *vector_push(lines->at, lines->count) = text_take(line);
 }
 
 static void free_lines(struct lines *lines) {
@@ -80,6 +80,7 @@ static void choose_names(const struct option_values *values, struct supervisor_r
     const struct option_value *cut = option_items(values, "fullpath-after");
     request->symbols = (struct symbols_options){
         .extra_debug_path = option_text(values, "extra-debuginfo-path"),
+        .any_checksum = option_yes(values, "allow-mismatched-debuginfo"),
         .debuginfod = option_yes(values, "enable-debuginfod"),
         .keep_unmapped = option_yes(values, "keep-debuginfo"),
         .no_inlined = !option_yes(values, "read-inline-info"),
@@ -112,7 +113,11 @@ static const char **own_words(char *const *words) {
 static char *choose_scenario(const struct option_values *values,
                              struct scenario_settings *scenario) {
     *scenario = (struct scenario_settings){.port = (int)option_number(values, "ready-port"),
+                                           .udp_port = (int)option_number(values, "ready-udp-port"),
+                                           .path = option_text(values, "ready-path"),
+                                           .url = option_text(values, "ready-url"),
                                            .log = option_text(values, "ready-log"),
+                                           .is_terminal = option_yes(values, "ready-terminal"),
                                            .timeout = option_number(values, "ready-timeout"),
                                            .load = option_text(values, "load")};
     regex_t regex;
@@ -121,14 +126,18 @@ static char *choose_scenario(const struct option_values *values,
         char reason[128];
         struct text text = {0};
         regerror(wrong, &regex, reason, sizeof reason);
-        text_format(&text, "--ready-log=%s is no regular expression: %s", scenario->log, reason);
+        text_format(&text, "--ready-log=%s is not a valid regular expression: %s", scenario->log,
+                    reason);
         return text_take(&text);
     }
     if (scenario->log)
         regfree(&regex);
-    if (scenario->load && !scenario->log && !scenario->port)
-        return base_copy("--load needs --ready-port=PORT or --ready-log=REGEX, which say when to "
-                         "begin");
+    if (scenario->is_terminal && !scenario->log)
+        return base_copy("--ready-terminal needs --ready-log=REGEX");
+    if (scenario->load && !supervisor_waits(scenario))
+        return base_copy(
+            "--load needs --ready-port=PORT, --ready-url=URL, --ready-log=REGEX or the "
+            "like, which say when to begin");
     return NULL;
 }
 
@@ -181,7 +190,13 @@ static int run_request(struct tool_setup *setup, struct option_values *values, c
 }
 
 // What there is to say before the run.
-static void show_warnings(const struct option_values *values, const struct tool_setup *setup) {
+static void show_warnings(const struct supervisor_tool *tool, const struct option_values *values,
+                          const struct tool_setup *setup) {
+    static const char *const translated_only[] = {"track-fds", "modify-fds", "trace-malloc"};
+    for (size_t i = 0; setup->is_native && i < 3; i++)
+        if (!option_is(values, translated_only[i], "no"))
+            fprintf(stderr, "quern: --%s has no effect: %s runs the program natively\n",
+                    translated_only[i], tool->name);
     for (size_t i = 0; i < values->warning_count; i++)
         fprintf(stderr, "quern: %s\n", values->warnings[i]);
     if (setup->remarks.size)
@@ -201,7 +216,7 @@ static int set_up_and_run(const struct supervisor_tool *tool, struct tool_setup 
         fprintf(stderr, "quern: %s\n", setup->problem);
     } else {
         if (setup->verbosity >= 0)
-            show_warnings(values, setup);
+            show_warnings(tool, values, setup);
         struct lines lines = engine_options(tool, setup);
         request->engine = engine;
         request->options = (const char *const *)lines.at;
@@ -215,13 +230,8 @@ static int set_up_and_run(const struct supervisor_tool *tool, struct tool_setup 
     return status;
 }
 
-int verb_run(const struct supervisor_tool *tool, struct option_values *values, char *const *words,
-             char **argv) {
-    int status = 0;
-    char *problem = NULL;
-    char *program = program_find(argv[0], &status, &problem);
-    if (!program)
-        return complain_of_program(argv[0], problem, status);
+static int run_program(const struct supervisor_tool *tool, struct option_values *values,
+                       char *const *words, const char *program, char **argv) {
     int verbosity = (int)option_times(values, "verbose") - (option_given(values, "quiet") ? 1 : 0);
     struct supervisor_request request = {
         .tool = tool,
@@ -229,9 +239,12 @@ int verb_run(const struct supervisor_tool *tool, struct option_values *values, c
         .argv = argv,
         .log.verbosity = verbosity,
         .duration = option_number(values, "duration"),
+        .progress = option_number(values, "progress-interval"),
         .silent_after_fork = option_yes(values, "child-silent-after-fork"),
         .remarks = (const char *const *)values->remarks,
         .remark_count = values->remark_count,
+        .debugger = {.is_enabled = strcmp(option_text(values, "vgdb"), "no") != 0,
+                     .prefix = option_text(values, "vgdb-prefix")},
     };
     choose_log(values, &request.log);
     choose_names(values, &request);
@@ -245,10 +258,40 @@ int verb_run(const struct supervisor_tool *tool, struct option_values *values, c
         .symbols = &request.symbols,
         .xml = &request.xml,
     };
-    status = set_up_and_run(tool, &setup, values, words, &request);
+    int status = set_up_and_run(tool, &setup, values, words, &request);
     free_lines(&(struct lines){setup.options, setup.option_count});
     text_free(&setup.remarks);
     free(setup.problem);
+    return status;
+}
+
+// As execvp does it: a shell runs a text without a #! line.
+static int run_in_shell(const struct supervisor_tool *tool, struct option_values *values,
+                        char *const *words, char *text, char **argv) {
+    static char shell[] = "/bin/sh";
+    size_t count = 0;
+    while (argv[count])
+        count++;
+    char **shell_argv = base_allocate((count + 2) * sizeof *shell_argv);
+    shell_argv[0] = shell;
+    shell_argv[1] = text;
+    memcpy(shell_argv + 2, argv + 1, count * sizeof *argv);
+    int status = run_program(tool, values, words, shell, shell_argv);
+    free(shell_argv);
+    return status;
+}
+
+int verb_run(const struct supervisor_tool *tool, struct option_values *values, char *const *words,
+             char **argv) {
+    int status = 0;
+    char *problem = NULL;
+    char *program = program_find(argv[0], &status, &problem);
+    if (!program)
+        return complain_of_program(argv[0], problem, status);
+    if (program_is_shell_text(program))
+        status = run_in_shell(tool, values, words, program, argv);
+    else
+        status = run_program(tool, values, words, program, argv);
     free(program);
     return status;
 }

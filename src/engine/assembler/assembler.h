@@ -252,6 +252,11 @@ void asm_lanes_reg_mem(struct assembler *, unsigned width, unsigned to, struct a
 void asm_lanes_mem_reg(struct assembler *, unsigned width, struct asm_memory, unsigned from);
 // Adds eight lanes of 16 bits, unsigned, with saturation. The memory is aligned.
 void asm_paddusw_reg_mem(struct assembler *, unsigned to, struct asm_memory);
+// Sets each byte to ones where it equals the byte in memory, else to zero. The memory is aligned.
+void asm_pcmpeqb_reg_mem(struct assembler *, unsigned to, struct asm_memory);
+// to = the highest bits of the 16 bytes of a vector register.
+void asm_pmovmskb(struct assembler *, unsigned to, unsigned from);
+void asm_pxor_reg_reg(struct assembler *, unsigned to, unsigned from); // 128 bits
 void asm_mmx_reg_mem(struct assembler *, unsigned to, struct asm_memory);
 void asm_mmx_mem_reg(struct assembler *, struct asm_memory, unsigned from);
 void asm_mov_reg_mmx(struct assembler *, unsigned to, unsigned from);

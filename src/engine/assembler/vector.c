@@ -90,6 +90,18 @@ void asm_paddusw_reg_mem(struct assembler *a, unsigned to, struct asm_memory m) 
     encode_mem(a, 32, 0x660fdd, to, m, 0);
 }
 
+void asm_pcmpeqb_reg_mem(struct assembler *a, unsigned to, struct asm_memory m) {
+    encode_mem(a, 32, 0x660f74, to, m, 0);
+}
+
+void asm_pmovmskb(struct assembler *a, unsigned to, unsigned from) {
+    encode_reg(a, 32, 0x660fd7, to, from);
+}
+
+void asm_pxor_reg_reg(struct assembler *a, unsigned to, unsigned from) {
+    encode_reg(a, 32, 0x660fef, to, from);
+}
+
 // ---- MMX and masks -----------------------------------------------------------------------------
 
 void asm_mmx_reg_mem(struct assembler *a, unsigned to, struct asm_memory m) {

@@ -9,15 +9,18 @@
 #include "engine/cache/gates.h"
 #include "engine/fatal.h"
 #include "engine/layout.h"
+#include "engine/rlimits.h"
 #include "engine/task.h"
 
 enum {
-    HASH_BITS = 17,
+    PAGE_BITS = 17,
+    FIRST_BITS = 17, // of the table of blocks; it grows by GROW_BITS
+    GROW_BITS = 2,
     LINK_BITS = 23, // link records are recycled in turn, long after their blocks are gone
     LINKS_MOST = (1 << LINK_BITS) * 3 / 4, // then flush
     BLOCKS_MAX = 1 << 22,
-    ROOM = 64 * 1024,      // more than any block needs, hot and cold
-    TABLE_CHUNK = 1 << 20, // code bytes for which a piece of the jump table is mapped
+    ROOM = 64 * 1024,             // more than any block needs, hot and cold
+    TABLE_CODE = TABLE_PIECE / 4, // code bytes of a piece of the jump table
     SYSCALL_TABLE = 1 << 16,
     FAR_SIZE = 1 << 16, // entries of a struct far_table
 };
@@ -28,15 +31,23 @@ struct code_page {
     struct code_page *next;
 };
 
+// The blocks by pc and version. Tables that it has outgrown stay until the next flush.
+struct block_table {
+    struct block_table *outgrown;
+    unsigned bits;
+    struct block *buckets[];
+};
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct block *hash[1 << HASH_BITS];
-static struct code_page *pages[1 << HASH_BITS];
+static struct block_table *table; // the one in use
+static unsigned block_count;      // in it
+static struct code_page *pages[1 << PAGE_BITS];
 static struct link *links;
 static uint32_t next_link, links_used; // used: since the last flush
 static struct block **by_code;         // every block since the last flush, by rising code offset
 static uint32_t by_code_count;
 static uint8_t *hot_end, *cold_begin;
-static uint8_t table_mapped[CACHE_START / TABLE_CHUNK];
+static uint8_t table_mapped[TABLE_CODE_END / TABLE_CODE];
 
 // Blocks, states and pages come from an arena that is emptied by a flush.
 static struct chunk {
@@ -48,13 +59,14 @@ static char *arena_at, *arena_end;
 static struct far_table high_code, versions;
 
 uint32_t cache_epoch;
-bool cache_high_code;
+uint64_t cache_start, cache_end;
+enum cache_lookup cache_lookup;
 uint8_t *cache_syscall_table;
 static bool syscalls_forbidden;
 struct cache_stats cache_stats;
 
-static unsigned hash_of(uint64_t value) {
-    return hash_bucket(value, HASH_BITS);
+static unsigned hash_of_page(uint64_t number) {
+    return hash_bucket(number, PAGE_BITS);
 }
 
 static void *arena_allocate(size_t size) {
@@ -84,28 +96,124 @@ static void arena_empty(void) {
     arena_at = arena_end = NULL;
 }
 
+// ---- the table of blocks -----------------------------------------------------------------------
+
+static size_t table_size(unsigned bits) {
+    return sizeof(struct block_table) + (sizeof(struct block *) << bits);
+}
+
+static struct block_table *make_table(unsigned bits, struct block_table *outgrown) {
+    struct block_table *made = mmap(NULL, table_size(bits), PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (made == MAP_FAILED)
+        fatal("out of memory for the table of translations");
+    made->outgrown = outgrown;
+    made->bits = bits;
+    return made;
+}
+
+// Leaves a small table that is empty.
+static void empty_table(void) {
+    for (struct block_table *next; table; table = next) {
+        next = table->outgrown;
+        munmap(table, table_size(table->bits));
+    }
+    table = make_table(FIRST_BITS, NULL);
+    block_count = 0;
+}
+
+static struct block **bucket_in(struct block_table *in, uint64_t pc, unsigned version) {
+    return &in->buckets[hash_bucket(pc + ((uint64_t)version << 40), in->bits)];
+}
+
+static struct block **bucket_of(uint64_t pc, unsigned version) {
+    return bucket_in(table, pc, version);
+}
+
+// Blocks are in one list, so a look-up in the old table may end in a list of the new one without
+// having met its block. Who finds nothing looks again with the lock held.
+static void grow_table(void) {
+    struct block_table *old = table, *made = make_table(old->bits + GROW_BITS, old);
+    for (size_t i = 0; i < (size_t)1 << old->bits; i++)
+        for (struct block *next, *block = old->buckets[i]; block; block = next) {
+            struct block **head = bucket_in(made, block->pc, block->version);
+            next = block->hash_next;
+            __atomic_store_n(&block->hash_next, *head, __ATOMIC_RELEASE);
+            *head = block;
+        }
+    __atomic_store_n(&table, made, __ATOMIC_RELEASE);
+}
+
+static void add_to_table(struct block *block) {
+    if (++block_count > 1u << table->bits)
+        grow_table();
+    struct block **head = bucket_of(block->pc, block->version);
+    block->hash_next = *head;
+    __atomic_store_n(head, block, __ATOMIC_RELEASE);
+}
+
+static void remove_from_table(struct block *block) {
+    struct block **at = bucket_of(block->pc, block->version);
+    while (*at && *at != block)
+        at = &(*at)->hash_next;
+    if (!*at)
+        return;
+    __atomic_store_n(at, block->hash_next, __ATOMIC_RELEASE);
+    block_count--;
+}
+
 // ---- the whole ---------------------------------------------------------------------------------
 
-void cache_init(void) {
-    void *cache =
-        mmap((void *)CACHE_START, CACHE_END - CACHE_START, PROT_READ | PROT_WRITE | PROT_EXEC,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-    if (cache != (void *)CACHE_START)
-        fatal("cannot map the code cache at 0x%lx", CACHE_START);
-    uint64_t *end = (uint64_t *)CACHE_END;
-    high_code = (struct far_table){end - 2 * FAR_SIZE, end - FAR_SIZE};
-    versions = (struct far_table){end - 4 * FAR_SIZE, end - 3 * FAR_SIZE};
+// An empty place has a key that no destination fits which is looked for there.
+static void far_clear(const struct far_table *table) {
+    memset(table->keys, 0, FAR_SIZE * sizeof *table->keys);
+    table->keys[0] = 1;
+}
+
+// All memory of the cache is as it was mapped: there are no blocks and no gates.
+static void begin(void) {
+    far_clear(&high_code);
+    far_clear(&versions);
+    by_code_count = 0;
+    links_used = 0;
+    hot_end = (uint8_t *)cache_start + CACHE_GATES_SIZE;
+    cold_begin = cache_syscall_table;
+    cache_write_gates(&high_code, &versions);
+}
+
+static void map_cache(uint64_t start, uint64_t end) {
+    void *cache = mmap((void *)start, end - start, PROT_READ | PROT_WRITE | PROT_EXEC,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (cache != (void *)start)
+        fatal("cannot map the code cache at 0x%lx%s", start, rlimits_advice());
+    uint64_t *last = (uint64_t *)end;
+    high_code = (struct far_table){last - 2 * FAR_SIZE, last - FAR_SIZE};
+    versions = (struct far_table){last - 4 * FAR_SIZE, last - 3 * FAR_SIZE};
+    cache_syscall_table = (uint8_t *)versions.keys - SYSCALL_TABLE;
+    cache_start = start;
+    cache_end = end;
+}
+
+void cache_init(uint64_t start, uint64_t end) {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     links = mmap(NULL, sizeof *links << LINK_BITS, PROT_READ | PROT_WRITE, flags, -1, 0);
     by_code = mmap(NULL, sizeof *by_code * BLOCKS_MAX, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (links == MAP_FAILED || by_code == MAP_FAILED)
         fatal("cannot map the tables of the code cache");
-    cache_syscall_table = (uint8_t *)versions.keys - SYSCALL_TABLE;
-    memset(cache_syscall_table, 1, SYSCALL_TABLE);
     next_link = 1;
-    hot_end = (uint8_t *)CACHE_START + CACHE_GATES_SIZE;
-    cold_begin = cache_syscall_table;
-    cache_write_gates(&high_code, &versions);
+    empty_table();
+    map_cache(start, end);
+    memset(cache_syscall_table, 1, SYSCALL_TABLE);
+    begin();
+}
+
+void cache_move(uint64_t start, uint64_t end) {
+    uint64_t old_start = cache_start, old_end = cache_end;
+    const uint8_t *permitted = cache_syscall_table;
+    map_cache(start, end);
+    memcpy(cache_syscall_table, permitted, SYSCALL_TABLE);
+    munmap((void *)old_start, old_end - old_start);
+    begin();
 }
 
 void cache_permit_syscall(long number) {
@@ -132,13 +240,10 @@ void cache_forked(void) {
 
 // ---- look-up -----------------------------------------------------------------------------------
 
-static struct block **bucket_of(uint64_t pc, unsigned version) {
-    return &hash[hash_of(pc + ((uint64_t)version << 40))];
-}
-
 __attribute__((target("general-regs-only"))) struct block *block_find(uint64_t pc,
                                                                       unsigned version) {
-    struct block *block = __atomic_load_n(bucket_of(pc, version), __ATOMIC_ACQUIRE);
+    struct block_table *in = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
+    struct block *block = __atomic_load_n(bucket_in(in, pc, version), __ATOMIC_ACQUIRE);
     while (block && (block->pc != pc || block->version != version))
         block = __atomic_load_n(&block->hash_next, __ATOMIC_ACQUIRE);
     return block;
@@ -147,7 +252,7 @@ __attribute__((target("general-regs-only"))) struct block *block_find(uint64_t p
 struct block *block_at(uint64_t address) {
     if (!cache_contains(address))
         return NULL;
-    uint32_t offset = address - CACHE_START;
+    uint32_t offset = address - cache_start;
     uint32_t low = 0, high = __atomic_load_n(&by_code_count, __ATOMIC_ACQUIRE);
     while (low < high) {
         uint32_t middle = (low + high) / 2;
@@ -163,7 +268,7 @@ struct block *block_at(uint64_t address) {
 }
 
 const struct block_state *block_state_at(const struct block *block, uint64_t address) {
-    uint32_t offset = address - CACHE_START - block->code;
+    uint32_t offset = address - cache_start - block->code;
     unsigned low = 0, high = block->state_count;
     while (high - low > 1) {
         unsigned middle = (low + high) / 2;
@@ -178,7 +283,7 @@ const struct block_state *block_state_at(const struct block *block, uint64_t add
 // ---- pages -------------------------------------------------------------------------------------
 
 static struct code_page *page_find(uint64_t number) {
-    struct code_page *page = pages[hash_of(number)];
+    struct code_page *page = pages[hash_of_page(number)];
     while (page && page->number != number)
         page = page->next;
     return page;
@@ -188,8 +293,8 @@ static void page_add(uint64_t number, struct block *block, unsigned slot) {
     struct code_page *page = page_find(number);
     if (!page) {
         page = arena_allocate(sizeof *page);
-        *page = (struct code_page){.number = number, .next = pages[hash_of(number)]};
-        pages[hash_of(number)] = page;
+        *page = (struct code_page){.number = number, .next = pages[hash_of_page(number)]};
+        pages[hash_of_page(number)] = page;
     }
     block->page_next[slot] = page->blocks;
     page->blocks = block;
@@ -264,20 +369,18 @@ void block_publish(struct block *block) {
     if (last_page != first_page)
         page_add(last_page, block, 1);
     block_publish_code(block);
-    struct block **head = bucket_of(block->pc, block->version);
-    block->hash_next = *head;
-    __atomic_store_n(head, block, __ATOMIC_RELEASE);
+    add_to_table(block);
     cache_stats.blocks++;
 }
 
 // Replaces the distance of a jump that other threads may be running.
 static void patch_jump(uint32_t site, uint64_t destination) {
-    uint64_t at = CACHE_START + site;
+    uint64_t at = cache_start + site;
     __atomic_store_n((uint32_t *)at, (uint32_t)(destination - (at + 4)), __ATOMIC_RELEASE);
 }
 
 static uint64_t direct_entry(const struct block *block) {
-    return CACHE_START + block->code + block->direct_entry;
+    return cache_start + block->code + block->direct_entry;
 }
 
 void block_link(struct link *link, struct block *to) {
@@ -291,19 +394,56 @@ void block_link(struct link *link, struct block *to) {
     cache_stats.links++;
 }
 
-static uint32_t *table_entry(uint64_t pc) {
-    if (pc >= CACHE_START)
-        return NULL;
-    uint32_t chunk = pc / TABLE_CHUNK;
-    if (!table_mapped[chunk]) {
-        void *at = (void *)(JUMP_TABLE + 4ul * chunk * TABLE_CHUNK);
-        void *got = mmap(at, 4ul * TABLE_CHUNK, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-        if (got != at)
-            fatal("cannot map a part of the jump table");
-        table_mapped[chunk] = 1;
+// ---- where indirect branches look --------------------------------------------------------------
+
+uint64_t table_piece_place(uint64_t pc) {
+    return pc >= TABLE_CODE_END || cache_lookup == LOOKUP_KEYS
+               ? 0
+               : JUMP_TABLE + pc / TABLE_CODE * TABLE_PIECE;
+}
+
+bool table_has_piece(uint64_t pc) {
+    return table_mapped[pc / TABLE_CODE];
+}
+
+bool table_add_piece(uint64_t pc) {
+    void *at = (void *)table_piece_place(pc);
+    void *got = mmap(at, TABLE_PIECE, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (got != at)
+        return false;
+    __atomic_store_n(&table_mapped[pc / TABLE_CODE], 1, __ATOMIC_RELEASE);
+    return true;
+}
+
+uint64_t table_drop_piece(uint64_t from) {
+    for (unsigned i = from ? (from - JUMP_TABLE) / TABLE_PIECE : 0; i < sizeof table_mapped; i++) {
+        if (!table_mapped[i])
+            continue;
+        uint64_t at = JUMP_TABLE + (uint64_t)i * TABLE_PIECE;
+        munmap((void *)at, TABLE_PIECE);
+        table_mapped[i] = 0;
+        return at;
     }
-    return (uint32_t *)(JUMP_TABLE + 4 * pc);
+    return 0;
+}
+
+__attribute__((target("general-regs-only"))) bool cache_takes_table(uint64_t start, uint64_t end) {
+    if (start >= JUMP_TABLE_END || end <= JUMP_TABLE)
+        return false;
+    uint64_t i = start < JUMP_TABLE ? 0 : (start - JUMP_TABLE) / TABLE_PIECE;
+    for (; i < sizeof table_mapped && JUMP_TABLE + i * TABLE_PIECE < end; i++)
+        if (table_mapped[i])
+            return true;
+    return false;
+}
+
+__attribute__((target("general-regs-only"))) bool cache_takes(uint64_t start, uint64_t end) {
+    return (start < cache_end && end > cache_start) || cache_takes_table(start, end);
+}
+
+static uint32_t *table_entry(uint64_t pc) {
+    return table_piece_place(pc) && table_has_piece(pc) ? (uint32_t *)(JUMP_TABLE + 4 * pc) : NULL;
 }
 
 uint64_t cache_version_key(unsigned version) {
@@ -314,8 +454,8 @@ uint64_t cache_version_key(unsigned version) {
 // code.
 static void enter_far(const struct far_table *table, uint64_t key, const struct block *block) {
     unsigned index = key % FAR_SIZE;
-    __atomic_store_n(&table->keys[index], 0, __ATOMIC_RELEASE);
-    __atomic_store_n(&table->codes[index], CACHE_START + block->code, __ATOMIC_RELEASE);
+    __atomic_store_n(&table->keys[index], index == 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&table->codes[index], cache_start + block->code, __ATOMIC_RELEASE);
     __atomic_store_n(&table->keys[index], -key, __ATOMIC_RELEASE);
 }
 
@@ -324,7 +464,7 @@ static void enter_far(const struct far_table *table, uint64_t key, const struct 
 static void leave_far(const struct far_table *table, uint64_t key) {
     unsigned index = key % FAR_SIZE;
     if (table->keys[index] == -key)
-        __atomic_store_n(&table->keys[index], 0, __ATOMIC_RELEASE);
+        __atomic_store_n(&table->keys[index], index == 0, __ATOMIC_RELEASE);
 }
 
 void block_enter_in_table(struct block *block) {
@@ -338,16 +478,16 @@ void block_enter_in_table(struct block *block) {
     uint32_t *entry = table_entry(block->pc);
     if (entry)
         __atomic_store_n(entry, block->code, __ATOMIC_RELEASE);
-    else
+    else if (!table_piece_place(block->pc))
         enter_far(&high_code, block->pc, block);
 }
 
 static void leave_table(struct block *block) {
     if (block->version)
         leave_far(&versions, block->pc + cache_version_key(block->version));
-    else if (block->pc >= CACHE_START)
+    else if (!table_piece_place(block->pc))
         leave_far(&high_code, block->pc);
-    else if (table_mapped[block->pc / TABLE_CHUNK])
+    else if (table_has_piece(block->pc))
         __atomic_store_n((uint32_t *)(JUMP_TABLE + 4 * block->pc), 0, __ATOMIC_RELEASE);
 }
 
@@ -360,11 +500,7 @@ static void unlink_exit(struct link *link) {
 static void block_kill(struct block *block) {
     block->dead = true;
     leave_table(block);
-    struct block **at = bucket_of(block->pc, block->version);
-    while (*at && *at != block)
-        at = &(*at)->hash_next;
-    if (*at)
-        __atomic_store_n(at, block->hash_next, __ATOMIC_RELEASE);
+    remove_from_table(block);
     for (struct link *next, *link = block->incoming; link; link = next) {
         next = link->next_incoming;
         unlink_exit(link);
@@ -405,12 +541,12 @@ static unsigned page_invalidate(uint64_t number, uint64_t start, uint64_t end) {
 unsigned cache_invalidate(uint64_t start, uint64_t end) {
     unsigned killed = 0;
     uint64_t first = start / 4096, last = (end - 1) / 4096;
-    if (last - first < 1 << HASH_BITS) {
+    if (last - first < 1 << PAGE_BITS) {
         for (uint64_t number = first; number <= last; number++)
             killed += page_invalidate(number, start, end);
         return killed;
     }
-    for (unsigned i = 0; i < 1 << HASH_BITS; i++)
+    for (unsigned i = 0; i < 1 << PAGE_BITS; i++)
         for (struct code_page *page = pages[i]; page; page = page->next)
             if (page->number >= first && page->number <= last)
                 killed += page_invalidate(page->number, start, end);
@@ -418,18 +554,13 @@ unsigned cache_invalidate(uint64_t start, uint64_t end) {
 }
 
 void cache_flush(void) {
-    memset(hash, 0, sizeof hash);
+    empty_table();
     memset(pages, 0, sizeof pages);
     for (unsigned i = 0; i < sizeof table_mapped; i++)
         if (table_mapped[i])
-            madvise((void *)(JUMP_TABLE + 4ul * i * TABLE_CHUNK), 4ul * TABLE_CHUNK, MADV_DONTNEED);
-    memset(high_code.keys, 0, FAR_SIZE * sizeof *high_code.keys);
-    memset(versions.keys, 0, FAR_SIZE * sizeof *versions.keys);
-    by_code_count = 0;
-    links_used = 0;
+            madvise((void *)(JUMP_TABLE + (uint64_t)i * TABLE_PIECE), TABLE_PIECE, MADV_DONTNEED);
     arena_empty();
-    hot_end = (uint8_t *)CACHE_START + CACHE_GATES_SIZE;
-    cold_begin = cache_syscall_table;
+    begin();
     cache_epoch++;
     cache_stats.flushes++;
 }

@@ -26,6 +26,7 @@ enum exit_kind {
     EXIT_REQUEST,    // a client request; target is the pc after it
     EXIT_MODIFIED,   // a checked block found its code changed; target is its pc
     EXIT_BREAKPOINT, // int3; target is the pc after it
+    EXIT_DEBUG,      // gdb has a breakpoint at target
     EXIT_SWITCH,     // on in another version of the block at target (insert_switch)
     EXIT_RAISED,     // a replaced function at target has raised a signal instead of returning
     EXIT_REPLACED,   // entry of a function that the engine performs; target is its pc
@@ -85,13 +86,15 @@ struct block {
     struct block *page_next[2]; // lists of the blocks that touch the first / last page
 };
 
-void cache_init(void);
+// The cache lies where [start, end) is, within the first 2 GiB.
+extern uint64_t cache_start, cache_end;
+void cache_init(uint64_t start, uint64_t end);
 void cache_lock(void);
 void cache_unlock(void);
 // In a fork child, whose only thread is the caller.
 void cache_forked(void);
 
-// That version of the block that begins at pc, or NULL. No lock.
+// That version of the block that begins at pc, or NULL. Without the lock it may miss a block.
 struct block *block_find(uint64_t pc, unsigned version);
 // The block whose code contains this cache address, or NULL. No lock; callable in signal handlers
 // of a thread that is in the cache.
@@ -100,7 +103,7 @@ struct block *block_at(uint64_t address);
 const struct block_state *block_state_at(const struct block *, uint64_t address);
 
 static inline bool cache_contains(uint64_t address) {
-    return address - CACHE_START < CACHE_END - CACHE_START;
+    return address - cache_start < cache_end - cache_start;
 }
 
 // With the cache lock held:
@@ -117,6 +120,21 @@ struct link *link_get(uint32_t index); // no lock needed
 void block_link(struct link *, struct block *to);
 // Makes indirect branches to the block find it.
 void block_enter_in_table(struct block *);
+
+// ---- the jump table ----
+// It consists of pieces, for a mebibyte of code each.
+enum { TABLE_PIECE = 4 << 20 };
+// Where the piece for the code at pc is, or would be; 0: pc is none of the table's.
+uint64_t table_piece_place(uint64_t pc);
+bool table_has_piece(uint64_t pc);
+// Maps a piece. False if something is there.
+bool table_add_piece(uint64_t pc);
+// Unmaps one, from `from` on: its place, or 0 if there are no more. The cache must be empty.
+uint64_t table_drop_piece(uint64_t from);
+// Whether the cache or a piece of the table takes a part of [start, end). Plain, no lock.
+bool cache_takes(uint64_t start, uint64_t end);
+bool cache_takes_table(uint64_t start, uint64_t end); // the table alone
+
 // Room for one translated block: hot code upwards from *hot, exit stubs below *cold.
 // Returns false when the cache is full: flush.
 bool cache_room(uint8_t **hot, uint8_t **cold);
@@ -124,14 +142,22 @@ void cache_commit(uint8_t *hot, uint8_t *cold);
 // Drops every block that touches [start, end). Returns how many.
 unsigned cache_invalidate(uint64_t start, uint64_t end);
 
-// Drops everything. All other threads must be stopped outside the cache.
+// Drops everything, gates included. All other threads must be stopped outside the cache.
 void cache_flush(void);
+// After a flush: the cache goes there.
+void cache_move(uint64_t start, uint64_t end);
 // Changes with every flush: what was read before is stale then.
 extern uint32_t cache_epoch;
 
-// Whether code above 4 GiB exists, so that indirect branches must tell the two apart. Translations
-// made before it was set are not valid afterwards: flush.
-extern bool cache_high_code;
+// How indirect branches find their destination. It only ever goes up. Translations made before
+// that are not valid afterwards: flush.
+enum cache_lookup {
+    LOOKUP_TABLE, // in the jump table: all code is below 4 GiB, or above NON_TABLE_END and seldom
+                  // run
+    LOOKUP_BOTH,  // code above 4 GiB in a table with keys: the branch tells the two apart
+    LOOKUP_KEYS,  // everything in the table with keys
+};
+extern enum cache_lookup cache_lookup;
 
 // System calls that are made in the cache, without a way through the dispatcher: by the low 16 bits
 // of the number, 0: so, 1: not. All ones at first, and for good once cache_forbid_syscalls is

@@ -1,5 +1,8 @@
 #include "engine/cache/gates.h"
 
+#include <string.h>
+
+#include "engine/cache/block.h"
 #include "engine/fatal.h"
 #include "engine/layout.h"
 #include "engine/enter.h"
@@ -29,7 +32,7 @@ static void write_compare_key(struct assembler *a, const uint64_t *keys) {
     asm_lea_sum(a, RCX, RCX, RDX);
     struct asm_jump same = asm_jrcxz(a);
     asm_unspill(a, RDX);
-    asm_jmp(a, CACHE_START);
+    asm_jmp(a, cache_start);
     asm_land(a, same);
 }
 
@@ -88,7 +91,7 @@ struct assembler cache_gate_begin(void) {
 
 void cache_gate_end(const struct assembler *a) {
     gates_end = asm_address(a);
-    if (gates_end > CACHE_START + CACHE_GATES_SIZE)
+    if (gates_end > cache_start + CACHE_GATES_SIZE)
         fatal("internal error: too many gates");
 }
 
@@ -131,13 +134,14 @@ static void write_gate_saved(struct assembler *a, void (*function)(void *)) {
     asm_ret(a);
 }
 
+enum { GATES = 64 };
+static struct {
+    const void *function;
+    enum gate_kind kind;
+    uint64_t gate;
+} known[GATES];
+
 uint64_t *cache_gate_of(const void *function, enum gate_kind kind) {
-    enum { GATES = 64 };
-    static struct {
-        const void *function;
-        enum gate_kind kind;
-        uint64_t gate;
-    } known[GATES];
     unsigned i = 0;
     while (i < GATES && known[i].function &&
            (known[i].function != function || known[i].kind != kind))
@@ -217,7 +221,8 @@ uint64_t cache_gate_try(tool_quick_hook *hook) {
 }
 
 void cache_write_gates(const struct far_table *high_code, const struct far_table *versions) {
-    struct assembler a = {.at = (uint8_t *)CACHE_START};
+    struct assembler a = {.at = (uint8_t *)cache_start};
+    memset(known, 0, sizeof known);
     // Offset 0 in the jump table is this place: the destination is not in the table.
     asm_unspill(&a, RCX);
     write_leave(&a, EXIT_INDIRECT);

@@ -12,9 +12,11 @@
 #include "engine/hooks/hooks.h"
 #include "engine/hooks/module.h"
 #include "engine/layout.h"
+#include "engine/log.h"
 #include "engine/memory/memory.h"
 #include "engine/process.h"
 #include "engine/task.h"
+#include "wire/wire_target.h"
 
 enum { BUCKETS = 1024 };
 
@@ -61,17 +63,16 @@ static void call_hook(void *hook) {
     ((void (*)(void))hook)();
 }
 
-// What a module is.
-enum kind { KIND_LIBRARY, KIND_PROGRAM, KIND_ALLOCATING_PROGRAM };
-
-static bool is_in(const char *globs, const char *module, enum kind kind) {
+static bool is_in(const char *globs, const char *file, const struct module *module) {
     char glob[256];
     while (*globs) {
         size_t size = strcspn(globs, "|");
         snprintf(glob, sizeof glob, "%.*s", (int)size, globs);
-        if (strcmp(glob, TOOL_PROGRAM) == 0       ? kind == KIND_ALLOCATING_PROGRAM
-            : strcmp(glob, TOOL_ANY_PROGRAM) == 0 ? kind != KIND_LIBRARY
-                                                  : fnmatch(glob, module, 0) == 0)
+        bool is_allocator = module_is_allocator(module);
+        if (strcmp(glob, TOOL_PROGRAM) == 0       ? module->is_program && is_allocator
+            : strcmp(glob, TOOL_ANY_PROGRAM) == 0 ? module->is_program
+            : strcmp(glob, TOOL_ALLOCATOR) == 0   ? is_allocator && module_shows_allocator(module)
+                                                  : fnmatch(glob, file, 0) == 0)
             return true;
         globs += size + (globs[size] == '|');
     }
@@ -159,7 +160,14 @@ static void resolve(void *place) {
     self->gpr[RAX] = (uint64_t)place;
 }
 
+static void trace_hook(const struct tool_symbol *symbol, uint64_t pc) {
+    static const char *const kinds[] = {"replaced", "watched", "located"};
+    if (wire_option_yes("trace-redir"))
+        log_debug("redir: 0x%lX (%s) %s", pc, symbol->name, kinds[symbol->kind]);
+}
+
 static void hook_symbol(const struct tool_symbol *symbol, uint64_t pc, bool is_indirect) {
+    trace_hook(symbol, pc);
     if (symbol->kind == TOOL_LOCATE) {
         *symbol->located = pc;
     } else if (function_find(pc)) {
@@ -188,7 +196,7 @@ static struct wanted **wanted_by(const char *name) {
     return &names[(hash ^ hash >> 16) % NAMES];
 }
 
-static bool choose_wanted(const char *module, enum kind kind) {
+static bool choose_wanted(const char *file, const struct module *module) {
     const char *globs = NULL;
     bool is_wanted = false;
     unsigned count = 0;
@@ -196,7 +204,7 @@ static bool choose_wanted(const char *module, enum kind kind) {
     for (const struct tool_symbol *symbol = tool->symbols; symbol->name && count < WANTED;
          symbol++) {
         if (symbol->module != globs) // many have the same
-            is_wanted = is_in(globs = symbol->module, module, kind);
+            is_wanted = is_in(globs = symbol->module, file, module);
         if (!is_wanted)
             continue;
         struct wanted **same = wanted_by(symbol->name);
@@ -211,28 +219,42 @@ static void consider(struct module *module, const char *name, const Elf64_Sym *s
         return;
     consider_exit_function(name, module->bias + symbol->st_value);
     bool is_indirect = ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC;
-    bool is_local = ELF64_ST_BIND(symbol->st_info) == STB_LOCAL && !module->is_whole;
+    bool is_local = ELF64_ST_BIND(symbol->st_info) == STB_LOCAL && !module_has_local(module);
     for (const struct wanted *it = *wanted_by(name); it; it = it->next)
         if (strcmp(it->symbol->name, name) == 0 && !(is_local && it->symbol->kind == TOOL_REPLACE))
             hook_symbol(it->symbol, module->bias + symbol->st_value, is_indirect);
 }
 
-static void look_for_allocator(struct module *module, const char *name, const Elf64_Sym *symbol) {
-    static const char functions[][8] = {"malloc", "calloc", "realloc", "free"};
-    if (ELF64_ST_BIND(symbol->st_info) == STB_LOCAL && !module->is_whole)
+// After those that have standard names: the same function may have several.
+static void consider_family(struct module *module, const char *name, const Elf64_Sym *symbol) {
+    uint64_t pc = module->bias + symbol->st_value;
+    if (!module_has(module, symbol) || ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC)
         return;
-    for (unsigned i = 0; i < 4; i++)
-        if (strcmp(name, functions[i]) == 0)
-            module->has[i] = true;
+    for (unsigned i = 0; i < module->family_count; i++) {
+        const struct allocator_function *function =
+            allocator_function_of(&module->families[i], name);
+        if (!function)
+            continue;
+        module->family_hooks++;
+        if (!function_find(pc))
+            function_hook(pc, pc, TOOL_REPLACE, tool->allocator_function, (void *)function);
+    }
 }
 
-static enum kind kind_of(struct module *module, const char *path) {
-    if (!process.program || strcmp(path, process.program) != 0)
-        return KIND_LIBRARY;
-    module->is_whole = !process.loader_start;
-    module_visit_symbols(module, look_for_allocator);
-    bool has_all = module->has[0] && module->has[1] && module->has[2] && module->has[3];
-    return has_all ? KIND_ALLOCATING_PROGRAM : KIND_PROGRAM;
+static void hook_symbols(struct module *module, const char *path) {
+    const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+    module->is_program = process.program && strcmp(path, process.program) == 0;
+    module->is_whole = module->is_program && !process.loader_start;
+    if (module->is_program || tool->allocator_modules)
+        module_find_allocators(module);
+    if (choose_wanted(file, module))
+        module_visit_symbols(module, consider);
+    const char *modules = tool->allocator_modules ? tool->allocator_modules() : NULL;
+    if (!modules)
+        return;
+    if (module->family_count && is_in(modules, file, module))
+        module_visit_symbols(module, consider_family);
+    module_announce_allocators(module, path, strcmp(modules, "*") != 0);
 }
 
 void functions_of_module(uint64_t start, uint64_t end, uint64_t offset, const char *path) {
@@ -240,11 +262,13 @@ void functions_of_module(uint64_t start, uint64_t end, uint64_t offset, const ch
     struct module module;
     if (!module_open(&module, start, end, offset, path))
         return;
-    const char *slash = strrchr(path, '/');
     cache_lock();
-    if (tool->symbols && choose_wanted(slash ? slash + 1 : path, kind_of(&module, path)))
-        module_visit_symbols(&module, consider);
+    required_check(&module, path);
+    if (tool->symbols)
+        hook_symbols(&module, path);
     redirections_of_module(&module, path);
+    if (process.program && strcmp(path, process.program) == 0)
+        sanitizers_check(&module, path);
     cache_unlock();
     module_close(&module);
 }

@@ -3,6 +3,7 @@
 
 #include "engine/fatal.h"
 #include "engine/hooks/hooks.h"
+#include "engine/layout.h"
 #include "engine/memory/shadow_area.h"
 #include "engine/space/place.h"
 #include "engine/stack/stack.h"
@@ -19,6 +20,10 @@ void hooks_init(void) {
         fatal("the engine has no tool '%s'", name);
     stack_merged_frames = (unsigned)wire_option_number("merge-recursive-frames", 0);
     shadow_area_init(tool->shadow_distance);
+    if (tool->shadow_distance)
+        place_below(HIGH_SHADOWED_END);
+    if (tool->memory_start)
+        place_below(tool->memory_start);
     if (tool->counts_by_address)
         place_in_one_piece();
 }
@@ -65,4 +70,5 @@ void hooks_unmapped(uint64_t start, uint64_t end) {
 
 void hooks_moved(uint64_t to, uint64_t from, uint64_t size) {
     shadow_area_move(to, from, size);
+    TOOL_HOOK(moved, to, from, size);
 }

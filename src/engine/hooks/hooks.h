@@ -44,7 +44,7 @@ struct hooked_function {
     struct hooked_function *next;
 };
 
-// Before the target is loaded.
+// Once, before any module is reported.
 void functions_init(void);
 // All but function_find take or need the cache lock.
 void function_hook(uint64_t pc, uint64_t shown, enum tool_function_kind, tool_function *,
@@ -72,6 +72,9 @@ const struct redirected_function *redirection_find(uint64_t pc);
 // With the cache lock.
 struct module;
 void redirections_of_module(struct module *, const char *path);
+
+// Ends with a message if the program's sanitizer and the tool exclude each other.
+void sanitizers_check(const struct module *program, const char *path);
 void redirections_gone(uint64_t start, uint64_t end);
 
 #endif

@@ -4,21 +4,18 @@
 
 bool module_open(struct module *module, uint64_t start, uint64_t end, uint64_t offset,
                  const char *path) {
-    uint64_t address;
+    memset(module, 0, sizeof *module);
     if (!file_open(&module->file, path))
         return false;
-    if (!file_code_address(&module->file, offset, &address)) {
+    if (!elf_view_bias(&module->file, start, offset, &module->bias)) {
         file_close(&module->file);
         return false;
     }
-    module->first = address;
-    module->last = address + (end - start);
-    module->bias = start - address;
+    module->first = start - module->bias;
+    module->last = end - module->bias;
     module->start = start;
     module->end = end;
     module->offset = offset;
-    memset(module->has, 0, sizeof module->has);
-    module->is_whole = false;
     return true;
 }
 
@@ -26,33 +23,12 @@ void module_close(struct module *module) {
     file_close(&module->file);
 }
 
-static const Elf64_Shdr *sections_of(const struct module *module, unsigned *count) {
-    const Elf64_Ehdr *header = file_part(&module->file, 0, sizeof *header);
-    const Elf64_Shdr *sections =
-        file_part(&module->file, header->e_shoff, header->e_shnum * sizeof *sections);
-    *count = sections && header->e_shentsize == sizeof *sections ? header->e_shnum : 0;
-    return sections;
-}
-
-// The section's bytes if they are texts, each ended by a zero, else NULL.
-static const char *texts_of(const struct module *module, const Elf64_Shdr *texts) {
-    const char *names = file_part(&module->file, texts->sh_offset, texts->sh_size);
-    return names && texts->sh_size && !names[texts->sh_size - 1] ? names : NULL;
-}
-
-static void visit_table(struct module *module, const Elf64_Shdr *table, const Elf64_Shdr *texts,
-                        visit_symbol *visit) {
-    const Elf64_Sym *symbols = file_part(&module->file, table->sh_offset, table->sh_size);
-    const char *names = texts_of(module, texts);
-    if (!symbols || !names)
-        return;
-    for (size_t i = 0; i < table->sh_size / sizeof *symbols; i++) {
-        const Elf64_Sym *symbol = &symbols[i];
-        unsigned type = ELF64_ST_TYPE(symbol->st_info);
-        if ((type == STT_FUNC || type == STT_GNU_IFUNC) && symbol->st_shndx != SHN_UNDEF &&
-            symbol->st_name < texts->sh_size)
-            visit(module, names + symbol->st_name, symbol);
-    }
+static void visit_table(struct module *module, const Elf64_Shdr *table, visit_symbol *visit) {
+    struct elf_symbols symbols = elf_view_symbols(&module->file, table);
+    Elf64_Sym symbol;
+    const char *name;
+    while ((name = elf_view_next_function(&symbols, &symbol)))
+        visit(module, name, &symbol);
 }
 
 // ---- Go's own table ----------------------------------------------------------------------------
@@ -71,7 +47,7 @@ struct go_table {
 
 static void visit_go_table(struct module *module, const Elf64_Shdr *section, visit_symbol *visit) {
     enum { SINCE_18 = 0xfffffff0, SINCE_20 = 0xfffffff1 };
-    const uint8_t *bytes = file_part(&module->file, section->sh_offset, section->sh_size);
+    const uint8_t *bytes = elf_view_contents(&module->file, section);
     const struct go_table *table = (const void *)bytes;
     uint64_t size = section->sh_size;
     if (!bytes || size < sizeof *table || (uint64_t)bytes % 8 ||
@@ -96,66 +72,59 @@ static void visit_go_table(struct module *module, const Elf64_Shdr *section, vis
     }
 }
 
-static const Elf64_Shdr *find_go_table(struct module *module, const Elf64_Shdr *sections,
-                                       unsigned count) {
+static bool find_go_table(const struct module *module, Elf64_Shdr *section) {
     static const char end[] = ".gopclntab"; // after .data.rel.ro where code is relocated
-    const Elf64_Ehdr *header = file_part(&module->file, 0, sizeof *header);
-    const char *names =
-        header->e_shstrndx < count ? texts_of(module, &sections[header->e_shstrndx]) : NULL;
-    for (unsigned i = 0; names && i < count; i++) {
-        if (sections[i].sh_name >= sections[header->e_shstrndx].sh_size)
-            continue;
-        const char *name = names + sections[i].sh_name;
-        size_t length = strlen(name);
+    const struct elf_view *file = &module->file;
+    for (size_t i = 0; elf_view_section(file, i, section); i++) {
+        const char *name = elf_view_text(file, &file->names, section->sh_name);
+        size_t length = name ? strlen(name) : 0;
         if (length >= sizeof end - 1 && strcmp(name + length - (sizeof end - 1), end) == 0)
-            return &sections[i];
+            return true;
     }
-    return NULL;
+    return false;
 }
 
 // ---- all symbols -------------------------------------------------------------------------------
 
 void module_visit_symbols(struct module *module, visit_symbol *visit) {
-    unsigned count;
-    const Elf64_Shdr *sections = sections_of(module, &count), *go = NULL;
-    bool is_stripped = true;
-    for (unsigned i = 0; i < count; i++) {
-        if ((sections[i].sh_type != SHT_SYMTAB && sections[i].sh_type != SHT_DYNSYM) ||
-            sections[i].sh_link >= count)
+    Elf64_Shdr section;
+    module->is_stripped = true;
+    for (size_t i = 0; elf_view_section(&module->file, i, &section); i++) {
+        if (section.sh_type != SHT_SYMTAB && section.sh_type != SHT_DYNSYM)
             continue;
-        visit_table(module, &sections[i], &sections[sections[i].sh_link], visit);
-        is_stripped &= sections[i].sh_type != SHT_SYMTAB;
+        visit_table(module, &section, visit);
+        module->is_stripped &= section.sh_type != SHT_SYMTAB;
     }
-    if (is_stripped && (go = find_go_table(module, sections, count)))
-        visit_go_table(module, go, visit);
+    if (module->is_stripped && find_go_table(module, &section))
+        visit_go_table(module, &section, visit);
 }
 
 bool module_mentions(const struct module *module, const char *text) {
-    unsigned count;
-    const Elf64_Shdr *sections = sections_of(module, &count);
-    for (unsigned i = 0; i < count; i++) {
-        if (sections[i].sh_type != SHT_STRTAB || sections[i].sh_offset == 0)
+    Elf64_Shdr section;
+    for (size_t i = 0; elf_view_section(&module->file, i, &section); i++) {
+        if (section.sh_type != SHT_STRTAB || section.sh_offset == 0)
             continue;
-        const char *names = texts_of(module, &sections[i]);
-        if (names && memmem(names, sections[i].sh_size, text, strlen(text)))
+        const char *names = elf_view_text(&module->file, &section, 0);
+        if (names && memmem(names, section.sh_size, text, strlen(text)))
             return true;
     }
     return false;
 }
 
 const char *module_soname(const struct module *module) {
-    unsigned count;
-    const Elf64_Shdr *sections = sections_of(module, &count);
-    for (unsigned i = 0; i < count; i++) {
-        if (sections[i].sh_type != SHT_DYNAMIC || sections[i].sh_link >= count)
+    const struct elf_view *file = &module->file;
+    Elf64_Shdr section, texts;
+    for (size_t i = 0; elf_view_section(file, i, &section); i++) {
+        if (section.sh_type != SHT_DYNAMIC || !elf_view_section(file, section.sh_link, &texts))
             continue;
-        const Elf64_Shdr *texts = &sections[sections[i].sh_link];
-        const char *names = texts_of(module, texts);
-        const Elf64_Dyn *entries =
-            file_part(&module->file, sections[i].sh_offset, sections[i].sh_size);
-        for (size_t j = 0; entries && names && j < sections[i].sh_size / sizeof *entries; j++)
-            if (entries[j].d_tag == DT_SONAME && entries[j].d_un.d_val < texts->sh_size)
-                return names + entries[j].d_un.d_val;
+        const Elf64_Dyn *entries = elf_view_contents(file, &section);
+        for (size_t j = 0; entries && j < section.sh_size / sizeof *entries; j++) {
+            const char *name = entries[j].d_tag == DT_SONAME
+                                   ? elf_view_text(file, &texts, entries[j].d_un.d_val)
+                                   : NULL;
+            if (name)
+                return name;
+        }
     }
     return NULL;
 }

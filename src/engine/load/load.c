@@ -161,6 +161,8 @@ void load_announce(const struct load_result *result) {
         map.arg_end = result->arg_end;
         map.env_start = result->env_start;
         map.env_end = result->env_end;
+        map.auxv = (void *)result->auxv;
+        map.auxv_size = result->auxv_size;
         prctl(PR_SET_MM, PR_SET_MM_MAP, &map, sizeof map, 0);
     }
     prctl(PR_SET_NAME, result->name);

@@ -88,6 +88,8 @@ struct load_result {
     uintptr_t arg_end;
     uintptr_t env_start;
     uintptr_t env_end;
+    uintptr_t auxv; // the auxiliary vector, AT_NULL included
+    uint32_t auxv_size;
 
     struct load_module executable; // of a script: the program that interprets it
     struct load_module interpreter;
@@ -105,7 +107,8 @@ void load_release(struct space *space, struct load_result *result);
 // Part of load_program. real is AT_SYSINFO_EHDR; with 0 nothing is mapped.
 int load_vdso(struct space *space, uintptr_t real, struct load_vdso *vdso);
 
-// Makes /proc/PID/cmdline, environ and comm the target's own. Failure does no harm and is ignored.
+// Makes /proc/PID/cmdline, environ, auxv and comm the target's own. Failure does no harm and is
+// ignored.
 void load_announce(const struct load_result *result);
 
 #endif

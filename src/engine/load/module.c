@@ -16,11 +16,11 @@
 #include "engine/layout.h"
 
 // The kernel's limit for the table of program headers.
-#define HEADERS_MAX   (65536 / sizeof(Elf64_Phdr))
-#define ADDRESS_LIMIT 0x7ffffffff000ul
-#define ALIGN_LIMIT   (1ul << 40)
+#define HEADERS_MAX (65536 / sizeof(Elf64_Phdr))
+#define ALIGN_LIMIT (1ul << 40)
 
-// An ELF file while it is being mapped.
+// An ELF file while it is being mapped. Its headers are read with pread and not through elf_view:
+// each damage has a message and an error number of its own, as execve tells them apart.
 struct image {
     struct space *space;
     struct load_module *module;
@@ -87,13 +87,13 @@ static int read_segments(struct image *image) {
 static int check_segment(const struct image *image, const Elf64_Phdr *segment) {
     if (segment->p_filesz > segment->p_memsz)
         return malformed(image, "has a segment larger in the file than in memory");
-    if (segment->p_vaddr >= ADDRESS_LIMIT || segment->p_memsz > ADDRESS_LIMIT - segment->p_vaddr)
+    if (segment->p_vaddr >= ADDRESS_END || segment->p_memsz > ADDRESS_END - segment->p_vaddr)
         return malformed(image, "has a segment outside the address space");
     if (segment->p_filesz == 0)
         return 0;
     if ((segment->p_vaddr ^ segment->p_offset) & (SPACE_PAGE - 1))
         return malformed(image, "has a misaligned segment");
-    if (segment->p_offset > INT64_MAX - ADDRESS_LIMIT ||
+    if (segment->p_offset > INT64_MAX - ADDRESS_END ||
         segment->p_offset + segment->p_filesz > (uint64_t)image->file_size)
         return malformed(image, "is truncated: a segment reaches beyond its end");
     return 0;
@@ -158,10 +158,6 @@ static int read_interpreter(const struct image *image, char interpreter[PATH_MAX
 
 // ---- place
 
-static bool inside_an_area(uintptr_t start, uintptr_t end) {
-    return (start >= LOW_START && end <= LOW_END) || (start >= HIGH_START && end <= HIGH_END);
-}
-
 // The place of a position-independent file.
 static uintptr_t pick_place(const struct image *image) {
     // The bias must be a multiple of the alignment, the first address need not be.
@@ -178,7 +174,7 @@ static int reserve_span(struct image *image) {
     size_t size = image->high - image->low;
     if (!start)
         return no_room(image, "is too large for the address space");
-    if (!inside_an_area(start, start + size) || !space_is_free(image->space, start, start + size))
+    if (!space_is_free(image->space, start, start + size))
         return no_room(image, "wants a fixed address that is taken");
     void *span = mmap((void *)start, size, PROT_NONE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);

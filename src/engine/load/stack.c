@@ -19,7 +19,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define STACK_MIN       (1ul << 20)
+#define STACK_MIN       (32ul << 10)  // beside arguments
+#define ARGUMENTS_MIN   (128ul << 10) // however small the stack is
 #define STACK_UNLIMITED (1ul << 30)
 #define STACK_MAX       (1ul << 40)
 #define AUXV_MAX        64
@@ -116,10 +117,15 @@ static size_t translate_auxv(Elf64_auxv_t *auxv, size_t count, const struct load
 
 // ---- place
 
-static int map_stack(struct space *space, uint64_t limit, bool executable,
-                     struct load_result *result) {
+static uint64_t stack_size(uint64_t limit, uint64_t arguments) {
     uint64_t size = limit == RLIM_INFINITY ? STACK_UNLIMITED : limit;
-    size = size < STACK_MIN ? STACK_MIN : size > STACK_MAX ? STACK_MAX : page_ceiling(size);
+    if (size < arguments + STACK_MIN)
+        size = arguments + STACK_MIN;
+    return size > STACK_MAX ? STACK_MAX : page_ceiling(size);
+}
+
+static int map_stack(struct space *space, uint64_t size, bool executable,
+                     struct load_result *result) {
     uintptr_t guard = place_pick(space, PLACE_STACK, size + SPACE_PAGE, SPACE_PAGE);
     if (!guard)
         return -ENOMEM;
@@ -215,13 +221,14 @@ int load_stack_make(const struct load_request *request, char *const *argv, size_
     char *const *envp = request->envp ? request->envp : no_strings;
     size_t envc = strings_count(envp), arg_size = strings_size(argv), env_size = strings_size(envp);
     size_t path_size = strlen(request->path) + 1;
-    int status = map_stack(request->space, request->stack_limit,
-                           result->executable.wants_executable_stack, result);
+    size_t pointers = (argc + envc + 3) * sizeof(uintptr_t);
+    size_t arguments = arg_size + env_size + pointers + path_size;
+    size_t size = stack_size(request->stack_limit, arguments);
+    int status = map_stack(request->space, size, result->executable.wants_executable_stack, result);
     if (status < 0)
         return load_fail(result, LOAD_ROOM, status, request->path, "has no room for its stack");
     // As the kernel: arguments may take a quarter of the stack.
-    size_t pointers = (argc + envc + 3) * sizeof(uintptr_t);
-    if (arg_size + env_size + pointers + path_size > (result->stack_end - result->stack_start) / 4)
+    if (arguments > size / 4 && arguments > ARGUMENTS_MIN)
         return load_fail(result, LOAD_ROOM, -E2BIG, request->path, "has too many arguments");
 
     Elf64_auxv_t auxv[AUXV_MAX + 1];
@@ -256,5 +263,7 @@ int load_stack_make(const struct load_request *request, char *const *argv, size_
     place_strings(result->arg_start, argv, &vector);
     place_strings(result->env_start, envp, &vector);
     memcpy(vector, auxv, auxv_count * sizeof *auxv);
+    result->auxv = (uintptr_t)vector;
+    result->auxv_size = auxv_count * sizeof *auxv;
     return 0;
 }

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "engine/layout.h"
+#include "engine/space/place.h"
 
 // What the dynamic section says, as addresses in the real vdso.
 struct dynamic {
@@ -69,7 +69,7 @@ static void collect_symbols(struct load_vdso *vdso, const struct dynamic *dynami
 
 static int place_copy(struct space *space, struct load_vdso *vdso) {
     const struct space_attributes attributes = {.prot = PROT_READ | PROT_EXEC, .tag = SPACE_VDSO};
-    uintptr_t place = space_pick(space, vdso->size, SPACE_PAGE, LOW_START, LOW_END, true);
+    uintptr_t place = place_pick(space, PLACE_MODULE, vdso->size, SPACE_PAGE);
     if (!place)
         return -ENOMEM;
     void *copy = mmap((void *)place, vdso->size, PROT_READ | PROT_WRITE,

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/maps.h"
+#include "engine/rlimits.h"
 #include "engine/memory/maps.h"
 #include "engine/memory/memory.h"
 
@@ -15,7 +16,10 @@ void maps_for_each_code(uint64_t start, uint64_t end,
     struct maps_reader reader;
     struct maps_mapping line;
     struct space_range range;
-    if (!maps_reader_open(&reader, "/proc/self/maps"))
+    rlimits_lift();
+    bool opened = maps_reader_open(&reader, "/proc/self/maps");
+    rlimits_restore();
+    if (!opened)
         return;
     while (maps_reader_next(&reader, &line)) {
         if (line.path[0] != '/' || line.start >= end || line.end <= start)
@@ -84,16 +88,20 @@ int maps_of_target(void) {
     int fd = memfd_create(MAPS_FILE, MFD_CLOEXEC);
     if (fd < 0)
         return -errno;
+    rlimits_lift();
     FILE *out = fdopen(dup(fd), "w");
-    if (!out || !maps_reader_open(&reader, "/proc/self/maps")) {
-        close(fd);
-        return -EMFILE;
+    bool opened = out && maps_reader_open(&reader, "/proc/self/maps");
+    if (opened) {
+        memory_read_lock();
+        write_target_maps(out, &reader);
+        memory_unlock();
+        maps_reader_close(&reader);
     }
-    memory_read_lock();
-    write_target_maps(out, &reader);
-    memory_unlock();
-    maps_reader_close(&reader);
-    fclose(out);
+    if (out)
+        fclose(out);
+    rlimits_restore();
     lseek(fd, 0, SEEK_SET);
-    return fd;
+    if (!opened)
+        close(fd);
+    return opened ? fd : -EMFILE;
 }

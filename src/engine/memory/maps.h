@@ -18,7 +18,7 @@ void maps_for_each_code(uint64_t start, uint64_t end,
                         void (*fn)(const struct mapped_code *, void *), void *argument);
 
 // A memory file with the target's own mappings in the form of /proc/self/maps; a descriptor or
-// -errno.
+// -errno. Whatever stands for a file of /proc has this name.
 #define MAPS_FILE "quern-maps"
 int maps_of_target(void);
 

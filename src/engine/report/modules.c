@@ -8,13 +8,16 @@
 #include "engine/stack/stack.h"
 #include "engine/memory/maps.h"
 #include "engine/report/modules.h"
+#include "engine/rlimits.h"
 #include "wire/wire_target.h"
 
 void report_module_path(uint64_t start, uint64_t end, uint64_t offset, uint64_t prot,
                         const char *path) {
     struct mapped_code code = {.start = start, .end = end, .offset = offset, .path = path};
+    rlimits_lift(); // both read the file
     functions_of_module(start, end, offset, path);
     stack_module_mapped(&code);
+    rlimits_restore();
     wire_send_module_map(start, end, offset, prot, path);
 }
 

@@ -6,6 +6,7 @@
 
 #include "engine/cache/block.h"
 #include "engine/cache/version.h"
+#include "engine/debug/debug.h"
 #include "engine/fatal.h"
 #include "engine/hooks/hooks.h"
 #include "engine/layout.h"
@@ -81,12 +82,12 @@ static struct block *get_block(uint64_t pc, unsigned version) {
         return block;
     if (pc >= VSYSCALL_PAGE && perform_vsyscall(pc))
         return NULL;
-    if (pc >> 32 && !cache_high_code) {
-        translate_start_over(true);
+    if (pc >> 32 && cache_lookup == LOOKUP_TABLE) {
+        translate_start_over(LOOKUP_BOTH);
         return NULL;
     }
     if (versions_full) {
-        translate_start_over(false);
+        translate_start_over(LOOKUP_TABLE);
         return NULL;
     }
     memory_read_lock();
@@ -107,7 +108,7 @@ static struct block *get_block(uint64_t pc, unsigned version) {
         signal_raise(SIGSEGV, fault, pc, TRAP_PAGE_FAULT,
                      ERROR_FETCH | (fault == SEGV_ACCERR ? 1 : 0));
     else if (!block)
-        translate_start_over(false);
+        translate_start_over(LOOKUP_TABLE);
     return block;
 }
 
@@ -147,7 +148,9 @@ static void perform_replaced(uint64_t pc) {
 // waits for the next instruction: going back to this one would make the call twice.
 static uint32_t perform_call(const struct link *link) {
     self->pc = link->target;
+    self->where = IN_CALL;
     link->call->function(link->call->argument);
+    self->where = IN_CODE;
     self->entry = link->stub;
     if (self->pending) {
         self->stepping = true;
@@ -159,9 +162,11 @@ static uint32_t perform_call(const struct link *link) {
 // Into the cache and through the calls that tools have inserted.
 static uint32_t enter(void) {
     self->exit_version = 0;
+    self->where = IN_CODE;
     uint32_t reason = cache_enter();
     while (reason == EXIT_LINK && link_get(self->exit_link)->kind == EXIT_CALL)
         reason = perform_call(link_get(self->exit_link));
+    self->where = IN_ENGINE;
     return reason;
 }
 
@@ -191,10 +196,14 @@ static void handle_pending(void) {
         task_become_idle();
         task_become_busy();
     }
+    if (self->pending & PENDING_DEBUG)
+        debug_pending();
     if (self->fault.number)
         look_at_fault();
-    if (self->pending & PENDING_SIGNAL)
+    if (self->pending & PENDING_SIGNAL) {
+        debug_signal();
         signal_deliver_pending();
+    }
 }
 
 // What the exit asks for. True if it may be linked to the block at the new pc.
@@ -220,6 +229,9 @@ static bool handle_exit(const struct link *link) {
     case EXIT_BREAKPOINT:
         signal_raise(SIGTRAP, SI_KERNEL, 0, TRAP_BREAKPOINT, 0);
         return false;
+    case EXIT_DEBUG:
+        debug_breakpoint();
+        return false;
     case EXIT_SWITCH: // wanted_set is set
         return false;
     case EXIT_RAISED:
@@ -238,6 +250,8 @@ static bool handle_exit(const struct link *link) {
 static void connect(struct link *link, bool indirect, struct block *block, uint32_t epoch) {
     if (!link && !indirect)
         return;
+    if (indirect && !block->version && table_piece_place(block->pc) && !table_has_piece(block->pc))
+        translate_add_table_piece(block->pc);
     cache_lock();
     if (epoch == cache_epoch && !block->dead) {
         if (link)
@@ -260,12 +274,12 @@ static bool run_one(unsigned version, bool *pushes_flags) {
     if (fault)
         get_block(self->pc, version); // raises it
     else if (!block)
-        translate_start_over(false);
+        translate_start_over(LOOKUP_TABLE);
     if (!block)
         return false;
     self->unredirected = self->unreplaced = self->forced = false;
     self->wanted_set = 0;
-    self->entry = CACHE_START + block->code + block->direct_entry;
+    self->entry = cache_start + block->code + block->direct_entry;
     return true;
 }
 
@@ -293,6 +307,14 @@ static void run_single(void) {
         signal_raise(SIGTRAP, TRAP_TRACE, self->pc, TRAP_DEBUG, 0);
 }
 
+// gdb steps, or the thread goes on past a breakpoint.
+static void run_step(void) {
+    bool unused;
+    if (run_one(version_of_thread(true), &unused) && follow_exit(enter()) && !self->fault.number &&
+        !self->forced)
+        debug_stepped();
+}
+
 // A wrapper calls what it wraps, or a tool leaves it to the function itself: its first instruction
 // is run alone, past the redirection.
 static void run_unredirected(void) {
@@ -314,9 +336,11 @@ void run_until(uint64_t end) {
             indirect = false;
             continue;
         }
-        if (self->trap_flag || self->unredirected || self->unreplaced) {
+        if (self->trap_flag || self->unredirected || self->unreplaced || self->debug.step) {
             if (self->trap_flag)
                 run_single();
+            else if (self->debug.step)
+                run_step();
             else
                 run_unredirected();
             link = NULL;
@@ -338,7 +362,7 @@ void run_until(uint64_t end) {
         link = NULL;
         indirect = false;
         epoch = cache_epoch;
-        self->entry = CACHE_START + block->code + block->direct_entry;
+        self->entry = cache_start + block->code + block->direct_entry;
         switch (enter()) {
         case EXIT_LINK:
             link = link_get(self->exit_link);
@@ -349,7 +373,7 @@ void run_until(uint64_t end) {
             self->pc = self->jump_target;
             indirect = true;
             if (!is_canonical(self->pc)) {
-                // Only with high code: the branch has been noted.
+                // Only where a branch tells destinations apart: it has been noted.
                 self->pc = link_get(self->exit_link)->target;
                 emulate_wild_branch(true);
             }

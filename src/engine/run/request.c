@@ -1,4 +1,6 @@
 // Client requests: what an annotated target asks of the tool it runs under.
+#include <string.h>
+
 #include "engine/hooks/hooks.h"
 #include "engine/memory/target.h"
 #include "engine/run/run.h"
@@ -7,10 +9,29 @@
 enum request_code {
     REQUEST_RUNNING_ON = 0x1001,
     REQUEST_DISCARD_TRANSLATIONS = 0x1002,
+    REQUEST_REPLACES_MALLOC = 0x1003,
+    REQUEST_TOOL_NAME = 0x1004,
+    REQUEST_VERSION = 0x1005,
     REQUEST_CALL0 = 0x1101, // function(thread)
     REQUEST_CALL3 = 0x1104, // function(thread, a, b, c)
 };
 enum { KIND_SIZE = 3 };
+enum { VERSION = 328 }; // of Valgrind, whose requests are answered: 3.28
+
+// Writes as much of the tool's name as fits, terminated. The size of a buffer for all of it.
+static uint64_t write_tool_name(uint64_t buffer, uint64_t size) {
+    size_t whole = strlen(tool->name) + 1;
+    if (buffer && size) {
+        char name[64] = "";
+        size_t count = size < whole ? size : whole;
+        if (count > sizeof name)
+            count = sizeof name;
+        memcpy(name, tool->name, count - 1);
+        if (target_write(buffer, name, count) == 0)
+            TOOL_HOOK(stored, buffer, count);
+    }
+    return whole;
+}
 
 static uint64_t answer(const uint64_t words[6], uint64_t otherwise) {
     uint64_t result;
@@ -23,6 +44,12 @@ static uint64_t answer(const uint64_t words[6], uint64_t otherwise) {
         return 1;
     case REQUEST_DISCARD_TRANSLATIONS: // changes of code are noticed anyway
         return 0;
+    case REQUEST_REPLACES_MALLOC:
+        return tool->allocator_modules != NULL;
+    case REQUEST_TOOL_NAME:
+        return write_tool_name(words[1], words[2]);
+    case REQUEST_VERSION:
+        return VERSION;
     default:
         return otherwise;
     }

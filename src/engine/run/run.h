@@ -1,4 +1,5 @@
-// Running the target: the dispatcher, and what it performs itself.
+// Running the target: the dispatcher, which finds or makes the block for an address and enters it,
+// and the instructions that the engine performs itself. Each thread of the target runs it.
 #ifndef QUERN_ENGINE_RUN_RUN_H
 #define QUERN_ENGINE_RUN_RUN_H
 

@@ -17,9 +17,9 @@ static void insert_branch_call(struct builder *b, bool if_taken, uint64_t gate, 
     const ZydisDecodedInstruction *z = &b->rest->z;
     if (z->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && (z->opcode & 0xf0) != JCC_SHORT)
         return;
-    struct asm_jump over = asm_jcc_short(&b->e, (z->opcode & 15) ^ if_taken);
-    write_call(&b->e, gate, argument);
-    asm_land(&b->e, over);
+    struct asm_jump over = asm_jcc_short(&b->code, (z->opcode & 15) ^ if_taken);
+    write_call(&b->code, gate, argument);
+    asm_land(&b->code, over);
 }
 
 static void insert_word_call(struct assembler *a, uint64_t gate, uint32_t argument) {
@@ -35,11 +35,11 @@ static void insert_word_call(struct assembler *a, uint64_t gate, uint32_t argume
 static void insert_call(struct builder *b, enum tool_condition condition, uint64_t gate,
                         uint32_t argument) {
     if (condition == TOOL_ALWAYS)
-        write_call(&b->e, gate, argument);
+        write_call(&b->code, gate, argument);
     else if (condition == TOOL_IF_TAKEN || condition == TOOL_IF_NOT_TAKEN)
         insert_branch_call(b, condition == TOOL_IF_TAKEN, gate, argument);
     else
-        insert_word_call(&b->e, gate, argument);
+        insert_word_call(&b->code, gate, argument);
 }
 
 void tool_insert_fast_call(struct tool_block *block, enum tool_condition condition,
@@ -52,11 +52,11 @@ void tool_insert_target_call(struct tool_block *block, tool_address_function *fu
     struct builder *b = (struct builder *)block;
     struct insn *insn = (struct insn *)b->rest;
     insn_operands(insn);
-    asm_spill(&b->e, RCX);
+    asm_spill(&b->code, RCX);
     builder_state(b, STATE_WITHIN, 1u << RCX);
     translate_load_operand(b, insn, &insn->operands[0]);
-    write_call(&b->e, cache_gate_to((tool_fast_function *)(void *)function), argument);
-    asm_unspill(&b->e, RCX);
+    write_call(&b->code, cache_gate_to((tool_fast_function *)(void *)function), argument);
+    asm_unspill(&b->code, RCX);
     builder_state(b, STATE_WITHIN, 0);
 }
 

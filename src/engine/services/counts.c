@@ -10,7 +10,7 @@
 #include "engine/translate/builder.h"
 
 void tool_insert_add(struct tool_block *block, size_t offset, int32_t amount) {
-    struct assembler *a = &((struct builder *)block)->e;
+    struct assembler *a = &((struct builder *)block)->code;
     asm_spill(a, RCX);
     asm_spill(a, RDX);
     asm_load_field(a, RDX, TASK_TOOL);
@@ -57,7 +57,7 @@ static void write_short_word_add(struct assembler *a, struct tool_count *count, 
 
 void tool_insert_count(struct tool_block *block, struct tool_count *count, unsigned word) {
     struct builder *b = (struct builder *)block;
-    struct assembler *a = &b->e;
+    struct assembler *a = &b->code;
     *count = (struct tool_count){.index_count = 0};
     if (builder_flags_are_dead(b)) {
         asm_add_mem_imm(a, 64, counter_operand(), 1);
@@ -77,7 +77,7 @@ void tool_insert_count(struct tool_block *block, struct tool_count *count, unsig
 
 void tool_insert_word_count(struct tool_block *block, struct tool_count *count, unsigned word) {
     struct builder *b = (struct builder *)block;
-    struct assembler *a = &b->e;
+    struct assembler *a = &b->code;
     *count = (struct tool_count){.start = a->at};
     if (builder_flags_are_dead(b)) {
         write_short_word_add(a, count, word);
@@ -91,7 +91,7 @@ void tool_insert_word_count(struct tool_block *block, struct tool_count *count, 
 
 void tool_insert_count_at(struct tool_block *block, struct tool_count *count, unsigned word,
                           unsigned index_word, uint32_t distance) {
-    struct assembler *a = &((struct builder *)block)->e;
+    struct assembler *a = &((struct builder *)block)->code;
     struct asm_memory counter = asm_in_segment(ASM_GS, asm_indexed(ASM_NONE, RCX, 3, 8 * distance));
     *count = (struct tool_count){.index_count = 0};
     asm_spill(a, RCX);
@@ -123,7 +123,7 @@ void tool_keep_together(struct tool_block *block, bool together) {
 }
 
 void tool_insert_set(struct tool_block *block, unsigned word, unsigned half, uint32_t value) {
-    asm_store_field_imm(&((struct builder *)block)->e, insert_word(word) + 4 * half, value);
+    asm_store_field_imm(&((struct builder *)block)->code, insert_word(word) + 4 * half, value);
 }
 
 bool tool_can_set_counters_quickly(void) {

@@ -1,6 +1,7 @@
 // The inserter (tool/insert.h).
 #include "engine/cache/version.h"
 #include "engine/hooks/hooks.h"
+#include "engine/memory/memory.h"
 #include "engine/task.h"
 #include "engine/translate/builder.h"
 
@@ -11,11 +12,20 @@ static struct builder *builder_of(struct tool_block *block) {
 // ---- the block at hand -------------------------------------------------------------------------
 
 struct assembler *insert_assembler(struct tool_block *block) {
-    return &builder_of(block)->e;
+    return &builder_of(block)->code;
 }
 
 uint64_t insert_block_pc(const struct tool_block *block) {
     return ((const struct builder *)block)->start;
+}
+
+bool insert_is_generated(const struct tool_block *block) {
+    struct space_range range;
+    uint64_t pc = insert_block_pc(block);
+    return !space_find(&target_space, pc, &range) || range.start > pc ||
+           range.attributes.flags & SPACE_SHARED ||
+           (!(range.attributes.flags & SPACE_FILE) && range.attributes.tag != SPACE_MODULE &&
+            range.attributes.tag != SPACE_VDSO);
 }
 
 struct insn *insert_all(const struct tool_block *block, unsigned *count) {
@@ -86,9 +96,9 @@ void insert_saved_call(struct tool_block *block, tool_function *fn, void *argume
     struct builder *b = builder_of(block);
     struct saved_call *call = block_memory(sizeof *call);
     *call = (struct saved_call){b->pc, fn, argument};
-    asm_begin_gate_call(&b->e);
-    asm_mov_reg_imm(&b->e, RDI, (uint64_t)call);
-    asm_gate_call(&b->e, cache_gate_saved(run_saved));
+    asm_begin_gate_call(&b->code);
+    asm_mov_reg_imm(&b->code, RDI, (uint64_t)call);
+    asm_gate_call(&b->code, cache_gate_saved(run_saved));
 }
 
 struct assembler insert_gate_begin(void) {
@@ -143,7 +153,7 @@ __attribute__((target("general-regs-only"))) static void run_switch(void *argume
         block = version == NO_VERSION ? NULL : block_find(site->pc, version);
         __atomic_store_n(&site->last, block, __ATOMIC_RELEASE);
     }
-    self->entry = block ? CACHE_START + block->code + block->direct_entry : site->exit;
+    self->entry = block ? cache_start + block->code + block->direct_entry : site->exit;
     if (!block) {
         self->wanted_set = set;
         self->forced = forced;
@@ -153,7 +163,7 @@ __attribute__((target("general-regs-only"))) static void run_switch(void *argume
 void insert_switch(struct tool_block *block, insert_chooser *choose, void *argument,
                    const uint8_t *back) {
     struct builder *b = builder_of(block);
-    struct assembler *a = &b->e;
+    struct assembler *a = &b->code;
     struct switch_site *site = block_memory(sizeof *site);
     builder_saved_call(b, run_switch, site);
     struct asm_jump stays = builder_jump_if_zero(b, 64, TASK_ENTRY);

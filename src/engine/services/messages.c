@@ -1,8 +1,11 @@
 // What a tool sends to the supervisor, and its options.
 #include <stdarg.h>
+#include <stdio.h>
 #include <unistd.h>
 
+#include "engine/debug/debug.h"
 #include "engine/log.h"
+#include "engine/sys/sys.h"
 #include "engine/tool.h"
 #include "wire/wire_target.h"
 
@@ -33,6 +36,7 @@ void tool_print(const char *text, bool with_stack) {
     if (with_stack)
         count = tool_stack(pcs, sizeof pcs / sizeof *pcs);
     wire_send_print(tool_thread_number(), text, pcs, count);
+    order_raised();
 }
 
 const char *tool_option(const char *name) {
@@ -48,6 +52,31 @@ void tool_say(const char *format, ...) {
     va_start(arguments, format);
     log_notice_list(0, format, arguments);
     va_end(arguments);
+    order_raised();
+}
+
+void tool_error_shown(uint64_t shown) {
+    debug_error(shown);
+}
+
+bool tool_waits_at_errors(void) {
+    return debug_waits_at_errors();
+}
+
+void tool_answer(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    debug_answer(format, arguments);
+    va_end(arguments);
+}
+
+void tool_debug(const char *format, ...) {
+    va_list arguments;
+    char line[512];
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    log_debug("%s", line);
 }
 
 void tool_give_up(const char *format, ...) {

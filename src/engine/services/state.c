@@ -18,9 +18,13 @@ __attribute__((target("general-regs-only"))) void tool_with_vectors(tool_functio
         area[i] = 0; // the header: xsave leaves parts of it alone
     uint32_t low = xstate_features, high = xstate_features >> 32;
     uint32_t mxcsr = 0x1f80;
+    uint8_t *before = self->vectors;
+    if (self->where == IN_CODE && !before)
+        self->vectors = area;
     __asm__ volatile("xsave64 (%0)" : : "r"(area), "a"(low), "d"(high) : "memory");
     __asm__ volatile("ldmxcsr %0" : : "m"(mxcsr));
     fn(argument);
+    self->vectors = before;
     __asm__ volatile("xrstor64 (%0)" : : "r"(area), "a"(low), "d"(high) : "memory");
 }
 

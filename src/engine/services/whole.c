@@ -38,8 +38,19 @@ uint64_t tool_map(size_t size, size_t alignment) {
     return memory_map_anonymous(size, alignment);
 }
 
+bool tool_may_map(size_t size) {
+    memory_read_lock();
+    bool permitted = limits_permit_tool(size);
+    memory_unlock();
+    return permitted;
+}
+
 bool tool_map_at(uint64_t start, size_t size) {
     return memory_map_at(start, size);
+}
+
+bool tool_move_pages(uint64_t to, uint64_t from, size_t size) {
+    return memory_move_pages(to, from, size);
 }
 
 void tool_unmap(uint64_t start, size_t size) {

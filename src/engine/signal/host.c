@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -11,7 +12,9 @@
 #include "engine/fatal.h"
 #include "engine/layout.h"
 #include "engine/enter.h"
+#include "engine/process.h"
 #include "engine/signal/signal.h"
+#include "wire/wire.h"
 
 enum {
     HOST_STACK = 64 * 1024,
@@ -19,6 +22,7 @@ enum {
     DEFAULT_MXCSR = 0x1f80,
     SYSCALL_SIZE = 2,
     LOOKUP_SIZE = 7, // of the instruction that reads the jump table
+    STUCK = 16,      // interrupted this often, an instruction waits for a page
 };
 
 // Where each general register stands in the kernel's context.
@@ -98,12 +102,13 @@ static void leave_cache_soon(ucontext_t *context) {
     struct block *block = block_at(rip);
     if (block) {
         const struct block_state *state = block_state_at(block, rip);
-        if (is_boundary(state) && rip == CACHE_START + block->code + state->host) {
+        if (is_boundary(state) && rip == cache_start + block->code + state->host) {
             take_out(context, block, state);
             return;
         }
     }
     self->stepping = true;
+    self->stepping_at = rip;
     *context_register(context, REG_EFL) |= FLAG_TRAP;
     self->pushed_at = after_pushf(rip);
 }
@@ -132,8 +137,70 @@ static void tell_registers(ucontext_t *context) {
     __atomic_store_n(&self->asked, 0, __ATOMIC_RELEASE);
 }
 
+// ---- instructions that wait for a page ---------------------------------------------------------
+//
+// With userfaultfd, another thread provides a page, and an instruction that needs it does not end
+// before. That thread may be the one that wants this one out of the cache, and the target's signals
+// must get through as well. An instruction that has been interrupted several times and has not
+// ended is such a one. Who wants the thread out interrupts it again and again; after a signal of
+// the target's, a timer does.
+
+static void start_prodding(void) {
+    struct itimerspec often = {.it_interval.tv_nsec = 1000000, .it_value.tv_nsec = 1000000};
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID,
+                             .sigev_signo = ENGINE_SIGNAL,
+                             .sigev_value.sival_int = ENGINE_SIGNAL_CODE,
+                             ._sigev_un._tid = self->tid};
+    if (!self->is_prodded &&
+        syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &self->prodding_timer) == 0) {
+        self->is_prodded = true;
+        syscall(SYS_timer_settime, self->prodding_timer, 0, &often, NULL);
+    }
+}
+
+static void stop_prodding(void) {
+    if (self->is_prodded)
+        syscall(SYS_timer_delete, self->prodding_timer);
+    self->is_prodded = false;
+}
+
+static bool is_own(int number, const siginfo_t *info) {
+    return number == ENGINE_SIGNAL &&
+           (info->si_code == ENGINE_SIGNAL_CODE ||
+            (info->si_code == SI_TIMER && info->si_int == ENGINE_SIGNAL_CODE));
+}
+
+// The supervisor asks on gdb's behalf, and any thread may be hit. If others are stopped, the one
+// that goes on must hear of it.
+static bool is_for_debugger(int number, const siginfo_t *info) {
+    if (number != WIRE_DEBUG_SIGNAL || info->si_code != WIRE_DEBUG_CODE)
+        return false;
+    struct task *alone = task_alone();
+    if (alone && alone != self) {
+        __atomic_or_fetch(&alone->pending, PENDING_DEBUG, __ATOMIC_SEQ_CST);
+        task_interrupt(alone);
+    } else {
+        self->pending |= PENDING_DEBUG;
+    }
+    return true;
+}
+
+static bool waits_for_page(uint64_t rip) {
+    bool again = process.has_userfaultfd && self->stepping && rip == self->stepping_at;
+    self->stuck = again ? self->stuck + 1 : 0;
+    return self->stuck >= STUCK && block_at(rip);
+}
+
 static void interrupt(ucontext_t *context) {
     uint64_t rip = *context_register(context, REG_RIP);
+    if (waits_for_page(rip)) {
+        // As for a fault: of the instruction nothing has happened yet.
+        struct block *block = block_at(rip);
+        take_out(context, block, block_state_at(block, rip));
+        self->stuck = 0;
+        stop_prodding();
+        return;
+    }
     if (within(rip, target_syscall_begin, target_syscall_end))
         *context_register(context, REG_RIP) = (uint64_t)target_syscall_abort;
     else if (is_cache_or_entry(rip))
@@ -144,6 +211,8 @@ static void stepped(ucontext_t *context) {
     uint64_t rip = *context_register(context, REG_RIP);
     *context_register(context, REG_EFL) &= ~FLAG_TRAP;
     self->stepping = false;
+    self->stuck = 0;
+    stop_prodding();
     if (rip == self->pushed_at) // the target must not find, and set later, the engine's trap flag
         *(uint16_t *)*context_register(context, REG_RSP) &= ~FLAG_TRAP;
     if (is_cache_or_entry(rip))
@@ -225,7 +294,7 @@ static bool is_interrupted_syscall(uint64_t rip) {
     struct block *block = block_at(rip);
     const struct block_state *state = block ? block_state_at(block, rip) : NULL;
     return state && state->kind == STATE_SYSCALL_DONE &&
-           rip == CACHE_START + block->code + state->host && self->gpr[RAX] == (uint64_t)-EINTR;
+           rip == cache_start + block->code + state->host && self->gpr[RAX] == (uint64_t)-EINTR;
 }
 
 static void make_syscall_again(void) {
@@ -250,7 +319,7 @@ void host_signal(int number, siginfo_t *info, void *argument) {
         if (number != SIGSYS || cache_contains(rip))
             return;
     }
-    bool own = number == ENGINE_SIGNAL && info->si_code == ENGINE_SIGNAL_CODE;
+    bool own = is_own(number, info) || is_for_debugger(number, info);
     if (!own) {
         if (SYNCHRONOUS_SIGNALS & self->sigmask & signal_bit(number)) {
             self->held_back |= signal_bit(number);
@@ -265,6 +334,8 @@ void host_signal(int number, siginfo_t *info, void *argument) {
     if (own && __atomic_load_n(&self->asked, __ATOMIC_ACQUIRE))
         tell_registers(context);
     interrupt(context);
+    if (!own && self->stepping && process.has_userfaultfd)
+        start_prodding();
     if (own && is_interrupted_syscall(rip))
         make_syscall_again();
 }

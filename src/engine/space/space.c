@@ -18,6 +18,7 @@ struct space_node {
     uintptr_t first; // start of the subtree's first range
     uintptr_t last;  // end of its last range
     size_t gap;      // largest gap between two consecutive ranges of the subtree
+    struct space_size size;
     uint64_t priority;
 };
 
@@ -45,8 +46,29 @@ static bool pool_reserve(struct space *space) {
     return true;
 }
 
+static struct space_size range_size(const struct space_range *range) {
+    const struct space_attributes *attributes = &range->attributes;
+    size_t size = range->end - range->start;
+    if (attributes->tag == SPACE_ENGINE || attributes->tag == SPACE_GUARD ||
+        (attributes->tag == SPACE_BRK && !attributes->prot))
+        size = 0;
+    bool is_data =
+        attributes->prot & PROT_WRITE && !(attributes->flags & (SPACE_SHARED | SPACE_GROWSDOWN));
+    return (struct space_size){size, is_data ? size : 0};
+}
+
+static void size_add(struct space_size *to, struct space_size size) {
+    to->all += size.all;
+    to->data += size.data;
+}
+
 static void node_refresh(struct space_node *node) {
     const struct space_node *left = node->left, *right = node->right;
+    node->size = range_size(&node->range);
+    if (left)
+        size_add(&node->size, left->size);
+    if (right)
+        size_add(&node->size, right->size);
     node->first = left ? left->first : node->range.start;
     node->last = right ? right->last : node->range.end;
     node->gap = 0;
@@ -288,6 +310,7 @@ static int change_attributes(struct space *space, uintptr_t start, uintptr_t end
         if (change.set_prot)
             attributes->prot = change.prot;
         attributes->flags = (attributes->flags & ~change.clear) | change.set;
+        node_refresh(node);
         parts.below = tree_append(space, parts.below, node);
     }
     put_together(space, parts.below, parts.above);
@@ -404,6 +427,18 @@ uintptr_t space_pick(const struct space *space, size_t size, size_t align, uintp
     return tree_pick(space->root, 0, TOP, &wish);
 }
 
+struct space_size space_size(const struct space *space) {
+    return space->root ? space->root->size : (struct space_size){0};
+}
+
+struct space_size space_size_in(const struct space *space, uintptr_t start, uintptr_t end) {
+    struct space_size size = {0};
+    struct space_range range;
+    while (space_next(space, &start, end, &range))
+        size_add(&size, range_size(&range));
+    return size;
+}
+
 // ---- verification
 
 struct survey {
@@ -425,7 +460,8 @@ static void check_node(const struct space_node *node, struct survey *survey) {
         survey->fault = "a node has a lower priority than a child";
     struct space_node fresh = *node;
     node_refresh(&fresh);
-    if (fresh.first != node->first || fresh.last != node->last || fresh.gap != node->gap)
+    if (fresh.first != node->first || fresh.last != node->last || fresh.gap != node->gap ||
+        fresh.size.all != node->size.all || fresh.size.data != node->size.data)
         survey->fault = "a summary is out of date";
     survey->previous = node;
     survey->count++;

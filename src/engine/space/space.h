@@ -12,7 +12,7 @@
 // Invariants (space_check verifies them)
 //   ranges are not empty, are disjoint, and neighbours that could be one range are one range;
 //   the tree is ordered by address and heap-ordered by node priority (a treap);
-//   every node knows first address, last address and largest inner gap of its subtree.
+//   every node knows first address, last address, largest inner gap and size of its subtree.
 //
 // Operations take O(log n) for n ranges, plus O(log n) for each range inside the interval that they
 // change. An operation that fails (-ENOMEM, -EINVAL) has changed nothing.
@@ -114,6 +114,15 @@ bool space_is_mapped(const struct space *space, uintptr_t start, uintptr_t end);
 // more than O(log n) where many gaps are large enough but badly aligned.
 uintptr_t space_pick(const struct space *space, size_t size, size_t align, uintptr_t lo,
                      uintptr_t hi, bool top_down);
+
+// How much the target has mapped, as its limits count it: in all, and of that what is private and
+// writable. Nothing that the engine has for itself is counted. The first takes O(1).
+struct space_size {
+    size_t all;
+    size_t data;
+};
+struct space_size space_size(const struct space *space);
+struct space_size space_size_in(const struct space *space, uintptr_t start, uintptr_t end);
 
 // Verifies the invariants; NULL, or a sentence that says which one is broken.
 const char *space_check(const struct space *space);

@@ -28,12 +28,12 @@ static bool read_word(void *context, uint64_t address, uint64_t *word) {
 }
 
 static void add_module(const struct mapped_code *code, void *unused) {
-    struct file_view file;
-    uint64_t address;
+    struct elf_view file;
+    uint64_t bias;
     if (!file_open(&file, code->path))
         return;
-    if (file_code_address(&file, code->offset, &address))
-        unwind_space_add_file(&space, file.bytes, file.size, code->start - address, true);
+    if (elf_view_bias(&file, code->start, code->offset, &bias))
+        unwind_space_add_file(&space, file.bytes, file.size, bias, true);
     file_close(&file);
 }
 

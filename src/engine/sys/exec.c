@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/rlimits.h"
 #include "engine/memory/target.h"
 #include "engine/process.h"
 #include "engine/signal/signal.h"
@@ -49,7 +50,9 @@ static bool is_skipped(const char *path, char *const *argv) {
 static bool can_follow(int directory, const char *path, int flags) {
     unsigned char head[20];
     struct stat st;
+    rlimits_lift();
     int fd = *path ? openat(directory, path, O_RDONLY | O_CLOEXEC) : dup(directory);
+    rlimits_restore();
     if (fd < 0)
         return false;
     ssize_t got = pread(fd, head, sizeof head, 0);
@@ -99,26 +102,32 @@ static long exec_followed(const char *path, char **argv, char **envp) {
                                .path = path,
                                .argv = argv,
                                .envp = envp};
+    memcpy(start.limits, self->limits->of, sizeof start.limits);
     struct wire_start_line line = {.vector = malloc(wire_start_size(argv, envp) * sizeof *argv)};
     if (!line.vector)
         return -ENOMEM;
     wire_start_write(&line, engine, &start);
     keep_over_exec(true);
+    rlimits_lift();
     signal_prepare_exec();
     execve(engine, line.vector, (char *[]){NULL});
     long result = -errno;
+    rlimits_restore();
     free(line.vector);
     keep_over_exec(false);
     signal_restore_mask();
     return result;
 }
 
-static long exec_away(int directory, const char *path, char **argv, char **envp, int flags) {
+static long exec_away(int directory, const char *path, char **argv, char **envp, int flags,
+                      enum wire_away reason) {
     if (faccessat(directory, path, X_OK, flags & AT_EMPTY_PATH) == 0)
-        wire_send_exec_away(path);
+        wire_send_exec_away(reason, path);
     signal_prepare_exec();
+    rlimits_give();
     syscall(SYS_execveat, directory, path, argv, envp, flags);
     long result = -errno;
+    rlimits_take_back();
     signal_restore_mask();
     wire_send_hello(getpid(), getppid(), process.program, NULL);
     return result;
@@ -158,11 +167,15 @@ static long do_exec(int directory, uint64_t path_address, uint64_t argv_address,
             flags = 0;
             simple = true;
         }
-        if (wire_option_yes("trace-children") && simple && argv[0] && !flags &&
-            can_follow(directory, path, flags) && !is_skipped(path, argv))
+        bool possible = simple && argv[0] && !flags && can_follow(directory, path, flags);
+        bool skipped = is_skipped(path, argv), asked = wire_option_yes("trace-children");
+        if (possible && asked && !skipped)
             error = exec_followed(path, argv, envp);
         else
-            error = exec_away(directory, path, argv[0] ? argv : no_arguments, envp, flags);
+            error = exec_away(directory, path, argv[0] ? argv : no_arguments, envp, flags,
+                              !asked    ? WIRE_AWAY_NOT_ASKED
+                              : skipped ? WIRE_AWAY_SKIPPED
+                                        : WIRE_AWAY_IMPOSSIBLE);
     }
     free(argv);
     free(envp);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,26 +22,43 @@
 #include "engine/process.h"
 #include "engine/memory/maps.h"
 #include "engine/sys/sys.h"
+#include "engine/task.h"
 #include "wire/wire_target.h"
 
 enum { PROC_MAGIC = 0x9fa0 };
 
+enum { OWN = 4 };
+static int *const own[OWN] = {&process.wire_fd, &process.config_fd, &process.shadow_fd,
+                              &process.debug_fd};
+
+// The place where the engine keeps this descriptor; NULL: it is the target's.
+static int *find_own(int fd) {
+    for (int i = 0; fd >= 0 && i < OWN; i++)
+        if (*own[i] == fd)
+            return own[i];
+    return NULL;
+}
+
 static bool is_own(int fd) {
-    return fd >= 0 && (fd == process.wire_fd || fd == process.config_fd || fd == process.ones_fd);
+    return process_owns_descriptor(fd);
 }
 
-void files_init(void) {
-    process.wire_fd = descriptor_hide(process.wire_fd);
-    process.config_fd = descriptor_hide(process.config_fd);
-    wire_init(process.wire_fd);
+// A vfork child has descriptors of its own, but the numbers here are its parent's.
+void files_hide(void) {
+    for (int i = 0; i < OWN && !self->is_borrowed; i++) {
+        int before = *own[i];
+        if (before < 0)
+            continue;
+        *own[i] = descriptor_hide(before);
+        wire_init(process.wire_fd);
+        if (*own[i] != before)
+            close(before);
+    }
 }
 
-// The target wants this number: ours goes elsewhere.
+// The target wants this number, and is about to get it: ours goes elsewhere.
 static void make_way(int fd) {
-    int *own = fd == process.wire_fd   ? &process.wire_fd
-               : fd == process.ones_fd ? &process.ones_fd
-                                       : &process.config_fd;
-    *own = descriptor_hide_below(fd, fd - 1);
+    *find_own(fd) = descriptor_duplicate_below(fd);
     wire_init(process.wire_fd);
 }
 
@@ -85,23 +103,75 @@ long sys_with_path(long number, struct sys_arguments *args) {
 }
 
 long sys_with_path_at(long number, struct sys_arguments *args) {
+    if (number == SYS_faccessat2 && args->a[3] & AT_SYMLINK_NOFOLLOW)
+        return sys_pass(number, args);
     return pass_with_path(number, args, 1);
 }
 
-static long open_with_path(long number, struct sys_arguments *args, unsigned index) {
+// ---- opening -----------------------------------------------------------------------------------
+
+// What the calls that open files have in common.
+struct opening {
+    int directory;
+    unsigned path; // index of the argument
+    uint64_t flags, resolve;
+};
+
+// A link of /proc is followed to its end, and from the root.
+static bool follows_links(const struct opening *opening) {
+    return !(opening->flags & O_NOFOLLOW) && !(opening->resolve & ~(uint64_t)RESOLVE_CACHED);
+}
+
+// Nobody writes to a program that is being executed. For the kernel that is the engine.
+static bool is_busy(const struct opening *opening, uint64_t path) {
+    uint64_t access = opening->flags & O_ACCMODE;
+    bool writes = access == O_WRONLY || access == O_RDWR || opening->flags & O_TRUNC;
+    bool makes_new = (opening->flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
+    int follow = opening->flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0;
+    struct stat found;
+    return writes && !makes_new && !(opening->flags & (O_PATH | O_DIRECTORY)) &&
+           syscall(SYS_newfstatat, opening->directory, path, &found, follow) == 0 &&
+           found.st_ino == process.inode && found.st_dev == process.dev &&
+           faccessat(opening->directory, (const char *)path, W_OK, AT_EACCESS) == 0;
+}
+
+static long open_file(long number, struct sys_arguments *args, const struct opening *opening) {
     char path[PATH_MAX];
-    const char *entry = proc_path(args->a[index], path) ? own_proc_entry(path) : NULL;
+    uint64_t *address = &args->a[opening->path];
+    bool special = proc_path(*address, path) && follows_links(opening);
+    const char *entry = special ? own_proc_entry(path) : NULL;
     if (entry && strcmp(entry, "maps") == 0)
         return maps_of_target();
-    return pass_with_path(number, args, index);
+    if (entry && strcmp(entry, "limits") == 0)
+        return limits_of_target();
+    if (entry && strcmp(entry, "exe") == 0)
+        *address = (uint64_t)process.program;
+    return is_busy(opening, *address) ? -ETXTBSY : sys_pass(number, args);
 }
 
 long sys_open(long number, struct sys_arguments *args) {
-    return open_with_path(number, args, 0);
+    uint64_t flags = number == SYS_open ? args->a[1] : O_WRONLY | O_CREAT | O_TRUNC;
+    return open_file(number, args, &(struct opening){.directory = AT_FDCWD, .flags = flags});
 }
 
 long sys_openat(long number, struct sys_arguments *args) {
-    return open_with_path(number, args, 1);
+    return open_file(number, args,
+                     &(struct opening){.directory = args->a[0], .path = 1, .flags = args->a[2]});
+}
+
+long sys_openat2(long number, struct sys_arguments *args) {
+    struct open_how how;
+    if (args->a[3] < sizeof how || target_read(&how, args->a[2], sizeof how))
+        return sys_pass(number, args);
+    return open_file(
+        number, args,
+        &(struct opening){
+            .directory = args->a[0], .path = 1, .flags = how.flags, .resolve = how.resolve});
+}
+
+long sys_truncate(long number, struct sys_arguments *args) {
+    struct opening opening = {.directory = AT_FDCWD, .flags = O_WRONLY};
+    return is_busy(&opening, args->a[0]) ? -ETXTBSY : pass_with_path(number, args, 0);
 }
 
 // The file that was given for /proc/self/maps says of itself what the real one would: the C library
@@ -132,7 +202,8 @@ long sys_fstat_at(long number, struct sys_arguments *args) {
         args->a[1] = (uint64_t) "/proc/self/maps";
         args->a[flags] &= ~(uint64_t)AT_EMPTY_PATH;
     }
-    return pass_with_path(number, args, 1);
+    return args->a[flags] & AT_SYMLINK_NOFOLLOW ? sys_pass(number, args)
+                                                : pass_with_path(number, args, 1);
 }
 
 static long readlink_special(long number, struct sys_arguments *args, unsigned first) {
@@ -166,25 +237,24 @@ long sys_close_range(long number, struct sys_arguments *args) {
     unsigned first = args->a[0], last = args->a[1];
     if (first > last)
         return -EINVAL;
-    // Around ours: at most three holes.
-    for (int hole = 0; hole < 3; hole++) {
-        unsigned own = ~0u;
-        const int fds[] = {process.wire_fd, process.config_fd, process.ones_fd};
-        for (int i = 0; i < 3; i++)
-            if (fds[i] >= 0 && (unsigned)fds[i] >= first && (unsigned)fds[i] < own)
-                own = fds[i];
-        if (own > last)
+    // Around ours, each of which is a hole.
+    for (int hole = 0; hole < OWN; hole++) {
+        unsigned kept = ~0u;
+        for (int i = 0; i < OWN; i++)
+            if (*own[i] >= 0 && (unsigned)*own[i] >= first && (unsigned)*own[i] < kept)
+                kept = *own[i];
+        if (kept > last)
             break;
         struct sys_arguments part = *args;
         part.a[0] = first;
-        part.a[1] = own - 1;
-        if (own > first) {
+        part.a[1] = kept - 1;
+        if (kept > first) {
             long result = sys_pass(number, &part);
             if (result < 0)
                 return result;
         }
-        first = own + 1;
-        if (own == last)
+        first = kept + 1;
+        if (kept == last)
             return 0;
     }
     struct sys_arguments rest = *args;

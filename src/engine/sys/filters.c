@@ -9,16 +9,22 @@
 // followed has the engine elsewhere, where the filters of its past hold for it.
 #include <errno.h>
 #include <link.h>
+#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "engine/cache/block.h"
+#include "engine/hooks/hooks.h"
 #include "engine/memory/target.h"
 #include "engine/enter.h"
+#include "engine/signal/signal.h"
 #include "engine/sys/sys.h"
+#include "engine/task.h"
 
 enum { RANGES = 16, RANGE_CODE = 6 };
 
@@ -114,9 +120,70 @@ long sys_seccomp(long number, struct sys_arguments *args) {
     return sys_pass(number, args);
 }
 
+// ---- syscall user dispatch ---------------------------------------------------------------------
+//
+// The target gets a signal for calls from outside of a range of its code, if a byte says so. For
+// the kernel, no call comes from the target's code.
+
+#define DISPATCH_CODE  2 // SYS_USER_DISPATCH, which older headers lack
+#define DISPATCH_ALLOW 0
+#define DISPATCH_BLOCK 1
+
+bool filters_dispatch(long number) {
+    uint8_t selector = DISPATCH_BLOCK;
+    uint64_t flags = self->flags;
+    if (self->pc - self->dispatch.start < self->dispatch.size)
+        return false;
+    if (self->dispatch.selector && target_read(&selector, self->dispatch.selector, 1)) {
+        signal_raise(SIGSEGV, SI_KERNEL, 0, 0, 0);
+        return true;
+    }
+    if (selector == DISPATCH_ALLOW)
+        return false;
+    self->gpr[RCX] = self->pc;
+    self->gpr[R11] = flags;
+    TOOL_HOOK(register_set, RCX);
+    TOOL_HOOK(register_set, R11);
+    signal_raise(SIGSYS, DISPATCH_CODE, self->pc, 0, 0);
+    self->flags = flags; // not a fault
+    self->fault.info.si_syscall = (int)number;
+    self->fault.info.si_arch = AUDIT_ARCH_X86_64;
+    return true;
+}
+
+static long set_dispatch(const struct sys_arguments *args) {
+    uint64_t mode = args->a[1], start = args->a[2], size = args->a[3], selector = args->a[4];
+    if (mode > PR_SYS_DISPATCH_ON)
+        return -EINVAL;
+    if (mode == PR_SYS_DISPATCH_OFF ? start || size || selector : start && start + size <= start)
+        return -EINVAL;
+    if (selector >> 47)
+        return -EFAULT;
+    self->dispatch.is_on = mode == PR_SYS_DISPATCH_ON;
+    self->dispatch.start = start;
+    self->dispatch.size = size;
+    self->dispatch.selector = selector;
+    cache_forbid_syscalls();
+    return 0;
+}
+
+// ---- prctl -------------------------------------------------------------------------------------
+
+// The kernel's answer would be the engine's own.
+static long get_tid_address(long number, const struct sys_arguments *args) {
+    long result = sys_pass(number, args);
+    if (result == 0 && target_write(args->a[1], &self->clear_child_tid, 8))
+        return -EFAULT;
+    return result;
+}
+
 long sys_prctl(long number, struct sys_arguments *args) {
     if ((uint32_t)args->a[0] == PR_SET_MM)
         return -EPERM; // would describe the engine's memory, not the target's
+    if ((uint32_t)args->a[0] == PR_GET_TID_ADDRESS)
+        return get_tid_address(number, args);
+    if ((uint32_t)args->a[0] == PR_SET_SYSCALL_USER_DISPATCH)
+        return set_dispatch(args);
     if ((uint32_t)args->a[0] == PR_SET_SECCOMP && args->a[1] == SECCOMP_MODE_FILTER)
         return install(number, args);
     return sys_pass(number, args);

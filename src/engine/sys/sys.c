@@ -13,6 +13,7 @@
 #include "engine/memory/target.h"
 #include "engine/enter.h"
 #include "engine/process.h"
+#include "engine/report/track_descriptors.h"
 #include "engine/signal/signal.h"
 #include "engine/sys/names.h"
 #include "engine/sys/sys.h"
@@ -94,6 +95,11 @@ static long sys_getppid(long number, struct sys_arguments *args) {
                : parent;
 }
 
+static long sys_userfaultfd(long number, struct sys_arguments *args) {
+    process.has_userfaultfd = true;
+    return sys_pass(number, args);
+}
+
 static long sys_refuse(long number, struct sys_arguments *args) {
     return -ENOSYS;
 }
@@ -109,7 +115,7 @@ static sys_handler *const handlers[512] = {
     [SYS_madvise] = sys_madvise,
     [SYS_shmat] = sys_shmat,
     [SYS_shmdt] = sys_shmdt,
-    [SYS_remap_file_pages] = sys_refuse,
+    [SYS_remap_file_pages] = sys_remap_file_pages,
     [SYS_rt_sigaction] = sys_rt_sigaction,
     [SYS_rt_sigprocmask] = sys_rt_sigprocmask,
     [SYS_rt_sigpending] = sys_rt_sigpending,
@@ -123,6 +129,8 @@ static sys_handler *const handlers[512] = {
     [SYS_exit_group] = sys_exit_group,
     [SYS_set_tid_address] = sys_set_tid_address,
     [SYS_set_robust_list] = sys_set_robust_list,
+    [SYS_wait4] = sys_wait4,
+    [SYS_waitid] = sys_waitid,
     [SYS_execve] = sys_execve,
     [SYS_execveat] = sys_execveat,
     [SYS_arch_prctl] = sys_arch_prctl,
@@ -132,6 +140,9 @@ static sys_handler *const handlers[512] = {
     [SYS_rseq] = sys_refuse,
     [SYS_open] = sys_open,
     [SYS_openat] = sys_openat,
+    [SYS_openat2] = sys_openat2,
+    [SYS_creat] = sys_open,
+    [SYS_truncate] = sys_truncate,
     [SYS_readlink] = sys_readlink,
     [SYS_readlinkat] = sys_readlinkat,
     [SYS_close] = sys_close,
@@ -140,16 +151,18 @@ static sys_handler *const handlers[512] = {
     [SYS_dup3] = sys_dup3,
     [SYS_getdents64] = sys_getdents64,
     [SYS_stat] = sys_with_path,
-    [SYS_lstat] = sys_with_path,
     [SYS_access] = sys_with_path,
     [SYS_fstat] = sys_fstat,
     [SYS_newfstatat] = sys_fstat_at,
     [SYS_statx] = sys_fstat_at,
     [SYS_faccessat] = sys_with_path_at,
     [SYS_faccessat2] = sys_with_path_at,
-    [SYS_openat2] = sys_with_path_at,
+    [SYS_getrlimit] = sys_getrlimit,
+    [SYS_setrlimit] = sys_setrlimit,
+    [SYS_prlimit64] = sys_prlimit64,
     [SYS_mlockall] = sys_mlockall,
     [SYS_getppid] = sys_getppid,
+    [SYS_userfaultfd] = sys_userfaultfd,
 };
 
 // Calls during which another mask is in force: what they let in is delivered even if the thread's
@@ -164,7 +177,10 @@ __attribute__((noreturn)) sys_run_function *sys_run;
 
 void sys_init(__attribute__((noreturn)) sys_run_function *run) {
     sys_run = run;
-    if (process.trace_syscalls || tool->before_system_call || tool->after_system_call)
+    bool sees_all = track_descriptors_start() || process.trace_syscalls ||
+                    tool->before_system_call || tool->after_system_call;
+    order_init(sees_all);
+    if (sees_all)
         return;
     for (long number = 0; number < 512; number++)
         if (!handlers[number] && !has_mask(number))
@@ -184,7 +200,12 @@ void sys_handle(void) {
     struct sys_arguments given = args;
     sys_handler *handler = number >= 0 && number < 512 ? handlers[number] : NULL;
     self->temporary_mask = has_mask(number);
+    if (self->dispatch.is_on && filters_dispatch(number))
+        return;
     TOOL_HOOK(before_system_call, number, args.a);
+    track_descriptors_before(number, args.a);
+    if (!wire_is_settled())
+        order_before_call(number, &args);
     long result = handler ? handler(number, &args) : sys_pass(number, &args);
     if (!(self->pending & PENDING_SIGNAL))
         self->temporary_mask = false;
@@ -197,6 +218,7 @@ void sys_handle(void) {
         self->pc -= SYSCALL_SIZE;
         return;
     }
+    track_descriptors_after(number, given.a, &result);
     TOOL_HOOK(after_system_call, number, given.a, result);
     r[RAX] = result;
     r[RCX] = self->pc;

@@ -3,7 +3,8 @@
 // A target thread is a host thread made with pthread_create, so that engine code has a C library
 // around it. What the kernel would do for a thread made with clone (tid addresses, robust futexes)
 // is done here, in the kernel's order. A vfork child, which shares memory with its suspended
-// parent, borrows the parent's task and runs on an engine stack of its own.
+// parent, borrows the parent's task and runs on an engine stack of its own. A process that shares
+// memory with a parent that goes on is the vfork child of a host thread made for this alone.
 #include <errno.h>
 #include <linux/futex.h>
 #include <linux/sched.h>
@@ -17,10 +18,12 @@
 #include <unistd.h>
 
 #include "engine/cache/block.h"
+#include "engine/debug/debug.h"
 #include "engine/hooks/hooks.h"
 #include "engine/memory/memory.h"
 #include "engine/memory/target.h"
 #include "engine/enter.h"
+#include "engine/rlimits.h"
 #include "engine/process.h"
 #include "engine/report/ending.h"
 #include "engine/stack/stack.h"
@@ -129,17 +132,28 @@ static void find_stack(const struct clone_request *request) {
 
 // ---- the thread itself -------------------------------------------------------------------------
 
-static void *thread_main(void *argument) {
-    struct thread_start *start = argument;
-    const struct clone_request *request = start->request;
+static void set_up_thread(const struct task *parent) {
     signal_block_all(); // the C library leaves its own signals open, which are the target's too
     task_init_thread();
     signal_init_thread();
-    copy_registers(self, start->parent);
-    adjust_child(self, request);
-    self->sighand = start->parent->sighand;
-    self->sigmask = start->parent->sigmask;
+    copy_registers(self, parent);
+    self->sighand = parent->sighand;
+    self->limits = parent->limits;
+    self->sigmask = parent->sigmask;
     altstack_reset();
+}
+
+static void take_down_thread(void) {
+    task_unregister(self);
+    stack_thread_end();
+    task_free_thread();
+}
+
+static void *thread_main(void *argument) {
+    struct thread_start *start = argument;
+    const struct clone_request *request = start->request;
+    set_up_thread(start->parent);
+    adjust_child(self, request);
     if (request->flags & CLONE_CHILD_CLEARTID)
         self->clear_child_tid = request->child_tid;
     if (request->flags & CLONE_PARENT_SETTID)
@@ -155,13 +169,12 @@ static void *thread_main(void *argument) {
         signal_set_mask(self->sigmask);
         sys_run();
     }
-    task_unregister(self);
-    stack_thread_end();
-    task_free_thread();
+    take_down_thread();
     return NULL;
 }
 
-static long start_thread(const struct clone_request *request) {
+// Makes a host thread and waits until it is ready. Its tid or a negative error number.
+static long start_host_thread(const struct clone_request *request, void *(*function)(void *)) {
     struct thread_start start = {.request = request, .parent = self};
     pthread_attr_t attributes;
     pthread_t thread;
@@ -170,7 +183,7 @@ static long start_thread(const struct clone_request *request) {
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     sem_init(&start.ready, 0, 0);
     signal_block_all();
-    int error = pthread_create(&thread, &attributes, thread_main, &start);
+    int error = pthread_create(&thread, &attributes, function, &start);
     if (!error)
         while (sem_wait(&start.ready) != 0)
             continue;
@@ -226,9 +239,18 @@ static void release_robust_futexes(void) {
     syscall(SYS_set_robust_list, &none, sizeof none);
 }
 
+static void clear_tid(void) {
+    if (!self->clear_child_tid)
+        return;
+    store_tid(self->clear_child_tid, 0);
+    wake(self->clear_child_tid);
+}
+
 // Ends the process as exit_group does.
 __attribute__((noreturn)) static void exit_process(int status) {
     status = ending_by_exit(status);
+    if (self->is_borrowed)
+        clear_tid(); // others share the memory
     syscall(SYS_exit_group, status);
     __builtin_unreachable();
 }
@@ -237,15 +259,14 @@ __attribute__((noreturn)) static void exit_process(int status) {
 __attribute__((noreturn)) static void exit_thread(int status) {
     signal_block_all();
     task_become_idle();
-    if (self->is_borrowed || task_is_last())
+    if (self->is_borrowed || task_is_last()) {
+        debug_ending(status != 0);
         status = ending_by_exit(status);
+    }
     if (!self->is_borrowed)
         hooks_thread_end();
     release_robust_futexes();
-    if (self->clear_child_tid) {
-        store_tid(self->clear_child_tid, 0);
-        wake(self->clear_child_tid);
-    }
+    clear_tid();
     if (!self->is_leader)
         siglongjmp(self->thread_end, 1);
     if (!self->is_borrowed)
@@ -268,13 +289,18 @@ static void after_fork(const struct clone_request *request, int parent) {
     memory_forked();
     stack_forked();
     task_forked();
+    debug_forked();
     forget_pending_signals();
     self->is_leader = true;
     self->is_borrowed = false;
     self->clear_child_tid = 0;
     self->robust_list = 0;
+    self->dispatch.is_on = false;
+    rlimits_forked();
     wire_send_forked(parent, getpid());
+    rlimits_lift();
     TOOL_HOOK(forked);
+    rlimits_restore();
     if (request->flags & CLONE_CHILD_CLEARTID)
         self->clear_child_tid = request->child_tid;
     if (request->flags & CLONE_CHILD_SETTID)
@@ -290,6 +316,7 @@ static long fork_process(const struct clone_request *request) {
     memory_write_lock();
     cache_lock();
     task_lock_list();
+    rlimits_lift();
     TOOL_HOOK(forking);
     long child;
     if ((request->flags & ~ours) == 0 && request->exit_signal == SIGCHLD)
@@ -305,6 +332,7 @@ static long fork_process(const struct clone_request *request) {
         return 0;
     }
     TOOL_HOOK(fork_made);
+    rlimits_restore();
     task_unlock_list();
     cache_unlock();
     memory_unlock();
@@ -314,25 +342,52 @@ static long fork_process(const struct clone_request *request) {
     return child;
 }
 
+struct vfork_start {
+    const struct clone_request *request;
+    struct thread_start *waiting; // a parent that goes on; NULL: it is suspended
+};
+
 static void vfork_main(void *argument) {
-    const struct clone_request *request = argument;
+    const struct vfork_start *start = argument;
+    const struct clone_request *request = start->request;
     self->pid = getpid();
     self->tid = syscall(SYS_gettid);
     forget_pending_signals();
     self->is_leader = self->is_borrowed = true;
-    self->clear_child_tid = 0;
-    self->sighand = sighand_copy(self->sighand);
+    self->clear_child_tid = request->flags & CLONE_CHILD_CLEARTID ? request->child_tid : 0;
+    self->dispatch.is_on = false;
+    if (!(request->flags & CLONE_SIGHAND))
+        self->sighand = sighand_copy(self->sighand);
+    self->limits = rlimits_copy(self->limits);
     wire_send_forked(getppid(), getpid());
     TOOL_HOOK(vforked);
     adjust_child(self, request);
+    if (request->flags & CLONE_CHILD_SETTID)
+        store_tid(request->child_tid, self->tid);
+    if (start->waiting) {
+        start->waiting->tid = self->tid;
+        sem_post(&start->waiting->ready);
+    }
     signal_set_mask(self->sigmask);
     sys_run();
 }
 
-// Also for a process that shares memory without CLONE_VFORK: it would need a task of its own, so
-// its parent waits for it all the same.
-static long vfork_process(const struct clone_request *request) {
-    static const uint64_t passed = CLONE_VM | CLONE_VFORK | CLONE_PIDFD;
+// Waits until the kernel has cleared the word. The child uses this thread's task and errno.
+static void wait_until_cleared(uint32_t *word) {
+    while (__atomic_load_n(word, __ATOMIC_ACQUIRE)) {
+        register uint64_t no_timeout __asm__("r10") = 0;
+        long result;
+        __asm__ volatile("syscall"
+                         : "=a"(result)
+                         : "0"(SYS_futex), "D"(word), "S"(FUTEX_WAIT), "d"(1), "r"(no_timeout)
+                         : "rcx", "r11", "memory");
+    }
+}
+
+static long vfork_process(const struct clone_request *request, struct thread_start *waiting) {
+    static const uint64_t ours =
+        CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID | CLONE_PARENT_SETTID | CLONE_SETTLS;
+    struct vfork_start start = {.request = request, .waiting = waiting};
     uint8_t *stack =
         mmap(NULL, ENGINE_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     uint8_t *xstate = malloc(xstate_size);
@@ -342,11 +397,19 @@ static long vfork_process(const struct clone_request *request) {
     TOOL_HOOK(vforking);
     struct task saved = *self;
     memcpy(xstate, self->xstate, xstate_size);
-    long child =
-        clone_vm((request->flags & passed) | CLONE_VFORK | request->exit_signal,
-                 stack + ENGINE_STACK - 16, vfork_main, (void *)request, (void *)request->pidfd);
+    // Whoever traces the process can stop a thread that waits for a futex, but not one in the
+    // kernel's vfork. The child may be the tracer (LeakSanitizer's is).
+    uint32_t is_running = 1;
+    uint64_t how = waiting ? CLONE_CHILD_CLEARTID : CLONE_VFORK;
+    long child = clone_vm((request->flags & ~(ours | CLONE_VFORK)) | how | request->exit_signal,
+                          stack + ENGINE_STACK - 16, vfork_main, &start, (void *)request->pidfd,
+                          &is_running);
+    if (child > 0 && waiting)
+        wait_until_cleared(&is_running);
     if (self->sighand != saved.sighand)
         free(self->sighand);
+    if (self->limits != saved.limits)
+        free(self->limits);
     // Links in the list of tasks and stop requests are not the child's.
     saved.next = self->next;
     saved.pending = (saved.pending & PENDING_SIGNAL) | (self->pending & PENDING_STOP);
@@ -356,18 +419,42 @@ static long vfork_process(const struct clone_request *request) {
     memcpy(self->xstate, xstate, xstate_size);
     free(xstate);
     munmap(stack, ENGINE_STACK);
+    return child;
+}
+
+// A host thread that waits for a process which shares its memory, in place of the parent.
+static void *waiting_main(void *argument) {
+    struct thread_start *start = argument;
+    struct clone_request request = *start->request;
+    set_up_thread(start->parent);
+    task_register(self);
+    hooks_thread_start();
+    long child = vfork_process(&request, start);
+    if (child < 0) {
+        start->tid = (int)child;
+        sem_post(&start->ready);
+    }
+    hooks_thread_end();
+    take_down_thread();
+    return NULL;
+}
+
+static long start_sharing_process(const struct clone_request *request) {
+    long child = request->flags & CLONE_VFORK ? vfork_process(request, NULL)
+                                              : start_host_thread(request, waiting_main);
     if (child > 0 && request->flags & CLONE_PARENT_SETTID)
         store_tid(request->parent_tid, child);
-    signal_restore_mask();
+    if (request->flags & CLONE_VFORK)
+        signal_restore_mask();
     return child;
 }
 
 static long do_clone(const struct clone_request *request) {
     if (request->flags & CLONE_THREAD)
-        return request->flags & CLONE_VM ? start_thread(request) : -EINVAL;
+        return request->flags & CLONE_VM ? start_host_thread(request, thread_main) : -EINVAL;
     if (!(request->flags & CLONE_VM))
         return fork_process(request);
-    return vfork_process(request);
+    return start_sharing_process(request);
 }
 
 long sys_clone(long number, struct sys_arguments *args) {
@@ -419,12 +506,14 @@ static void exit_now(void *status) {
 }
 
 // Libraries may have something to free first, also of other threads, which run no more then. When
-// the loader itself ends the process, they are not ready for anything.
+// the loader itself ends the process, they are not ready for anything. Another process that shares
+// the memory still needs what they would free.
 static bool call_exit_functions(int status) {
     static bool called;
     uint64_t returns[RETURNS_AT_EXIT];
     bool by_loader = self->pc >= process.loader_start && self->pc < process.loader_end;
-    if (self->is_borrowed || by_loader || __atomic_exchange_n(&called, true, __ATOMIC_SEQ_CST))
+    if (self->is_borrowed || by_loader || task_shares_memory() ||
+        __atomic_exchange_n(&called, true, __ATOMIC_SEQ_CST))
         return false;
     unsigned count = functions_at_exit(returns, exit_now, (void *)(long)status);
     uint64_t sp = ((self->gpr[RSP] - RED_ZONE) & ~15ul) - count * sizeof *returns;
@@ -438,6 +527,7 @@ static bool call_exit_functions(int status) {
 }
 
 long sys_exit_group(long number, struct sys_arguments *args) {
+    debug_ending(args->a[0] != 0);
     if (call_exit_functions(args->a[0]))
         return SYS_DONE;
     exit_process(args->a[0]);

@@ -2,6 +2,7 @@
 #ifndef QUERN_ENGINE_TOOL_FUNCTIONS_H
 #define QUERN_ENGINE_TOOL_FUNCTIONS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum tool_function_kind {
@@ -13,6 +14,10 @@ enum tool_function_kind {
 
 // Stands for the program itself, if it defines malloc, calloc, realloc and free.
 #define TOOL_PROGRAM "<program>"
+// Stands for a module that defines these functions and whose allocator has no others, as far as its
+// symbols tell: the program with its full symbols, or a module with an allocator of a known family
+// (base/allocator_family.h).
+#define TOOL_ALLOCATOR "<allocator>"
 // Stands for the program itself, whatever it defines.
 #define TOOL_ANY_PROGRAM "<any program>"
 
@@ -24,6 +29,9 @@ struct tool_symbol {
     void (*hook)(void);
     uint64_t *located;
 };
+
+// Whether the program brings an allocator along that is not replaced. General registers only.
+bool tool_allocator_is_left_alone(void);
 
 // In a TOOL_REPLACE hook: the function itself is to run after all.
 void tool_run_itself(void);

@@ -34,6 +34,9 @@ enum {
 
 struct assembler *insert_assembler(struct tool_block *);
 uint64_t insert_block_pc(const struct tool_block *);
+// Whether the program has made this code itself: it is not from a file that is mapped privately, as
+// programs and libraries are.
+bool insert_is_generated(const struct tool_block *);
 // The instructions of the block, and those from the one at hand on. Operands may still have to be
 // decoded (insn_operands).
 struct insn *insert_all(const struct tool_block *, unsigned *count);
@@ -61,6 +64,7 @@ void insert_for_pc(struct tool_block *, uint64_t pc);
 enum {
     INSERT_SCRATCH = TASK_JUMP_TARGET,      // free for what is inserted, while it runs
     INSERT_STACK_START = TASK_STACK_START,  // of the stack that the thread was started on
+    INSERT_STACK_END = TASK_STACK_END,
     INSERT_THREAD_STATE = TASK_TOOL_MEMORY, // the tool's, if it has at most INSERT_STATE_MOST bytes
     INSERT_STATE_MOST = 4096,
 };
@@ -84,7 +88,7 @@ uint64_t insert_fast_gate(tool_fast_function *);
 
 // ---- gates ----
 
-// Around the writing of a gate.
+// Around the writing of a gate. It lasts until the hook `flushed`.
 struct assembler insert_gate_begin(void);
 void insert_gate_end(const struct assembler *);
 

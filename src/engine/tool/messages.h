@@ -12,14 +12,23 @@ const char *tool_option(const char *name);
 const char *tool_option_next(const char *name, const char *previous);
 // A line for the user, after ==PID==.
 __attribute__((format(printf, 1, 2))) void tool_say(const char *format, ...);
+// The same after --PID--, for options that trace.
+__attribute__((format(printf, 1, 2))) void tool_debug(const char *format, ...);
 // The same, with -q too; then the process ends with status 1.
 __attribute__((noreturn, format(printf, 1, 2))) void tool_give_up(const char *format, ...);
 // A line that the program itself asked to print, after **PID**; with the call stack if asked for.
 void tool_print(const char *text, bool with_stack);
 
-// Hands a memory file over to the supervisor half of the tool (WIRE_FILE), which mostly reads it when
-// the process has ended. Its layout is the tool's own; seal it against shrinking. Once per process: a
-// later file replaces the one before.
+// The tool has shown its nth error to the user. Waits for gdb here, if --vgdb-error says so.
+void tool_error_shown(uint64_t shown);
+// Whether that may be: the tool then waits until the supervisor has shown an error.
+bool tool_waits_at_errors(void);
+// In the `monitor` hook: text for the user who gave the command, as it is.
+__attribute__((format(printf, 1, 2))) void tool_answer(const char *format, ...);
+
+// Hands a memory file over to the supervisor half of the tool (WIRE_FILE), which mostly reads it
+// when the process has ended. Its layout is the tool's own; seal it against shrinking. Once per
+// process: a later file replaces the one before.
 void tool_give_file(int fd);
 // Asks for a report of that file while the process runs; report = false: asks to set it to zero.
 // The supervisor answers in the file.

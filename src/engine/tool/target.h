@@ -57,9 +57,15 @@ bool tool_mapping_at(uint64_t address, struct tool_mapping *);
 // Anonymous memory for the target, readable and writable, from the area where its own mappings lie;
 // 0: no room. Alignment: a power of two, at least a page. Not from memory hooks.
 uint64_t tool_map(size_t size, size_t alignment);
-// The same at this very place, not reserved; false: there is something.
+// Whether the target's limits permit this much more memory.
+bool tool_may_map(size_t size);
+// The same at this very place, not reserved; false: there is something. The limits do not matter.
 bool tool_map_at(uint64_t start, size_t size);
 void tool_unmap(uint64_t start, size_t size);
+// Moves whole pages of such memory, with their shadow, over other such memory. The old place has
+// zeros and a shadow of 0 afterwards. False: the kernel cannot, or the target has changed one of
+// the two; nothing has happened then.
+bool tool_move_pages(uint64_t to, uint64_t from, size_t size);
 
 // ---- threads ----
 

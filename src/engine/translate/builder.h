@@ -27,7 +27,7 @@ struct pending_exit {
 };
 
 struct builder {
-    struct assembler e;
+    struct assembler code;
     uint8_t *begin; // where the block's code starts
     uint64_t start; // the block's pc
     uint64_t pc;    // of the instruction being translated
@@ -37,6 +37,7 @@ struct builder {
     unsigned version;       // of the block
     bool forced;            // of a forced version
     uint64_t exit_set;      // exits lead to the version of this set
+    bool is_single;         // holds one instruction and is run once
     bool unredirected;      // the target's own replacements do not count
     bool unreplaced;        // nor do the tool's
     bool ended;             // an unconditional exit has been written

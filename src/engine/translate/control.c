@@ -5,7 +5,7 @@
 // cache; offset 0 is the gate for destinations that are not in the table. No flags, no compare.
 // A destination outside the table reads unmapped memory or a non-canonical address (layout.h): the
 // fault handler sends it to the same gate. Once there is code above 4 GiB, the upper half of the
-// destination is tested first.
+// destination is tested first. Without a jump table, each branch takes the way of such code.
 #include "engine/cache/version.h"
 #include "engine/hooks/hooks.h"
 #include "engine/layout.h"
@@ -22,26 +22,31 @@ static void write_version_lookup(struct builder *b, uint64_t pc, uint64_t after_
     unsigned version = version_number(b->exit_set, false);
     builder_note_branch(b, pc);
     if (after_call)
-        write_push_return(&b->e, after_call);
-    asm_store_field_imm(&b->e, TASK_EXIT_VERSION, version);
-    asm_mov_reg_imm(&b->e, RCX, cache_version_key(version));
-    asm_jmp(&b->e, cache_gate_version_lookup);
+        write_push_return(&b->code, after_call);
+    asm_store_field_imm(&b->code, TASK_EXIT_VERSION, version);
+    asm_mov_reg_imm(&b->code, RCX, cache_version_key(version));
+    asm_jmp(&b->code, cache_gate_version_lookup);
     b->ended = true;
 }
 
 // The destination is in rcx and, already, in self->jump_target. A call pushes its return address
 // (after_call, else 0) after the look-up: a destination that cannot exist is refused before.
 static void write_lookup(struct builder *b, uint64_t pc, uint64_t after_call) {
-    struct assembler *a = &b->e;
+    struct assembler *a = &b->code;
     if (b->exit_set) {
         write_version_lookup(b, pc, after_call);
         return;
     }
-    if (cache_high_code) {
+    if (cache_lookup != LOOKUP_TABLE) {
         // Not reached by faults: the dispatcher must know the branch to refuse its destination.
         builder_note_branch(b, pc);
         if (after_call)
             write_push_return(a, after_call);
+        if (cache_lookup == LOOKUP_KEYS) {
+            asm_jmp(a, cache_gate_high_lookup);
+            b->ended = true;
+            return;
+        }
         asm_load_field32(a, RCX, TASK_JUMP_TARGET + 4);
         struct asm_jump low = asm_jrcxz(a);
         asm_jmp(a, cache_gate_high_lookup);
@@ -51,15 +56,15 @@ static void write_lookup(struct builder *b, uint64_t pc, uint64_t after_call) {
     builder_state(b, STATE_LOOKUP, 1u << RCX);
     asm_mov_reg_mem(a, 32, RCX, asm_indexed(ASM_NONE, RCX, 2, JUMP_TABLE));
     builder_state(b, STATE_WITHIN, 1u << RCX);
-    asm_lea(a, 64, RCX, asm_at32(RCX, CACHE_START));
-    if (after_call && !cache_high_code)
+    asm_lea(a, 64, RCX, asm_at32(RCX, cache_start));
+    if (after_call && cache_lookup == LOOKUP_TABLE)
         write_push_return(a, after_call);
     asm_jmp_reg(a, RCX);
     b->ended = true;
 }
 
 static void begin_indirect(struct builder *b) {
-    asm_spill(&b->e, RCX);
+    asm_spill(&b->code, RCX);
     builder_state(b, STATE_WITHIN, 1u << RCX);
 }
 
@@ -67,16 +72,16 @@ static void translate_indirect(struct builder *b, struct insn *insn, bool is_cal
     insn_operands(insn);
     begin_indirect(b);
     translate_load_operand(b, insn, &insn->operands[0]);
-    asm_store_field(&b->e, RCX, TASK_JUMP_TARGET);
+    asm_store_field(&b->code, RCX, TASK_JUMP_TARGET);
     write_lookup(b, insn->pc, is_call ? insn_next(insn) : 0);
 }
 
 void translate_return_from(struct builder *b, uint64_t pc, unsigned extra) {
-    asm_pop_reg(&b->e, RCX);
+    asm_pop_reg(&b->code, RCX);
     if (extra)
-        asm_lea(&b->e, 64, RSP, asm_at32(RSP, extra));
+        asm_lea(&b->code, 64, RSP, asm_at32(RSP, extra));
     TOOL_HOOK(returned, (struct tool_block *)b, pc, 8 + extra);
-    asm_store_field(&b->e, RCX, TASK_JUMP_TARGET);
+    asm_store_field(&b->code, RCX, TASK_JUMP_TARGET);
     write_lookup(b, pc, 0);
 }
 
@@ -88,7 +93,7 @@ static void translate_return(struct builder *b, struct insn *insn) {
 // Most system calls concern nobody but the kernel, which leaves all registers as they are but rax,
 // rcx and r11: they are made right here. rcx is free, as the call overwrites it; no flags are used.
 static void translate_syscall(struct builder *b, struct insn *insn) {
-    struct assembler *a = &b->e;
+    struct assembler *a = &b->code;
     begin_indirect(b);
     asm_movzx_reg_reg(a, RCX, 16, RAX);
     asm_movzx_reg_mem(a, RCX, 8, asm_at32(RCX, (int64_t)cache_syscall_table));
@@ -110,7 +115,7 @@ static uint64_t branch_target(const struct insn *insn) {
 }
 
 static void translate_conditional(struct builder *b, struct insn *insn) {
-    struct assembler *a = &b->e;
+    struct assembler *a = &b->code;
     struct asm_jump taken;
     switch (insn->z.mnemonic) {
     case ZYDIS_MNEMONIC_LOOP:
@@ -207,7 +212,7 @@ bool translate_control(struct builder *b, struct insn *insn) {
         if (is_far(insn)) {
             builder_exit_inline(b, EXIT_EMULATE, insn->pc);
         } else if (insn->z.raw.imm[0].size) {
-            write_push_return(&b->e, next);
+            write_push_return(&b->code, next);
             builder_jump_exit(b, branch_target(insn));
         } else {
             translate_indirect(b, insn, true);

@@ -219,33 +219,33 @@ static void copy_with_scratch(struct builder *b, struct insn *insn,
     uint16_t spilled = 0;
     if (scratch < 0 || needs_second(insn, memory)) {
         scratch = pick_scratch(used);
-        asm_spill(&b->e, scratch);
+        asm_spill(&b->code, scratch);
         spilled |= 1u << scratch;
         builder_state(b, STATE_WITHIN, spilled);
         if (needs_second(insn, memory)) {
             second = pick_second(used | 1u << scratch);
-            asm_spill(&b->e, second);
+            asm_spill(&b->code, second);
             spilled |= 1u << second;
             builder_state(b, STATE_WITHIN, spilled);
         }
     } else {
         // The destination holds the address: if the load faults, its old value is wanted back.
-        asm_spill(&b->e, scratch);
+        asm_spill(&b->code, scratch);
         builder_state(b, STATE_WITHIN, 1u << scratch);
     }
-    prepare_address(&b->e, insn, memory, scratch, second, &address);
+    prepare_address(&b->code, insn, memory, scratch, second, &address);
     struct asm_memory shown = address;
     shown.form = ASM_SHORTEST;
     TOOL_HOOK(operand, (struct tool_block *)b, insn, memory, &shown,
               spilled ? spilled : 1u << scratch);
     if (is_moffs(insn))
-        encode_moffs(&b->e, insn, address);
+        encode_moffs(&b->code, insn, address);
     else
-        encode_with_address(&b->e, insn, &address, is_vector_register(memory->mem.index));
+        encode_with_address(&b->code, insn, &address, is_vector_register(memory->mem.index));
     if (spilled) {
-        asm_unspill(&b->e, scratch);
+        asm_unspill(&b->code, scratch);
         if (second >= 0)
-            asm_unspill(&b->e, second);
+            asm_unspill(&b->code, second);
     }
 }
 
@@ -259,22 +259,22 @@ static void copy_with_bias(struct builder *b, struct insn *insn, int field) {
                       ? RDI
                       : RSI;
     int scratch = pick_scratch(insn_registers(insn) | 1u << RSP);
-    asm_spill(&b->e, scratch);
+    asm_spill(&b->code, scratch);
     builder_state(b, STATE_WITHIN, 1u << scratch);
-    asm_load_field(&b->e, scratch, field);
-    asm_lea_sum(&b->e, pointer, pointer, scratch);
+    asm_load_field(&b->code, scratch, field);
+    asm_lea_sum(&b->code, pointer, pointer, scratch);
     builder_state(b, STATE_WITHIN, 1u << scratch);
     b->states[b->state_count - 1].bias =
         (pointer + 1) | (field == TASK_GS_BASE ? STATE_BIAS_GS : 0);
     for (unsigned i = 0; i < insn->z.length; i++)
         if (i >= insn->z.raw.prefix_count ||
             (insn->bytes[i] != ASM_PREFIX_FS && insn->bytes[i] != ASM_PREFIX_GS))
-            asm_byte(&b->e, insn->bytes[i]);
+            asm_byte(&b->code, insn->bytes[i]);
     // Taking the base away again without flags: pointer + ~base + 1.
-    asm_not_reg(&b->e, 64, scratch);
-    asm_lea(&b->e, 64, pointer, asm_indexed(pointer, scratch, 0, 1));
+    asm_not_reg(&b->code, 64, scratch);
+    asm_lea(&b->code, 64, pointer, asm_indexed(pointer, scratch, 0, 1));
     builder_state(b, STATE_WITHIN, 1u << scratch);
-    asm_unspill(&b->e, scratch);
+    asm_unspill(&b->code, scratch);
 }
 
 static bool has_own_segment(const struct insn *insn) {
@@ -296,7 +296,7 @@ void translate_plain(struct builder *b, struct insn *insn) {
     bool modrm_memory = (z->attributes & ZYDIS_ATTRIB_HAS_MODRM) && z->raw.modrm.mod != 3;
     bool rip = modrm_memory && z->raw.modrm.mod == 0 && z->raw.modrm.rm == 5 && z->raw.disp.size;
     if (!rip && !has_own_segment(insn)) {
-        asm_bytes(&b->e, insn->bytes, z->length);
+        asm_bytes(&b->code, insn->bytes, z->length);
         return;
     }
     if (has_own_segment(insn)) {
@@ -309,17 +309,17 @@ void translate_plain(struct builder *b, struct insn *insn) {
             return;
         }
         if (!rip) {
-            asm_bytes(&b->e, insn->bytes, z->length);
+            asm_bytes(&b->code, insn->bytes, z->length);
             return;
         }
     }
     const ZydisDecodedOperand *memory = insn_memory(insn);
-    uint64_t next = asm_address(&b->e) + z->length;
+    uint64_t next = asm_address(&b->code) + z->length;
     uint64_t target = insn_rip_target(insn);
     if (reaches(next, target) && !(z->address_width == 32 && target >> 31)) {
         uint32_t distance = target - next;
-        uint8_t *at = b->e.at;
-        asm_bytes(&b->e, insn->bytes, z->length);
+        uint8_t *at = b->code.at;
+        asm_bytes(&b->code, insn->bytes, z->length);
         memcpy(at + z->raw.disp.offset, &distance, 4);
         return;
     }
@@ -328,7 +328,7 @@ void translate_plain(struct builder *b, struct insn *insn) {
 
 void translate_load_operand(struct builder *b, struct insn *insn,
                             const ZydisDecodedOperand *operand) {
-    struct assembler *a = &b->e;
+    struct assembler *a = &b->code;
     if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER) {
         int reg = register_number(operand->reg.value);
         if (reg != RCX)

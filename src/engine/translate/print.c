@@ -31,6 +31,6 @@ static void print_code(const char *title, const uint8_t *bytes, uint64_t address
 
 void translate_print(const struct block *block, const struct code_bytes *code) {
     print_code("target code:", code->bytes, code->pc, block->guest_size);
-    print_code("translated:", (const uint8_t *)CACHE_START + block->code, CACHE_START + block->code,
+    print_code("translated:", (const uint8_t *)cache_start + block->code, cache_start + block->code,
                block->code_size);
 }

@@ -15,7 +15,7 @@ __attribute__((target("general-regs-only"))) static void run_replacement(void *a
 // Writes the call of what is tried first. The jump is taken if it was done; no distance: there is
 // nothing to try.
 static struct asm_jump write_try(struct builder *b, const struct hooked_function *hooked) {
-    struct assembler *a = &b->e;
+    struct assembler *a = &b->code;
     tool_quick_hook *hook =
         tool->quick_hook ? tool->quick_hook((void (*)(void))hooked->argument) : NULL;
     if (!hook)
@@ -33,7 +33,7 @@ static struct asm_jump write_try(struct builder *b, const struct hooked_function
 }
 
 void translate_replaced(struct builder *b, const struct hooked_function *hooked) {
-    struct assembler *a = &b->e;
+    struct assembler *a = &b->code;
     builder_state(b, STATE_CLEAN, 0);
     struct asm_jump done = write_try(b, hooked);
     builder_saved_call(b, run_replacement, (void *)hooked);

@@ -6,6 +6,7 @@
 #include "engine/task.h"
 #include "engine/translate/builder.h"
 #include "engine/translate/translate.h"
+#include "engine/translate/watch.h"
 
 static enum tool_flow flow_of(const struct insn *insn) {
     switch (insn->z.meta.category) {
@@ -88,13 +89,16 @@ bool tool_look(uint64_t pc, struct tool_insn *shown, uint8_t bytes[TOOL_INSN_BYT
     return true;
 }
 
-static void show_instruction(struct builder *b, struct insn *insn) {
+static void show_instruction(struct builder *b, struct insn *insn, bool first) {
     struct tool_insn shown = describe(insn);
-    tool->instruction((struct tool_block *)b, &shown);
+    if (watch_count)
+        watch_insert(b, &shown, first);
+    if (tool->instruction)
+        tool->instruction((struct tool_block *)b, &shown);
 }
 
 void translate_show(struct builder *b, struct insn *insn, bool first) {
-    const uint8_t *before = b->e.at;
+    const uint8_t *before = b->code.at;
     if (first) {
         const struct hooked_function *hooked = function_find(insn->pc);
         if (hooked && hooked->kind == TOOL_WATCH)
@@ -102,9 +106,9 @@ void translate_show(struct builder *b, struct insn *insn, bool first) {
         if (tool->block)
             tool->block((struct tool_block *)b, insn->pc);
     }
-    if (tool->instruction)
-        show_instruction(b, insn);
-    if (b->e.at != before)
+    if (tool->instruction || watch_count)
+        show_instruction(b, insn, first);
+    if (b->code.at != before)
         builder_state(b, STATE_WITHIN, 0); // what was inserted must not run twice
 }
 

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "engine/cache/breakpoints.h"
 #include "engine/cache/version.h"
 #include "engine/hooks/hooks.h"
 #include "engine/layout.h"
@@ -19,7 +20,7 @@ static uint32_t first_link;
 
 void builder_state(struct builder *b, enum state_kind kind, uint16_t spilled) {
     struct block_state state = {
-        .host = b->e.at - b->begin, .guest = b->pc - b->start, .spilled = spilled, .kind = kind};
+        .host = b->code.at - b->begin, .guest = b->pc - b->start, .spilled = spilled, .kind = kind};
     b->states[b->state_count++] = state;
 }
 
@@ -50,13 +51,13 @@ void builder_force_by(struct builder *b, struct asm_jump jump, uint64_t set) {
 
 void builder_exit_inline(struct builder *b, enum exit_kind kind, uint64_t target) {
     add_exit(b, kind, target);
-    write_leave_through_link(&b->e, first_link + b->exit_count - 1);
+    write_leave_through_link(&b->code, first_link + b->exit_count - 1);
     b->ended = true;
 }
 
 void builder_note_branch(struct builder *b, uint64_t pc) {
     add_exit(b, EXIT_TO, pc);
-    asm_store_field_imm(&b->e, TASK_EXIT_LINK, first_link + b->exit_count - 1);
+    asm_store_field_imm(&b->code, TASK_EXIT_LINK, first_link + b->exit_count - 1);
 }
 
 void builder_call(struct builder *b, void (*function)(void *), void *argument) {
@@ -64,27 +65,27 @@ void builder_call(struct builder *b, void (*function)(void *), void *argument) {
     *call = (struct inserted_call){function, argument};
     struct pending_exit *exit = add_exit(b, EXIT_CALL, b->pc);
     exit->call = call;
-    write_leave_through_link(&b->e, first_link + b->exit_count - 1);
-    exit->resume = asm_address(&b->e);
+    write_leave_through_link(&b->code, first_link + b->exit_count - 1);
+    exit->resume = asm_address(&b->code);
 }
 
 void builder_saved_call(struct builder *b, void (*function)(void *), void *argument) {
-    asm_begin_gate_call(&b->e);
+    asm_begin_gate_call(&b->code);
     builder_state(b, STATE_WITHIN, 1u << RDI | 1u << RSP);
-    asm_mov_reg_imm(&b->e, RDI, (uint64_t)argument);
-    asm_gate_call(&b->e, cache_gate_saved(function));
+    asm_mov_reg_imm(&b->code, RDI, (uint64_t)argument);
+    asm_gate_call(&b->code, cache_gate_saved(function));
 }
 
 struct asm_jump builder_jump_if_zero(struct builder *b, unsigned width, unsigned field) {
-    asm_spill(&b->e, RCX);
+    asm_spill(&b->code, RCX);
     builder_state(b, STATE_WITHIN, 1u << RCX);
-    asm_mov_reg_mem(&b->e, width, RCX, asm_task(field));
-    return asm_jrcxz(&b->e);
+    asm_mov_reg_mem(&b->code, width, RCX, asm_task(field));
+    return asm_jrcxz(&b->code);
 }
 
 void builder_jump_exit(struct builder *b, uint64_t target) {
-    asm_align_patch(&b->e, 1);
-    builder_exit_by(b, asm_jmp_forward(&b->e), target);
+    asm_align_patch(&b->code, 1);
+    builder_exit_by(b, asm_jmp_forward(&b->code), target);
     b->ended = true;
 }
 
@@ -123,6 +124,8 @@ static unsigned decode_block(const struct code_bytes *code, unsigned most, unsig
         struct insn *insn = &insns[count];
         if (available >= REQUEST_SIZE && memcmp(bytes, request_preamble, 16) == 0 && count > 0)
             break;
+        if (count > 0 && breakpoint_at(code->pc + offset))
+            break;
         if (insn_decode(insn, code->pc + offset, bytes,
                         available < INSN_BYTES ? available : INSN_BYTES) != INSN_VALID)
             break;
@@ -140,7 +143,7 @@ static unsigned decode_block(const struct code_bytes *code, unsigned most, unsig
 
 static void write_compare(struct builder *b, const struct code_bytes *code, unsigned offset,
                           unsigned size) {
-    struct assembler *a = &b->e;
+    struct assembler *a = &b->code;
     uint64_t expected = 0;
     memcpy(&expected, code->bytes + offset, size);
     asm_mov_reg_imm(a, RDX, code->pc + offset);
@@ -159,8 +162,8 @@ static void write_compare(struct builder *b, const struct code_bytes *code, unsi
 }
 
 static void write_check(struct builder *b, const struct code_bytes *code, unsigned size) {
-    asm_spill(&b->e, RCX);
-    asm_spill(&b->e, RDX);
+    asm_spill(&b->code, RCX);
+    asm_spill(&b->code, RDX);
     builder_state(b, STATE_WITHIN, 1u << RCX | 1u << RDX);
     for (unsigned offset = 0; offset < size;) {
         unsigned left = size - offset;
@@ -168,8 +171,8 @@ static void write_check(struct builder *b, const struct code_bytes *code, unsign
         write_compare(b, code, offset, step);
         offset += step;
     }
-    asm_unspill(&b->e, RCX);
-    asm_unspill(&b->e, RDX);
+    asm_unspill(&b->code, RCX);
+    asm_unspill(&b->code, RDX);
 }
 
 // ---- the block ---------------------------------------------------------------------------------
@@ -204,7 +207,19 @@ static bool translate_redirection(struct builder *b) {
     return true;
 }
 
+// Instructions that are run alone are run past the breakpoint. A check that has failed belongs to
+// such an instruction, or to one that had no breakpoint.
+static bool translate_breakpoint(struct builder *b) {
+    if (b->is_single || b->forced || !breakpoint_at(b->start))
+        return false;
+    builder_state(b, STATE_CLEAN, 0);
+    builder_exit_inline(b, EXIT_DEBUG, b->start);
+    return true;
+}
+
 static void translate_body(struct builder *b, const struct code_bytes *code, unsigned count) {
+    if (translate_breakpoint(b))
+        return;
     if (code->size >= REQUEST_SIZE && memcmp(code->bytes, request_preamble, 16) == 0) {
         builder_state(b, STATE_CLEAN, 0);
         builder_exit_inline(b, EXIT_REQUEST, b->start + REQUEST_SIZE);
@@ -260,7 +275,7 @@ static void finish_exits(struct builder *b, struct block *block, uint8_t **cold)
         *cold -= 17;
         struct assembler stub = {.at = *cold};
         write_leave_through_link(&stub, first_link + i);
-        link->site = (uint64_t)exit->site - CACHE_START;
+        link->site = (uint64_t)exit->site - cache_start;
         link->stub = (uint64_t)*cold;
         uint32_t distance = (uint64_t)*cold - ((uint64_t)exit->site + 4);
         memcpy(exit->site, &distance, 4);
@@ -276,10 +291,10 @@ static struct block *translate(const struct code_bytes *code, unsigned number, u
     unsigned count = decode_block(code, most, &guest_size);
     if (count && flags_look_behind_call(&insns[count - 1], code->mapping, code->is_module))
         return NULL;
-    if (!cache_room(&b->e.at, &cold))
+    if (!cache_room(&b->code.at, &cold))
         return NULL;
     first_link = link_begin(BLOCK_EXITS);
-    b->begin = b->e.at;
+    b->begin = b->code.at;
     b->start = b->pc = code->pc;
     b->checked = code->checked;
     b->is_module = code->is_module;
@@ -288,14 +303,15 @@ static struct block *translate(const struct code_bytes *code, unsigned number, u
     b->exit_set = version.set;
     b->forced = version.forced;
     b->unredirected = unredirected;
-    b->unreplaced = most == 1 && self->unreplaced;
+    b->is_single = most == 1;
+    b->unreplaced = b->is_single && self->unreplaced;
     b->ended = b->together = false;
     b->state_count = b->exit_count = 0;
 
     struct block *block = block_allocate();
     builder_state(b, STATE_WITHIN, 1u << RCX);
-    asm_unspill(&b->e, RCX);
-    block->direct_entry = b->e.at - b->begin;
+    asm_unspill(&b->code, RCX);
+    block->direct_entry = b->code.at - b->begin;
     if (code->checked)
         write_check(b, code, guest_size ? guest_size : 1);
     translate_body(b, code, count);
@@ -303,8 +319,8 @@ static struct block *translate(const struct code_bytes *code, unsigned number, u
     block->pc = code->pc;
     block->version = number;
     block->guest_size = guest_size ? guest_size : 1;
-    block->code = (uint64_t)b->begin - CACHE_START;
-    block->code_size = b->e.at - b->begin;
+    block->code = (uint64_t)b->begin - cache_start;
+    block->code_size = b->code.at - b->begin;
     block->checked = code->checked;
     block->first_link = first_link;
     block->link_count = b->exit_count;
@@ -313,7 +329,7 @@ static struct block *translate(const struct code_bytes *code, unsigned number, u
     memcpy(block->states, b->states, b->state_count * sizeof *b->states);
     finish_exits(b, block, &cold);
     link_end(b->exit_count);
-    cache_commit(b->e.at, cold);
+    cache_commit(b->code.at, cold);
     cache_stats.instructions += count;
     return block;
 }

@@ -12,11 +12,17 @@ struct block *translate_block(const struct code_bytes *code, unsigned version);
 // The same for one instruction only, in a block that no other leads to.
 struct block *translate_single(const struct code_bytes *code, unsigned version, bool unredirected);
 
-// Drops all translations and starts over with an empty cache; with high_code, for code above 4 GiB as
-// well. The calling thread is busy afterwards.
-void translate_start_over(bool high_code);
-// The same, from a system call that has just made code above 4 GiB possible.
-void translate_enable_high_code(void);
+// Drops all translations and starts over with an empty cache and at least that kind of look-up. The
+// calling thread is busy afterwards.
+void translate_start_over(enum cache_lookup);
+
+// Once, when the program has been loaded: finds a place for the cache.
+void translate_place_cache(void);
+// Moves what is the engine's out of the way, as far as it can be moved, so that the target can have
+// memory with these rights at [start, end). From a system call, without locks.
+void translate_make_room(uint64_t start, uint64_t end, int prot);
+// Extends the jump table for code at pc, if it can be. Without locks.
+void translate_add_table_piece(uint64_t pc);
 
 // The target sees a copy of the vdso, in reach of the cache. The data that its code refers to stays
 // with the real one: what leads out of the copy is taken from there.

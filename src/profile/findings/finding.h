@@ -31,14 +31,28 @@
     X(OVERLAP, "Overlap", "Overlap", false)                                                        \
     X(FISHY, "FishyValue", "FishyValue", false)                                                    \
     X(POOL, "InvalidMemPool", "Mempool", false)                                                    \
-    X(CORE, "CoreMemError", "CoreMem", false)
+    X(CORE, "CoreMemError", "CoreMem", false)                                                      \
+    X(RESIZE_TO_ZERO, "ReallocSizeZero", "ReallocZero", false)                                     \
+    X(ALIGNMENT, "InvalidAlignment", "BadAlign", false)                                            \
+    X(SIZE_ALIGNMENT, "InvalidSizeAndAlignment", "BadAlign", false)                                \
+    X(ZERO_SIZE, "InvalidSize", "UnsafeZeroSize", false)                                           \
+    X(SIZE_MISMATCH, "MismatchedAllocateDeallocateSize", "SizeMismatch", false)                    \
+    X(ALIGNMENT_MISMATCH, "MismatchedAllocateDeallocateAlignment", "AlignMismatch", false)         \
+    X(CLOSED_AGAIN, "FdBadClose", "FdBadClose", false)                                             \
+    X(NOT_OPEN, "FdBadUse", "FdBadUse", false)                                                     \
+    X(LEFT_OPEN, "FdNotClosed", "FdNotClosed", false)
 
+// The last three are the core's own, of every tool: suppressions name them CoreError.
 enum finding_kind {
 #define KIND(id, ...) FINDING_##id,
     FINDING_KIND_TABLE(KIND)
 #undef KIND
         FINDING_KINDS,
 };
+
+static inline bool finding_kind_is_core(unsigned kind) {
+    return kind >= FINDING_CLOSED_AGAIN && kind < FINDING_KINDS;
+}
 
 // What is wrong with the bytes of FINDING_PARAMETER (all of these) and FINDING_CLIENT (the last
 // two).
@@ -70,19 +84,24 @@ enum finding_origin {
 };
 
 enum { STACK_OF_FINDING, STACK_OF_MAKING, STACK_OF_FREEING, STACK_OF_ORIGIN, FINDING_STACKS };
-enum { FINDING_STACK_MAX = 500, THREAD_NAME = 16 };
+enum { FINDING_STACK_MAX = 1500, THREAD_NAME = 16 };
 
 // Part of a message: the layout is fixed.
 struct finding_facts {
-    uint8_t kind;   // enum finding_kind
-    uint8_t fault;  // enum finding_fault; of FINDING_OVERLAP: whether the size is known
-    uint8_t place;  // enum finding_place, of the address
-    uint8_t origin; // enum finding_origin
-    int32_t thread; // from 1
+    uint8_t kind; // enum finding_kind
+    // enum finding_fault; of FINDING_OVERLAP: whether the size is known; of descriptors: whether it
+    // was ever open
+    uint8_t fault;
+    uint8_t place;                 // enum finding_place, of the address
+    uint8_t origin;                // enum finding_origin
+    int32_t thread;                // from 1
     char thread_name[THREAD_NAME]; // terminated; empty: it has none of its own
     uint64_t address;
-    uint64_t size;
-    int64_t value;       // FINDING_FISHY: the argument; FINDING_OVERLAP: the source
+    uint64_t size; // of descriptors: whether it was inherited
+    // Of descriptors: the number; FINDING_FISHY: the argument; FINDING_OVERLAP: the source; about
+    // an alignment: the alignment, of FINDING_ALIGNMENT_MISMATCH the block's (the other one is the
+    // size; 0: the usual one)
+    int64_t value;
     uint64_t start, end; // of the block, brk area or mapping; of PLACE_STACK the frame's end
     int32_t place_thread, frame; // PLACE_STACK; frame -1: not known
     uint64_t frame_pc;

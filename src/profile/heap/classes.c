@@ -50,12 +50,13 @@ uint32_t classes_new_group(struct classes *classes) {
     return group;
 }
 
-uint32_t classes_step(const struct classes *classes, uint32_t group) {
-    const struct classes_link *links = classes->links;
-    uint32_t older = classes->list[classes->groups[group].class].cursor, newer = older;
-    if (group == older)
+// Walks from the cursor both ways. CLASSES_STEP_MAX + 1: it is farther away than `most`.
+static uint32_t walk_to(const struct classes_link *links, uint32_t cursor, uint32_t group,
+                        uint32_t most) {
+    uint32_t older = cursor, newer = cursor;
+    if (group == cursor)
         return 0;
-    for (uint32_t step = 1; step < CLASSES_STEP_MAX; step += 2) {
+    for (uint32_t step = 1; step < most; step += 2) {
         older = links[older].older;
         if (group == older)
             return step;
@@ -64,6 +65,22 @@ uint32_t classes_step(const struct classes *classes, uint32_t group) {
             return step + 1;
     }
     return CLASSES_STEP_MAX + 1;
+}
+
+// Where blocks are released in no order, almost every walk is in vain. After a few of these, walks
+// are short, but for one now and then, which finds out whether there is an order again.
+enum { VAIN_MOST = 8, VAIN_TURN = 32, SHORT_WALK = 6 };
+
+uint32_t classes_step(struct classes *classes, uint32_t group) {
+    struct classes_class *class = &classes->list[classes->groups[group].class];
+    bool is_short = class->vain >= VAIN_MOST && class->vain < VAIN_TURN;
+    uint32_t step =
+        walk_to(classes->links, class->cursor, group, is_short ? SHORT_WALK : CLASSES_STEP_MAX);
+    if (step > CLASSES_STEP_MAX)
+        class->vain = class->vain < VAIN_TURN ? class->vain + 1 : VAIN_MOST;
+    else if (!is_short)
+        class->vain = 0;
+    return step;
 }
 
 bool classes_has(const struct classes *classes, uint64_t group) {

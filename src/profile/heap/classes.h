@@ -35,6 +35,7 @@
 struct classes_class {
     struct kind kind;        // of any thread; the size is CLASSES_LOOSE if it may be any
     uint32_t newest, cursor; // groups; 0: there are none
+    uint8_t vain;            // the writer's: walks that found nothing, lately
 };
 
 // What the blocks of a group have in common.
@@ -137,8 +138,9 @@ static inline void classes_leave(struct classes *classes, uint32_t number) {
     classes->unused = number;
 }
 
-// The step to a group; CLASSES_STEP_MAX + 1 if it is further away.
-uint32_t classes_step(const struct classes *classes, uint32_t group);
+// The step to a group; CLASSES_STEP_MAX + 1 if it is further away, or was not looked for so far. For
+// the writer, which then names the group itself.
+uint32_t classes_step(struct classes *classes, uint32_t group);
 // The group at a step in a class; 0: the class has none.
 static inline uint32_t classes_at(const struct classes *classes, uint32_t class, uint32_t step) {
     const struct classes_link *links = classes->links;

@@ -113,6 +113,9 @@ struct heap_mapping {
     const char *path;
 };
 
+// The holder of blocks that a search for leaks found lost.
+#define HEAP_HELD_BY_NOBODY "Nothing points to these blocks any more: they are lost."
+
 struct heap_sink {
     void *context;
     // Any of these may be NULL.

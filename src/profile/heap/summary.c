@@ -159,7 +159,8 @@ static void on_region(void *context, const struct heap_region *region) {
 
 static void on_sample(void *context, const struct heap_sample *sample) {
     struct summary_resident *resident = &((struct summary *)context)->resident;
-    resident->samples++;
+    if (!resident->samples++)
+        resident->first_bytes = sample->resident;
     resident->last = *sample;
     if (sample->resident > resident->peak_bytes) {
         resident->peak_bytes = sample->resident;

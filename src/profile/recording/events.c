@@ -131,7 +131,27 @@ static uint32_t find_at_step(struct reader *reader) {
     return group ? reader->classes.groups[group].first : 0;
 }
 
+// Groups are far apart in memory. While one is used, those that the column names next are fetched:
+// first the group, then the block that is the oldest in it.
+static void fetch_next(struct reader *reader) {
+    struct reader_column ahead = reader->columns[reader->lane + SORT_STEPS];
+    uint64_t next[2] = {0};
+    for (size_t i = 0; i < 2; i++)
+        for (unsigned shift = 0; ahead.at < ahead.end && shift < 35; shift += 7) {
+            next[i] |= (uint64_t)(*ahead.at & 127) << shift;
+            if (*ahead.at++ < 128)
+                break;
+        }
+    if (next[0] && next[0] <= reader->classes.group_count)
+        __builtin_prefetch(&reader->held[reader->classes.groups[next[0]].first]);
+    if (next[1] && next[1] <= reader->classes.group_count) {
+        __builtin_prefetch(&reader->classes.groups[next[1]]);
+        __builtin_prefetch(&reader->classes.links[next[1]]);
+    }
+}
+
 static uint32_t find_in_group(struct reader *reader) {
+    fetch_next(reader);
     uint64_t group = reader_number(reader, reader->lane + SORT_STEPS);
     return classes_has(&reader->classes, group) ? reader->classes.groups[group].first : 0;
 }

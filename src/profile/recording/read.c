@@ -1,9 +1,12 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
+#include "base/progress.h"
 #include "base/text.h"
 #include "base/vector.h"
 #include "profile/recording/reader.h"
@@ -460,6 +463,18 @@ static void tell_left(const struct reader *reader) {
                                       reader->info->end.time);
 }
 
+// Whether the writer of the file holds its lock.
+static bool is_being_written(int fd) {
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_WRLCK;
+}
+
+// The size is 0 where it is not known.
+static void begin_progress(int fd) {
+    struct stat status;
+    progress_stage("reading the recording", fstat(fd, &status) == 0 ? (uint64_t)status.st_size : 0);
+}
+
 bool reader_read(struct reader *reader) {
     struct recording_info *info = reader->info;
     *info = (struct recording_info){0};
@@ -471,18 +486,25 @@ bool reader_read(struct reader *reader) {
         .unpacker = ZSTD_createDCtx(),
     };
     uint64_t start = reader->position;
-    while (buffers.unpacker && read_chunk(reader, &buffers))
+    begin_progress(reader->fd);
+    while (buffers.unpacker && read_chunk(reader, &buffers) && progress_at(reader->position))
         start = reader->position;
-    if (reader->problem) {
+    bool is_cancelled = progress_is_cancelled();
+    progress_end();
+    if (is_cancelled) {
+        free(info->damage);
+        info->damage = base_copy(PROGRESS_CANCELLED);
+    } else if (reader->problem) {
         struct text message = {0};
         text_format(&message, "the chunk at byte %llu is damaged: %s", (unsigned long long)start,
                     reader->problem);
         info->damage = text_take(&message);
     }
+    info->is_live = !info->is_complete && !info->damage && is_being_written(reader->fd);
     ZSTD_freeDCtx(buffers.unpacker);
     free(buffers.packed);
     free(buffers.plain);
-    return true;
+    return !is_cancelled;
 }
 
 void reader_close(struct reader *reader) {
@@ -517,6 +539,20 @@ static bool agrees(const struct recording_index *index, const struct recording_i
            info->freed == index->freed && info->resized == index->resized;
 }
 
+// Passes over the events, by the index.
+static bool skim(struct reader *reader) {
+    // Which stacks are mentioned is not known without events: any that the index knows may be.
+    reader->stacks = reader->index->site_count - 1;
+    for (unsigned kind = 0; kind < 256; kind++)
+        reader->skimmed[kind] = skimmed_as(kind);
+    bool fine = reader_read(reader) && agrees(reader->index, reader->info) &&
+                reader->stacks == reader->index->site_count - 1;
+    if (fine)
+        tell_end(reader);
+    reader_close(reader);
+    return fine;
+}
+
 bool recording_read_sums(int fd, const struct heap_sink *sinks, size_t count,
                          struct summary *summary, struct timeline *timeline,
                          struct recording_info *info) {
@@ -525,25 +561,25 @@ bool recording_read_sums(int fd, const struct heap_sink *sinks, size_t count,
     struct recording_index *index = place >= 0 ? recording_index_read(fd) : NULL;
     if (!index)
         return false;
-    // Which stacks are mentioned is not known without events: any that the index knows may be.
-    struct reader reader = {.fd = fd,
-                            .sinks = sinks,
-                            .sink_count = count,
-                            .info = info,
-                            .index = index,
-                            .stacks = index->site_count - 1};
-    for (unsigned kind = 0; kind < 256; kind++)
-        reader.skimmed[kind] = skimmed_as(kind);
-    bool fine =
-        reader_read(&reader) && agrees(index, info) && reader.stacks == index->site_count - 1;
-    if (fine) {
-        tell_end(&reader);
-        fine = recording_index_apply(index, summary, timeline);
-    }
-    reader_close(&reader);
+    struct reader reader = {
+        .fd = fd, .sinks = sinks, .sink_count = count, .info = info, .index = index};
+    bool fine = skim(&reader) && recording_index_apply(index, summary, timeline);
     recording_index_free(index);
     if (!fine)
         lseek(fd, place, SEEK_SET);
+    return fine;
+}
+
+bool recording_skim(int fd, const struct heap_sink *sinks, size_t count,
+                    struct recording_info *info) {
+    *info = (struct recording_info){0};
+    struct recording_index *index = recording_index_read(fd);
+    if (!index)
+        return false;
+    struct reader reader = {
+        .fd = fd, .sinks = sinks, .sink_count = count, .info = info, .index = index};
+    bool fine = skim(&reader);
+    recording_index_free(index);
     return fine;
 }
 

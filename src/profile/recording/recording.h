@@ -34,8 +34,9 @@
 #define RECORDING_CHUNK_MAGIC 0x4b4e4843u // "CHNK" in memory
 #define RECORDING_CHUNK_MAX   (4u << 20)  // bytes of records in a chunk
 #define RECORDING_STRING_MAX  65536
-#define RECORDING_TIME_UNIT   100000 // nanoseconds
-#define RECORDING_PAGE        4096   // bytes: the unit of samples
+#define RECORDING_TIME_UNIT   100000  // nanoseconds
+#define RECORDING_TIME_SHARED 2000000 // nanoseconds: events closer together may share a time
+#define RECORDING_PAGE        4096    // bytes: the unit of samples
 
 struct recording_header {
     char magic[8];
@@ -175,6 +176,7 @@ bool recording_merge(struct recording_writer *writer, int from, int fd,
 struct recording_info {
     struct recording_process process; // command is to be freed
     bool is_complete;                 // the file has an end record
+    bool is_live;                     // it has none yet: a process is writing the file
     struct recording_end end;         // if complete; otherwise only `time`, of the last event
     uint64_t allocated, freed, resized;
     struct recording_merges merges;
@@ -182,7 +184,8 @@ struct recording_info {
 };
 
 // Reads a recording from its beginning and calls the sinks. False, with damage set, if the file is
-// not a recording or has an unknown version. True also if it is damaged further on.
+// not a recording or has an unknown version, or if the reading was cancelled (base/progress.h).
+// True also if it is damaged further on.
 bool recording_read(int fd, const struct heap_sink *sinks, size_t count,
                     struct recording_info *info);
 // The same without events: it takes their sums from the index of the file and puts them into the
@@ -192,6 +195,10 @@ bool recording_read(int fd, const struct heap_sink *sinks, size_t count,
 bool recording_read_sums(int fd, const struct heap_sink *sinks, size_t count,
                          struct summary *summary, struct timeline *timeline,
                          struct recording_info *info);
+// The same for sinks that take neither events nor sums: for a file that recording_read_sums has
+// read. False: it has changed since.
+bool recording_skim(int fd, const struct heap_sink *sinks, size_t count,
+                    struct recording_info *info);
 void recording_info_free(struct recording_info *info);
 
 #endif

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -346,11 +347,18 @@ struct recording_writer *recording_create(int fd, const struct recording_process
     return writer_again(fd, process, CHUNK_SIZE);
 }
 
+// Readers see by the lock that the file is still being written. It ends with the process, however
+// that ends. Files that cannot be locked are written all the same.
+static void lock_file(int fd) {
+    fcntl(fd, F_OFD_SETLK, &(struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET});
+}
+
 struct recording_writer *writer_again(int fd, const struct recording_process *process,
                                       size_t chunk_size) {
     struct recording_writer *writer = base_allocate(sizeof *writer);
     *writer = (struct recording_writer){.fd = fd, .lane = COLUMN_LANES, .chunk_size = chunk_size};
     writer_open_buffers(writer);
+    lock_file(fd);
     writer->process = *process;
     writer->process.command = base_copy(process->command);
     struct recording_header header = {.magic = RECORDING_MAGIC, .version = RECORDING_VERSION};

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "report/callgrind/event_text.h"
 
 enum { RULE = 80, COLUMN_LEAST = 8 };
 
@@ -21,7 +20,7 @@ void annotate_rule(FILE *out) {
 static void cell(const struct annotate_view *view, unsigned column, uint64_t value, bool percent) {
     struct text text = {0};
     if (value || percent)
-        event_number(value, &text);
+        text_commas(&text, value);
     else
         text_char(&text, '.');
     if (percent && view->options->percents) {
@@ -50,7 +49,7 @@ void annotate_headings(const struct annotate_view *view, const char *rest) {
 static void choose_widths(struct annotate_view *view) {
     for (unsigned i = 0; i < view->options->show_count; i++) {
         struct text text = {0};
-        event_number(view->profile->totals[view->options->show[i]], &text);
+        text_commas(&text, view->profile->totals[view->options->show[i]]);
         int width = (int)text.size + (view->options->percents ? 10 : 0);
         int name = (int)strlen(view->profile->events[view->options->show[i]]);
         view->widths[i] = width > name ? width : name;
@@ -69,15 +68,35 @@ void annotate_name(FILE *out, const char *name) {
 }
 
 void annotate_function_name(const struct annotate_view *view, uint32_t number) {
+    const struct cost_inclusive *inclusive = view->inclusive;
+    if (number >= view->profile->function_count) {
+        uint32_t cycle = number - (uint32_t)view->profile->function_count;
+        fprintf(view->out, "<cycle %" PRIu32 "> of %" PRIu32 " functions", cycle + 1,
+                inclusive->sizes[cycle]);
+        return;
+    }
     const struct cost_function *function = &view->profile->functions[number];
     annotate_name(view->out, function->file);
     fputc(':', view->out);
     annotate_name(view->out, function->name);
+    bool shows_calls = view->options->inclusive || view->options->tree != TREE_NONE;
+    if (shows_calls && inclusive->cycle_of[number])
+        fprintf(view->out, " <cycle %" PRIu32 ">", inclusive->cycle_of[number]);
     if (*function->object) {
         fputs(" [", view->out);
         annotate_name(view->out, function->object);
         fputc(']', view->out);
     }
+}
+
+void annotate_call(const struct annotate_view *view, const struct cost_call *call,
+                   const uint64_t *values, const char *mark, uint32_t end) {
+    static const uint64_t none[COST_EVENTS];
+    bool is_within = cost_is_within(view->inclusive, call->caller, call->callee);
+    annotate_cells(view, is_within ? none : values);
+    fputs(mark, view->out);
+    annotate_function_name(view, end);
+    fprintf(view->out, " (%" PRIu64 "x%s)\n", call->count, is_within ? ", recursion" : "");
 }
 
 static int by_weight(const void *left, const void *right) {
@@ -87,31 +106,19 @@ static int by_weight(const void *left, const void *right) {
     return a->function < b->function ? -1 : a->function > b->function;
 }
 
-// Own costs, and those of what it calls; calls of itself are within its own.
-static void add_inclusive(struct annotate_view *view) {
-    const struct cost_profile *profile = view->profile;
-    unsigned events = profile->event_count;
-    view->inclusive = base_allocate((profile->function_count * events + 1) * sizeof(uint64_t));
-    for (size_t i = 0; i < profile->function_count; i++)
-        memcpy(view->inclusive + i * events, cost_values(profile, profile->functions[i].own),
-               events * sizeof(uint64_t));
-    for (size_t i = 0; i < profile->call_count; i++) {
-        const struct cost_call *call = &profile->calls[i];
-        for (unsigned e = 0; call->caller != call->callee && e < events; e++)
-            view->inclusive[call->caller * events + e] += cost_values(profile, call->inclusive)[e];
-    }
-}
-
 static void make_rows(struct annotate_view *view) {
     const struct cost_profile *profile = view->profile;
-    view->rows = base_allocate((profile->function_count + 1) * sizeof *view->rows);
-    for (size_t i = 0; i < profile->function_count; i++) {
-        uint64_t *values = view->options->inclusive
-                               ? view->inclusive + i * profile->event_count
-                               : cost_values(profile, profile->functions[i].own);
-        view->rows[i] = (struct annotate_row){(uint32_t)i, values[view->options->sort], values};
+    uint32_t functions = (uint32_t)profile->function_count;
+    uint32_t cycles = view->options->inclusive ? view->inclusive->cycle_count : 0;
+    view->rows = base_allocate(((size_t)functions + cycles + 1) * sizeof *view->rows);
+    for (uint32_t i = 0; i < functions + cycles; i++) {
+        const uint64_t *values =
+            i >= functions             ? cost_inclusive_cycle(view->inclusive, i - functions + 1)
+            : view->options->inclusive ? cost_inclusive_of(view->inclusive, i)
+                                       : cost_values(profile, profile->functions[i].own);
+        view->rows[i] = (struct annotate_row){i, values[view->options->sort], values};
     }
-    view->row_count = profile->function_count;
+    view->row_count = functions + cycles;
     qsort(view->rows, view->row_count, sizeof *view->rows, by_weight);
     // Own costs add up to the total; inclusive ones stand for themselves.
     double total = (double)profile->totals[view->options->sort], sum = 0;
@@ -127,8 +134,8 @@ static void make_rows(struct annotate_view *view) {
 
 // Calls of one pair of functions from several lines, added up.
 struct pair {
+    struct cost_call call;
     uint32_t other;
-    uint64_t count;
     uint64_t values[COST_EVENTS];
 };
 
@@ -138,21 +145,33 @@ static int by_pair_weight(const void *left, const void *right, void *sort) {
     return x != y ? (x < y ? 1 : -1) : (a->other > b->other) - (a->other < b->other);
 }
 
-static void print_pairs(const struct annotate_view *view, uint32_t function, bool callers) {
+// Whether a row stands for the function: it is its own, or that of its cycle.
+static bool is_of(const struct annotate_view *view, uint32_t row, uint32_t function) {
+    size_t functions = view->profile->function_count;
+    return row < functions ? function == row
+                           : view->inclusive->cycle_of[function] == row - functions + 1;
+}
+
+static void print_pairs(const struct annotate_view *view, uint32_t row, bool callers) {
     const struct cost_profile *profile = view->profile;
     struct pair *pairs = NULL;
     size_t count = 0;
     for (size_t i = 0; i < profile->call_count; i++) {
         const struct cost_call *call = &profile->calls[i];
-        if ((callers ? call->callee : call->caller) != function)
+        if (!is_of(view, row, callers ? call->callee : call->caller))
+            continue;
+        // A cycle's row tells who calls it from outside, and whom it calls there.
+        if (row >= profile->function_count &&
+            is_of(view, row, callers ? call->caller : call->callee))
             continue;
         uint32_t other = callers ? call->caller : call->callee;
         size_t at = 0;
         while (at < count && pairs[at].other != other)
             at++;
         if (at == count)
-            *vector_push(pairs, count) = (struct pair){.other = other};
-        pairs[at].count += call->count;
+            *vector_push(pairs, count) = (struct pair){
+                .call = {.caller = call->caller, .callee = call->callee}, .other = other};
+        pairs[at].call.count += call->count;
         for (unsigned e = 0; e < profile->event_count; e++)
             pairs[at].values[e] += cost_values(profile, call->inclusive)[e];
     }
@@ -160,10 +179,8 @@ static void print_pairs(const struct annotate_view *view, uint32_t function, boo
     if (count)
         qsort_r(pairs, count, sizeof *pairs, by_pair_weight, &sort);
     for (size_t i = 0; i < count; i++) {
-        annotate_cells(view, pairs[i].values);
-        fputs(callers ? "  < " : "  > ", view->out);
-        annotate_function_name(view, pairs[i].other);
-        fprintf(view->out, " (%" PRIu64 "x)\n", pairs[i].count);
+        const struct pair *pair = &pairs[i];
+        annotate_call(view, &pair->call, pair->values, callers ? "  < " : "  > ", pair->other);
     }
     free(pairs);
 }
@@ -246,10 +263,7 @@ static void print_calls_at(const struct annotate_view *view, const char *path, u
         const struct cost_call *call = &profile->calls[i];
         if (call->file != path || call->line != line)
             continue;
-        annotate_cells(view, cost_values(profile, call->inclusive));
-        fputs("=> ", view->out);
-        annotate_function_name(view, call->callee);
-        fprintf(view->out, " (%" PRIu64 "x)\n", call->count);
+        annotate_call(view, call, cost_values(profile, call->inclusive), "=> ", call->callee);
     }
 }
 
@@ -324,10 +338,13 @@ static void print_source(const struct annotate_view *view, const char *path) {
 static void print_sources(const struct annotate_view *view) {
     const struct cost_function *functions = view->profile->functions;
     for (size_t i = 0; i < view->shown; i++) {
+        if (view->rows[i].function >= view->profile->function_count)
+            continue;
         const char *path = functions[view->rows[i].function].file;
         bool before = strcmp(path, "???") == 0;
         for (size_t j = 0; j < i && !before; j++)
-            before = functions[view->rows[j].function].file == path;
+            before = view->rows[j].function < view->profile->function_count &&
+                     functions[view->rows[j].function].file == path;
         if (!before)
             print_source(view, path);
     }
@@ -337,7 +354,7 @@ void annotate(FILE *out, const struct cost_profile *profile,
               const struct annotate_options *options) {
     struct annotate_view view = {.out = out, .profile = profile, .options = options};
     choose_widths(&view);
-    add_inclusive(&view);
+    view.inclusive = cost_inclusive(profile);
     make_rows(&view);
     print_head(&view);
     print_functions(&view);
@@ -345,6 +362,6 @@ void annotate(FILE *out, const struct cost_profile *profile,
         print_sources(&view);
     if (options->assembly)
         annotate_assembly(&view);
-    free(view.inclusive);
+    cost_inclusive_free(view.inclusive);
     free(view.rows);
 }

@@ -12,7 +12,7 @@ enum annotate_tree { TREE_NONE, TREE_CALLERS, TREE_CALLEES, TREE_BOTH };
 struct annotate_options {
     unsigned show[COST_EVENTS], show_count; // columns, in order
     unsigned sort;                          // the event that decides
-    double threshold; // functions are shown until they make up so many percent
+    double threshold; // functions are shown until they make up this percentage
     bool inclusive, percents;
     bool sources;     // those of the functions shown
     bool assembly;    // likewise

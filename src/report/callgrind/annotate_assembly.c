@@ -176,10 +176,11 @@ static void print_call(const struct listing *listing, const struct cost_instruct
     const struct annotate_view *view = listing->view;
     if (instruction->callee == UINT32_MAX)
         return;
-    annotate_cells(view, cost_values(view->profile, instruction->inclusive));
-    fputs("    => ", view->out);
-    annotate_function_name(view, instruction->callee);
-    fprintf(view->out, " (%" PRIu64 "x)\n", instruction->count);
+    const struct cost_call call = {.caller = instruction->function,
+                                   .callee = instruction->callee,
+                                   .count = instruction->count};
+    annotate_call(view, &call, cost_values(view->profile, instruction->inclusive), "    => ",
+                  call.callee);
 }
 
 static void print_listing(struct listing *listing) {

@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "base/vector.h"
 #include "report/callgrind/annotate.h"
-#include "report/callgrind/event_text.h"
 
 struct change {
     const char *file, *name;
@@ -83,7 +82,7 @@ static void print_change(FILE *out, uint64_t before, uint64_t after) {
     else
         text_char(&text, after > before ? '+' : '-');
     if (before != after)
-        event_number(distance(before, after), &text);
+        text_commas(&text, distance(before, after));
     if (before && before != after)
         text_format(&text, " (%+.1f%%)", 100 * ((double)after - (double)before) / (double)before);
     fprintf(out, "%26s  ", text.bytes);

@@ -2,20 +2,21 @@
 #ifndef QUERN_REPORT_ANNOTATE_PARTS_H
 #define QUERN_REPORT_ANNOTATE_PARTS_H
 
+#include "profile/costs/inclusive.h"
 #include "report/callgrind/annotate.h"
 
-// A function as it is shown.
+// A function or a cycle as it is shown.
 struct annotate_row {
-    uint32_t function;
-    uint64_t weight; // by which rows are sorted
-    uint64_t *values;
+    uint32_t function; // a cycle has the number after the last function's, the next one the next
+    uint64_t weight;   // by which rows are sorted
+    const uint64_t *values;
 };
 
 struct annotate_view {
     FILE *out;
     const struct cost_profile *profile;
     const struct annotate_options *options;
-    uint64_t *inclusive; // by function and event
+    struct cost_inclusive *inclusive;
     struct annotate_row *rows;
     size_t row_count, shown;
     int widths[COST_EVENTS];
@@ -29,6 +30,10 @@ void annotate_cells(const struct annotate_view *, const uint64_t *values);
 // A name may hold anything.
 void annotate_name(FILE *out, const char *name);
 void annotate_function_name(const struct annotate_view *, uint32_t number);
+// What calls cost, and one of their two ends. A call within a cycle has no cost here: it is part of
+// what the cycle costs.
+void annotate_call(const struct annotate_view *, const struct cost_call *, const uint64_t *values,
+                   const char *mark, uint32_t end);
 // NULL: it is not found.
 FILE *annotate_open_source(const struct annotate_view *, const char *path);
 

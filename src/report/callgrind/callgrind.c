@@ -4,24 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
+
 static const char *const cache_names[3] = {"I1", "D1", "LL"};
 
 // The three spaces of numbers that stand for names.
 enum name_space { NAMES_OBJECT, NAMES_FILE, NAMES_FUNCTION, NAME_SPACES };
-enum { BUCKETS = 1 << 14 };
-
-struct name {
-    const char *text;
-    unsigned number;
-    struct name *next;
-};
 
 struct writer {
     struct text *out;
     const struct call_graph *graph;
     const struct callgrind_options *options;
-    struct name *names[NAME_SPACES][BUCKETS];
-    unsigned name_count[NAME_SPACES];
+    struct map_texts names[NAME_SPACES]; // numbered from 1 in the file
     // What the reader believes at this point of the file.
     const char *object, *file;
     uint64_t address;
@@ -135,24 +129,6 @@ static void merge(struct call_graph *graph, const struct callgrind_options *opti
 
 // ---- names and positions -----------------------------------------------------------------------
 
-static struct name *find_name(struct writer *writer, enum name_space space, const char *text,
-                              bool *made) {
-    uint32_t hash = 2166136261u;
-    for (const char *c = text; *c; c++)
-        hash = (hash ^ (uint8_t)*c) * 16777619u;
-    struct name **bucket = &writer->names[space][hash % BUCKETS];
-    struct name *name = *bucket;
-    while (name && strcmp(name->text, text) != 0)
-        name = name->next;
-    *made = !name;
-    if (!name) {
-        name = base_allocate(sizeof *name);
-        *name = (struct name){text, ++writer->name_count[space], *bucket};
-        *bucket = name;
-    }
-    return name;
-}
-
 // A name is data of the target's: no line of it may pass for one of ours.
 static void add_name(struct text *out, const char *text) {
     for (; *text; text++)
@@ -164,10 +140,10 @@ static void write_name(struct writer *writer, const char *key, enum name_space s
     text_string(writer->out, key);
     // Behind a number, nothing would mean what was said before.
     if (writer->options->compress_strings && *text) {
-        bool made;
-        const struct name *name = find_name(writer, space, text, &made);
-        text_format(writer->out, "(%u)", name->number);
-        if (made)
+        bool is_new;
+        uint32_t number = map_texts_add(&writer->names[space], text, strlen(text), &is_new);
+        text_format(writer->out, "(%u)", number + 1);
+        if (is_new)
             text_char(writer->out, ' ');
         else
             text = "";
@@ -408,24 +384,13 @@ void cachegrind_write(struct call_graph *graph, const struct callgrind_options *
 
 void callgrind_write(struct call_graph *graph, const struct callgrind_options *options,
                      struct text *out) {
-    struct writer *writer = base_allocate(sizeof *writer);
-    memset(writer, 0, sizeof *writer);
-    writer->out = out;
-    writer->graph = graph;
-    writer->options = options;
-    writer->object = options->continues ? NULL : "";
+    struct writer writer = {
+        .out = out, .graph = graph, .options = options, .object = options->continues ? NULL : ""};
     merge(graph, options);
-    write_header(writer);
-    write_body(writer);
+    write_header(&writer);
+    write_body(&writer);
     text_char(out, '\n');
-    write_sums(writer, "totals:", graph->totals);
-    for (int space = 0; space < NAME_SPACES; space++) {
-        for (int i = 0; i < BUCKETS; i++) {
-            for (struct name *next, *name = writer->names[space][i]; name; name = next) {
-                next = name->next;
-                free(name);
-            }
-        }
-    }
-    free(writer);
+    write_sums(&writer, "totals:", graph->totals);
+    for (int space = 0; space < NAME_SPACES; space++)
+        map_texts_free(&writer.names[space]);
 }

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "base/text.h"
-#include "report/callgrind/call_graph.h"
+#include "profile/costs/call_graph.h"
 
 struct callgrind_options {
     bool lines, instructions;

@@ -1,11 +1,11 @@
-// One callgrind.out of several, or one cachegrind.out of several: costs, calls and jumps at the same
-// place of the same function are added up. Files are Quern's, Valgrind's or anyone's.
+// Merges several callgrind.out files, or several cachegrind.out files, into one: costs, calls and
+// jumps at the same place of the same function are added up. Any program may have written them.
 //
-// What the files must have in common is their kind and their events, whatever the order of these.
-// The result tells lines and addresses if all files do. Of the head stays what all files say alike;
-// otherwise the command and the caches are those of the first.
+// The files must be of the same kind and have the same events, in any order. The result has lines
+// and addresses if all files have them. The head keeps what is the same in all files; command and
+// caches are otherwise those of the first.
 //
-// Memory is that of the sum, not of all files: each line read goes into its place at once.
+// Memory grows with the result, not with the number of files: each line is added as it is read.
 #ifndef QUERN_REPORT_COST_MERGE_H
 #define QUERN_REPORT_COST_MERGE_H
 
@@ -17,12 +17,12 @@ struct cost_merge;
 
 struct cost_merge *cost_merge_new(void);
 void cost_merge_free(struct cost_merge *);
-// Adds a file; the path is what messages call it. NULL, or why it cannot be added, to be freed:
-// nothing should be done with the rest then.
+// Adds a file; messages name it by its path. NULL, or why it cannot be added, to be freed. After
+// that, only cost_merge_free may be called.
 char *cost_merge_add(struct cost_merge *, const char *path, FILE *in);
-// What the user should know: in what the files differ. One sentence a line; nothing: NULL.
+// How the files differ, for the user: one sentence per line. NULL: they do not.
 char *cost_merge_remarks(const struct cost_merge *);
-// Adds the merged file's text. `creator` writes it, if the files do not agree who did.
+// Adds the merged file's text. `creator` is named as its author if the files name different ones.
 void cost_merge_write(struct cost_merge *, const char *creator, struct text *out);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "profile/costs/components.h"
 #include "report/shared/pprof.h"
 #include "report/shared/tree_out.h"
 
@@ -12,7 +13,6 @@
 // In a tree that is as large as this, calls too small to be followed have no nodes of their own, so
 // that there is room for all that are followed.
 #define NODES_SMALL (NODES_MAX / 8)
-#define NOWHERE     UINT32_MAX
 enum { DEPTH_MAX = 400, LEAST_SHARE = 500000 };
 
 // Functions that call each other in a circle, or one function.
@@ -49,7 +49,6 @@ struct walk {
     struct edge *edges;     // calls of others that cost something, by caller
     struct circle *circles;
     uint32_t circle_count;
-    uint32_t *order;          // functions by circle, callees first; while circles are looked for
     uint64_t least;           // smaller pieces are not followed further
     uint32_t smaller, deeper; // functions that stand for what is left out
     uint32_t path[DEPTH_MAX + 2];
@@ -62,9 +61,7 @@ static uint64_t cost_of(const struct walk *walk, const struct cost_call *call) {
 }
 
 static void *zeroed(size_t count, size_t size) {
-    void *memory = base_allocate((count + 1) * size);
-    memset(memory, 0, (count + 1) * size);
-    return memory;
+    return base_allocate((count + 1) * size);
 }
 
 // ---- names and calls ---------------------------------------------------------------------------
@@ -96,7 +93,6 @@ static void name_members(struct walk *walk) {
     for (size_t i = 0; i < profile->function_count; i++) {
         const struct cost_function *function = &profile->functions[i];
         walk->members[i].number = number_of(walk, function);
-        walk->members[i].circle = NOWHERE;
         walk->members[i].own = cost_values(profile, function->own)[walk->event];
     }
     walk->smaller = calltree_function(walk->tree, "[smaller calls]", "");
@@ -121,62 +117,7 @@ static void index_calls(struct walk *walk) {
     }
 }
 
-// ---- circles: strongly connected components, by Tarjan's algorithm -----------------------------
-
-struct search {
-    struct walk *walk;
-    uint32_t *order; // in which functions were reached, from 1
-    uint32_t *low;   // the earliest that is reached from here and not yet in a circle
-    uint32_t *open;  // functions not yet in a circle
-    uint32_t *at;    // the call that is followed next, of functions on the way
-    uint32_t *way;
-    uint32_t open_count, way_count, reached, closed;
-};
-
-static void reach(struct search *search, uint32_t function) {
-    search->order[function] = search->low[function] = ++search->reached;
-    search->at[function] = search->walk->members[function].calls;
-    search->open[search->open_count++] = function;
-    search->way[search->way_count++] = function;
-}
-
-static void close_circle(struct search *search, uint32_t function) {
-    struct walk *walk = search->walk;
-    struct circle *circle = &walk->circles[walk->circle_count];
-    *circle = (struct circle){.entered_first = function};
-    uint32_t member;
-    do {
-        member = search->open[--search->open_count];
-        walk->order[search->closed++] = member;
-        walk->members[member].circle = walk->circle_count;
-        walk->members[member].place = circle->count++;
-    } while (member != function);
-    walk->circle_count++;
-}
-
-static void search_from(struct search *search, uint32_t start) {
-    const struct walk *walk = search->walk;
-    reach(search, start);
-    while (search->way_count) {
-        uint32_t function = search->way[search->way_count - 1];
-        if (search->at[function] < walk->members[function + 1].calls) {
-            uint32_t callee = walk->edges[search->at[function]++].callee;
-            if (!search->order[callee])
-                reach(search, callee);
-            else if (walk->members[callee].circle == NOWHERE &&
-                     search->order[callee] < search->low[function])
-                search->low[function] = search->order[callee];
-            continue;
-        }
-        search->way_count--;
-        uint32_t low = search->low[function];
-        uint32_t *caller = search->way_count ? &search->way[search->way_count - 1] : NULL;
-        if (caller && low < search->low[*caller])
-            search->low[*caller] = low;
-        if (low == search->order[function])
-            close_circle(search, function);
-    }
-}
+// ---- circles ----------------------------------------------------------------------------------
 
 // Files may claim more for calls than the callee and what it calls have: where code jumps on to
 // code that goes by another name, or the callee stands elsewhere under another file's name. What is
@@ -206,10 +147,10 @@ static uint64_t granted(struct circle *circle, uint64_t cost) {
     return circle->received - before;
 }
 
-static void sum_circles(struct walk *walk) {
+static void sum_circles(struct walk *walk, const uint32_t *order) {
     claim_calls(walk);
     for (uint32_t i = 0; i < walk->profile->function_count; i++) {
-        const struct member *caller = &walk->members[walk->order[i]];
+        const struct member *caller = &walk->members[order[i]];
         struct circle *own = &walk->circles[caller->circle];
         own->total += caller->own;
         for (uint32_t at = caller->calls; at < caller[1].calls; at++) {
@@ -226,24 +167,26 @@ static void sum_circles(struct walk *walk) {
 }
 
 static void find_circles(struct walk *walk) {
-    size_t count = walk->profile->function_count;
-    struct search search = {.walk = walk,
-                            .order = zeroed(count, sizeof(uint32_t)),
-                            .low = zeroed(count, sizeof(uint32_t)),
-                            .open = zeroed(count, sizeof(uint32_t)),
-                            .at = zeroed(count, sizeof(uint32_t)),
-                            .way = zeroed(count, sizeof(uint32_t))};
-    walk->order = zeroed(count, sizeof(uint32_t));
-    for (uint32_t i = 0; i < count; i++)
-        if (!search.order[i])
-            search_from(&search, i);
-    sum_circles(walk);
-    free(walk->order);
-    free(search.order);
-    free(search.low);
-    free(search.open);
-    free(search.at);
-    free(search.way);
+    uint32_t count = (uint32_t)walk->profile->function_count;
+    uint32_t edges = walk->members[count].calls;
+    uint32_t *first = zeroed(count + 1, sizeof *first), *callees = zeroed(edges, sizeof *callees);
+    for (uint32_t i = 0; i <= count; i++)
+        first[i] = walk->members[i].calls;
+    for (uint32_t i = 0; i < edges; i++)
+        callees[i] = walk->edges[i].callee;
+    struct components found = components_find(count, first, callees);
+    walk->circle_count = found.count;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t function = found.order[i];
+        struct circle *circle = &walk->circles[found.of[function]];
+        walk->members[function].circle = found.of[function];
+        walk->members[function].place = circle->count++;
+        circle->entered_first = function; // the last one is where the search came in
+    }
+    sum_circles(walk, found.order);
+    components_free(&found);
+    free(first);
+    free(callees);
 }
 
 // ---- unfolding ---------------------------------------------------------------------------------

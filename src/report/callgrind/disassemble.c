@@ -7,16 +7,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/elf_view.h"
+#include "base/elf_file.h"
 #include "base/text.h"
-
-#define SEGMENTS 64 // of a file, at most
 
 struct disassembler {
     int fd;
     struct segment {
         uint64_t address, offset, size;
-    } segments[SEGMENTS]; // those with code
+    } segments[ELF_FILE_SEGMENTS]; // those with code
     size_t count;
     ZydisDecoder decoder;
     ZydisFormatter formatter;
@@ -24,23 +22,13 @@ struct disassembler {
 
 // ---- the file ----
 
-static bool read_at(int fd, void *to, size_t size, uint64_t offset) {
-    return offset <= INT64_MAX && pread(fd, to, size, (off_t)offset) == (ssize_t)size;
-}
-
 static void read_segments(struct disassembler *disassembler) {
-    Elf64_Ehdr head;
-    if (!read_at(disassembler->fd, &head, sizeof head, 0) || !elf_view_is_known(&head) ||
-        head.e_phentsize != sizeof(Elf64_Phdr))
-        return;
-    for (size_t i = 0; i < head.e_phnum && disassembler->count < SEGMENTS; i++) {
-        Elf64_Phdr segment;
-        if (!read_at(disassembler->fd, &segment, sizeof segment, head.e_phoff + i * sizeof segment))
-            return;
-        if (segment.p_type == PT_LOAD && segment.p_flags & PF_X)
+    Elf64_Phdr segments[ELF_FILE_SEGMENTS];
+    size_t count = elf_file_open(disassembler->fd, segments);
+    for (size_t i = 0; i < count; i++)
+        if (segments[i].p_type == PT_LOAD && segments[i].p_flags & PF_X)
             disassembler->segments[disassembler->count++] =
-                (struct segment){segment.p_vaddr, segment.p_offset, segment.p_filesz};
-    }
+                (struct segment){segments[i].p_vaddr, segments[i].p_offset, segments[i].p_filesz};
 }
 
 struct disassembler *disassemble_open(const char *object) {
@@ -84,7 +72,7 @@ static size_t read_code(const struct disassembler *disassembler, uint64_t addres
         size_t size = segment->size - at < ZYDIS_MAX_INSTRUCTION_LENGTH
                           ? segment->size - at
                           : ZYDIS_MAX_INSTRUCTION_LENGTH;
-        return read_at(disassembler->fd, code, size, segment->offset + at) ? size : 0;
+        return elf_file_read(disassembler->fd, segment->offset + at, code, size) ? size : 0;
     }
     return 0;
 }

@@ -6,9 +6,9 @@
 //   frame   a line of text, "0xADDRESS: FUNCTION (FILE:LINE)"; frame 0 is the root of all stacks
 //   peak    of a point: when it had most bytes; global: t-gmax, when all points together had
 //
-// Names of fields are those of the file. Who fills a file in by hand calls dhat_file_init, then
-// dhat_file_frame and dhat_file_add, and writes it with dhat_out. Numbers that a file has no word
-// for (no lifetimes, no accesses) are 0. Supervisor context.
+// Names of fields are those of the file. A writer calls dhat_file_init, then dhat_file_frame and
+// dhat_file_add for each point, then dhat_out. Numbers that a file does not have (no lifetimes, no
+// accesses) are 0. Supervisor context.
 #ifndef QUERN_REPORT_DHAT_FILE_H
 #define QUERN_REPORT_DHAT_FILE_H
 

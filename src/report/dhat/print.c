@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "report/heap/text.h"
 #include "report/shared/stack_text.h"
 
 enum { BAR = 64, DEEPEST = 200, ENDLESS = 0xffff };
@@ -98,8 +97,8 @@ static void put_frame(const struct print *print, uint32_t frame, unsigned indent
 // "1,234 bytes in 5 blocks"
 static void put_sum(const struct print *print, const char *what, uint64_t bytes, uint64_t blocks) {
     char first[32], second[32];
-    fprintf(print->out, "%s%s %s in %s %s", what, heap_text_number(first, bytes), print->bytes,
-            heap_text_number(second, blocks), print->blocks);
+    fprintf(print->out, "%s%s %s in %s %s", what, text_number(first, bytes), print->bytes,
+            text_number(second, blocks), print->blocks);
 }
 
 // ---- one point ---------------------------------------------------------------------------------
@@ -138,13 +137,13 @@ static void put_bar(const struct print *print, const struct dhat_point *point) {
     }
     fputs(paint_code(print->options->paint, PAINT_PLAIN), print->out);
     fprintf(print->out, "| byte 0 to %zu, at most %s times%s\n", count - 1,
-            heap_text_number(digits, most), most >= ENDLESS ? " or more" : "");
+            text_number(digits, most), most >= ENDLESS ? " or more" : "");
 }
 
 static void put_lifetimes(const struct print *print, const struct dhat_point *point) {
     char digits[32];
     fprintf(print->out, "     lifetime  %s %s on average (%.2f%% of the run)%s\n",
-            heap_text_number(digits, lifetime_of(print->file, point)), print->time,
+            text_number(digits, lifetime_of(print->file, point)), print->time,
             share(lifetime_of(print->file, point), print->file->te),
             is_short_lived(print->file, point) ? ", short-lived" : "");
     put_sum(print, "     at most   ", point->mb, point->mbk);
@@ -156,14 +155,13 @@ static void put_lifetimes(const struct print *print, const struct dhat_point *po
 static void put_accesses(const struct print *print, const struct dhat_point *point) {
     char digits[32];
     double size = point->tb ? (double)point->tb : 1;
-    fprintf(print->out, "     reads     %s %s (%.2f per byte)", heap_text_number(digits, point->rb),
+    fprintf(print->out, "     reads     %s %s (%.2f per byte)", text_number(digits, point->rb),
             print->bytes, (double)point->rb / size);
-    fprintf(print->out, ", writes %s %s (%.2f per byte)", heap_text_number(digits, point->wb),
+    fprintf(print->out, ", writes %s %s (%.2f per byte)", text_number(digits, point->wb),
             print->bytes, (double)point->wb / size);
     uint64_t untouched = untouched_of(print->file, point);
     if (untouched)
-        fprintf(print->out, ", %s %s never touched", heap_text_number(digits, untouched),
-                print->bytes);
+        fprintf(print->out, ", %s %s never touched", text_number(digits, untouched), print->bytes);
     fputc('\n', print->out);
     if (point->acc_count)
         put_bar(print, point);
@@ -177,7 +175,7 @@ static void put_point(const struct print *print, const struct dhat_point *point,
             by->adds_up && print->total
                 ? paint_bar(bar, print->options->paint, (double)value / (double)print->total)
                 : "",
-            place, heap_text_number(digits, value),
+            place, text_number(digits, value),
             !by->unit             ? print->bytes
             : by->of == blocks_of ? print->blocks
             : *by->unit           ? by->unit
@@ -290,7 +288,7 @@ static void put_children(const struct print *print, const struct branch *branch,
     }
     if (small && small_value)
         fprintf(print->out, "%*s%6.2f%%  %s  [%zu insignificant]\n", (int)(2 * level), "",
-                share(small_value, print->total), heap_text_number(digits, small_value), small);
+                share(small_value, print->total), text_number(digits, small_value), small);
     free(children);
 }
 
@@ -299,7 +297,7 @@ static void put_branch(const struct print *print, const struct branch *branch, s
     const struct ranked *first = branch->first, *last = first + branch->count - 1;
     char digits[32];
     fprintf(print->out, "%*s%6.2f%%  %s", (int)(2 * level), "", share(branch->value, print->total),
-            heap_text_number(digits, branch->value));
+            text_number(digits, branch->value));
     unsigned indent = 2;
     // Frames that all of them share stand below each other.
     do {
@@ -350,9 +348,9 @@ static void put_head(const struct print *print) {
     stack_text_escaped(print->out, file->cmd);
     fprintf(print->out, "\nprocess:    %" PRId64 "\nmode:       ", file->pid);
     stack_text_escaped(print->out, file->mode);
-    fprintf(print->out, "\ntime:       %s %s", heap_text_number(digits, file->te), print->time);
+    fprintf(print->out, "\ntime:       %s %s", text_number(digits, file->te), print->time);
     if (file->bklt)
-        fprintf(print->out, "; the heap was largest at %s", heap_text_number(digits, file->tg));
+        fprintf(print->out, "; the heap was largest at %s", text_number(digits, file->tg));
     put_sum(print, "\ntotal:      ", sum.tb, sum.tbk);
     fprintf(print->out, ", at %zu program points\n", file->point_count);
     if (file->bklt) {
@@ -362,9 +360,9 @@ static void put_head(const struct print *print) {
     }
     if (!file->bkacc)
         return;
-    fprintf(print->out, "reads:      %s %s\n", heap_text_number(digits, sum.rb), print->bytes);
-    fprintf(print->out, "writes:     %s %s\n", heap_text_number(digits, sum.wb), print->bytes);
-    fprintf(print->out, "untouched:  %s %s at least\n", heap_text_number(digits, untouched),
+    fprintf(print->out, "reads:      %s %s\n", text_number(digits, sum.rb), print->bytes);
+    fprintf(print->out, "writes:     %s %s\n", text_number(digits, sum.wb), print->bytes);
+    fprintf(print->out, "untouched:  %s %s at least\n", text_number(digits, untouched),
             print->bytes);
 }
 

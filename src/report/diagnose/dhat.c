@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "report/diagnose/diagnose.h"
-#include "report/heap/text.h"
 #include "report/shared/stack_text.h"
 
 #define UNUSED_BYTES (256ull << 10) // of a place, at least
@@ -111,15 +111,15 @@ static void add_unused(const struct dhat_file *file, const struct place *place,
     char digits[5][32];
     struct text text = {0};
     text_format(&text, "Of %s bytes in %s blocks %s%s were %snever read or written",
-                heap_text_number(digits[0], place->tb), heap_text_number(digits[1], place->tbk),
-                is_sure ? "at least " : "", heap_text_number(digits[2], bytes),
+                text_number(digits[0], place->tb), text_number(digits[1], place->tbk),
+                is_sure ? "at least " : "", text_number(digits[2], bytes),
                 is_sure ? "" : "probably ");
     if (!is_sure)
-        text_format(&text, ": %s bytes were read and %s written",
-                    heap_text_number(digits[3], place->rb), heap_text_number(digits[4], place->wb));
+        text_format(&text, ": %s bytes were read and %s written", text_number(digits[3], place->rb),
+                    text_number(digits[4], place->wb));
     if (place->points > 1)
         text_format(&text, ". They come by %s stacks, mostly this one",
-                    heap_text_number(digits[0], place->points));
+                    text_number(digits[0], place->points));
     text_char(&text, '.');
     struct diagnosis *diagnosis =
         diagnoses_add(diagnoses, DIAGNOSIS_UNUSED, is_sure ? CERTAINTY_CERTAIN : CERTAINTY_LIKELY,

@@ -9,36 +9,14 @@
 
 // ---- looking -----------------------------------------------------------------------------------
 
-// Moments up to this position on the axis, of `end` in all.
-static void note_moments(struct examination *it, enum axis axis, uint64_t position, uint64_t end,
-                         uint64_t time) {
-    struct moments *moments = &it->moments[axis];
-    for (; moments->next < MOMENTS; moments->next++) {
-        size_t at = moments->next;
-        if (position < end / MOMENTS * (at + 1))
-            return;
-        moments->totals[at] = it->live_bytes;
-        moments->events[at] = it->events;
-        moments->frees[at] = it->frees;
-        moments->times[at] = time < it->end ? time : it->end;
-        for (size_t i = 0; i < it->site_count; i++)
-            if (it->sites[i].series[axis])
-                it->sites[i].series[axis][at] = it->sites[i].live_bytes;
-    }
+static void note_moments(struct examination *it, uint64_t time) {
+    for (; it->moment < MOMENTS && time >= it->end / MOMENTS * (it->moment + 1); it->moment++)
+        it->totals[it->moment] = it->live_bytes;
 }
 
 static struct thread_use *thread_at(struct examination *it, uint32_t thread) {
     it->threads = base_reach(it->threads, &it->thread_count, thread, sizeof *it->threads);
     return &it->threads[thread];
-}
-
-static void change(struct examination *it, const struct heap_block *block, bool more) {
-    uint64_t size = more ? block->size : -block->size;
-    it->live_bytes += size;
-    if (block->stack >= it->site_count)
-        return;
-    struct site *site = &it->sites[block->stack];
-    site->live_bytes += size;
 }
 
 static void note_resize(struct examination *it, const struct heap_event *event) {
@@ -52,30 +30,22 @@ static void note_resize(struct examination *it, const struct heap_event *event) 
 
 static void on_event(void *context, const struct heap_event *event) {
     struct examination *it = context;
-    note_moments(it, BY_TIME, event->time, it->end, event->time);
+    it->growth_sink.event(it->growth, event);
+    note_moments(it, event->time);
     if (event->kind == HEAP_SKIPPED)
         return;
-    it->events++;
-    it->last_event = event->time;
-    if (event->kind == HEAP_ALLOCATED)
-        note_moments(it, BY_ALLOCATIONS, it->allocations++, it->file->summary.total.allocated,
-                     event->time);
-    it->frees += event->kind == HEAP_FREED;
     thread_at(it, event->thread)->last = event->time;
     if (event->kind == HEAP_FREED || event->kind == HEAP_RESIZED)
-        change(it, &event->before, false);
+        it->live_bytes -= event->before.size;
     if (event->kind == HEAP_ALLOCATED || event->kind == HEAP_RESIZED)
-        change(it, event->block, true);
+        it->live_bytes += event->block->size;
     if (event->kind == HEAP_RESIZED)
         note_resize(it, event);
 }
 
 static void on_held(void *context, uint32_t stack, const char *holder) {
     struct examination *it = context;
-    if (stack >= it->site_count)
-        return;
-    free(it->sites[stack].holder);
-    it->sites[stack].holder = base_copy(holder);
+    it->growth_sink.held(it->growth, stack, holder);
 }
 
 static void on_left(void *context, const struct heap_block *block, uint64_t time) {
@@ -103,20 +73,19 @@ static void on_sample(void *context, const struct heap_sample *sample) {
 }
 
 static void on_end(void *context, uint64_t time) {
-    for (enum axis axis = 0; axis < AXES; axis++)
-        note_moments(context, axis, UINT64_MAX, 0, time);
+    struct examination *it = context;
+    note_moments(it, UINT64_MAX);
+    it->growth_sink.end(it->growth, time);
 }
 
 static char *look(int fd, const struct heap_file *file, struct examination *it) {
     *it = (struct examination){.file = file,
                                .end = file->summary.time,
                                .peak_time = file->summary.peak_time,
-                               .site_count = file->summary.site_count};
+                               .site_count = file->summary.site_count,
+                               .growth = growth_new(file)};
+    growth_sink(it->growth, &it->growth_sink);
     it->sites = calloc(it->site_count + 1, sizeof *it->sites);
-    for (size_t i = 0; it->sites && i < it->site_count; i++)
-        for (enum axis axis = 0; axis < AXES; axis++)
-            if (file->summary.sites[i].peak_bytes >= DIAGNOSIS_GROWTH_BYTES)
-                it->sites[i].series[axis] = calloc(MOMENTS, sizeof(uint64_t));
     if (!it->sites)
         abort();
     struct heap_sink sink = {.context = it,
@@ -134,11 +103,7 @@ static char *look(int fd, const struct heap_file *file, struct examination *it) 
 }
 
 static void free_examination(struct examination *it) {
-    for (size_t i = 0; i < it->site_count; i++) {
-        for (enum axis axis = 0; axis < AXES; axis++)
-            free(it->sites[i].series[axis]);
-        free(it->sites[i].holder);
-    }
+    growth_free(it->growth);
     free(it->sites);
     free(it->threads);
 }
@@ -158,13 +123,10 @@ static void add_frame(void *context, const struct heap_place *place,
     free(path);
 }
 
-// Who holds what grows, if leaks were searched for.
-static void name_holder(const struct examination *it, struct diagnosis *diagnosis) {
-    bool is_growth = diagnosis->kind == DIAGNOSIS_GROWS || diagnosis->kind == DIAGNOSIS_HANDLERS;
-    if (!is_growth || diagnosis->stack >= it->site_count || !it->sites[diagnosis->stack].holder)
-        return;
-    free(diagnosis->holder);
-    diagnosis->holder = base_copy(it->sites[diagnosis->stack].holder);
+void diagnoses_name(struct diagnoses *diagnoses, const struct heap_file *file) {
+    for (size_t i = 0; i < diagnoses->count; i++)
+        if (diagnoses->items[i].stack)
+            rows_frames(file, diagnoses->items[i].stack, add_frame, &diagnoses->items[i]);
 }
 
 char *diagnose(int fd, const struct heap_file *file, struct diagnoses *diagnoses) {
@@ -173,25 +135,12 @@ char *diagnose(int fd, const struct heap_file *file, struct diagnoses *diagnoses
     char *problem = look(fd, file, &it);
     if (!problem) {
         diagnose_sites(&it, diagnoses);
-        diagnose_growth(&it, diagnoses);
+        growth_judge(it.growth, diagnoses);
+        growth_judge_kept(it.growth, diagnoses);
         diagnose_whole(&it, diagnoses);
-        for (size_t i = 0; i < diagnoses->count; i++) {
-            struct diagnosis *diagnosis = &diagnoses->items[i];
-            name_holder(&it, diagnosis);
-            if (diagnosis->stack)
-                rows_frames(file, diagnosis->stack, add_frame, diagnosis);
-        }
+        diagnoses_name(diagnoses, file);
         diagnoses_sort(diagnoses);
     }
-    free_examination(&it);
-    return problem;
-}
-
-char *diagnose_slope(int fd, const struct heap_file *file, double *slope) {
-    struct examination it;
-    char *problem = look(fd, file, &it);
-    if (!problem)
-        *slope = diagnose_rise(&it);
     free_examination(&it);
     return problem;
 }

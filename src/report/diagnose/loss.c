@@ -2,8 +2,8 @@
 // does.
 #include <stdlib.h>
 
+#include "base/text.h"
 #include "report/diagnose/diagnose.h"
-#include "report/heap/text.h"
 
 void diagnose_loss(const struct named_loss *loss, struct diagnoses *diagnoses) {
     const struct loss *facts = &loss->facts;
@@ -14,10 +14,9 @@ void diagnose_loss(const struct named_loss *loss, struct diagnoses *diagnoses) {
     text_format(&text,
                 "%s blocks point to each other in a circle, and nothing else points to them: %s "
                 "bytes in %s blocks of this place are lost, and %s bytes that they lead to.",
-                heap_text_number(digits[0], facts->cycle),
-                heap_text_number(digits[1], facts->bytes),
-                heap_text_number(digits[2], facts->blocks),
-                heap_text_number(digits[3], facts->indirect_bytes));
+                text_number(digits[0], facts->cycle), text_number(digits[1], facts->bytes),
+                text_number(digits[2], facts->blocks),
+                text_number(digits[3], facts->indirect_bytes));
     struct diagnosis *diagnosis =
         diagnoses_add(diagnoses, DIAGNOSIS_CYCLE, CERTAINTY_CERTAIN,
                       facts->bytes + facts->indirect_bytes, text_take(&text));

@@ -1,19 +1,17 @@
 // The rules. Each says what must hold before something is called by its name; the bounds are such
 // that ordinary programs, which fill tables when they start and use temporary strings, are left in
 // peace.
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/heap/trend.h"
+#include "base/text.h"
 #include "report/diagnose/parts.h"
 #include "report/heap/rows.h"
-#include "report/heap/text.h"
 
 static const char *number(char digits[32], uint64_t value) {
-    return heap_text_number(digits, value);
+    return text_number(digits, value);
 }
 
 static double seconds(uint64_t time) {
@@ -110,135 +108,12 @@ void diagnose_sites(const struct examination *it, struct diagnoses *to) {
     }
 }
 
-// ---- growth ------------------------------------------------------------------------------------
-
-#define WARM_UP       (MOMENTS / 4)
-#define GROWTH_FIT    0.9  // the share of the changes that a straight line explains
-#define GROWTH_FACTOR 1.5  // from the end of the warm-up to the end
-#define GROWTH_PLACES 4    // more places that grow are a program that builds something
-#define SETTLED       0.25 // what the rest may change by
-#define BUSY_EVENTS   2000 // with the heap, after the warm-up: the program does work
-#define BUSY_FREES    0.15 // of all events are releases
-// One buffer that is enlarged is something being put together: a text, a file.
-#define GROWTH_BLOCKS 16 // at the peak
-// Growth goes on for most of the run, and long enough to tell it from building something up.
-#define AT_WORK    0.75 // of the run: what comes after the last moment is its end
-#define LONG_SHARE 0.5  // of the run, from the end of the warm-up
-#define LONG_TIME  500000000
-
-static struct trend trend_after_warm_up(const uint64_t *series) {
-    return trend_of(series, WARM_UP, LAST + 1);
-}
-
-// What was given back while the program went on for a while has not only grown. (At its end a
-// program may free everything, or wait until leaks were searched for.)
-static bool was_given_back(const struct examination *it, const struct site *site,
-                           const uint64_t *series) {
-    uint64_t rest = it->end > it->last_event ? it->end - it->last_event : 0;
-    return (double)rest > (1 - AT_WORK) * (double)it->end && site->live_bytes < series[LAST] / 2;
-}
-
-static bool grows(const struct examination *it, const struct site *site, enum axis axis) {
-    const uint64_t *series = site->series[axis];
-    if (!series || it->file->summary.sites[site - it->sites].peak < GROWTH_BLOCKS ||
-        was_given_back(it, site, series))
-        return false;
-    struct trend line = trend_after_warm_up(series);
-    return line.slope > 0 && line.fit >= GROWTH_FIT &&
-           (double)series[LAST] >= GROWTH_FACTOR * (double)series[WARM_UP] &&
-           series[LAST] > series[MOMENTS * 3 / 4];
-}
-
-static bool is_long(const struct examination *it, const struct moments *moments) {
-    uint64_t time = moments->times[LAST] - moments->times[WARM_UP];
-    return (double)moments->times[LAST] >= AT_WORK * (double)it->last_event &&
-           (double)time >= LONG_SHARE * (double)it->last_event && time >= LONG_TIME;
-}
-
-// Whether the program works on while what does not grow stays as it is.
-static bool is_settled(const struct examination *it, enum axis axis) {
-    const struct moments *moments = &it->moments[axis];
-    uint64_t least = UINT64_MAX, most = 0;
-    for (size_t moment = MOMENTS / 2; moment <= LAST; moment++) {
-        uint64_t rest = moments->totals[moment];
-        for (size_t i = 0; i < it->site_count; i++) {
-            const uint64_t *series = it->sites[i].series[axis];
-            if (grows(it, &it->sites[i], axis))
-                rest -= series[moment] < rest ? series[moment] : rest;
-        }
-        least = rest < least ? rest : least;
-        most = rest > most ? rest : most;
-    }
-    uint64_t events = moments->events[LAST] - moments->events[WARM_UP];
-    return events >= BUSY_EVENTS &&
-           (double)moments->frees[LAST] >= BUSY_FREES * (double)moments->events[LAST] &&
-           is_long(it, moments) &&
-           (double)(most - least) <= SETTLED * (double)most + (double)DIAGNOSIS_GROWTH_BYTES;
-}
-
-struct words_search {
-    bool found;
-};
-
-static void look_for_words(void *context, const struct heap_place *place,
-                           const struct symbol_frame *frame) {
-    static const char *const names[] = {"subscri",  "listener", "handler",        "callback",
-                                        "observer", "register", "signal_connect", "on_event"};
-    struct words_search *search = context;
-    char lower[256];
-    size_t i = 0;
-    for (; frame->name && frame->name[i] && i + 1 < sizeof lower; i++)
-        lower[i] = (char)tolower((unsigned char)frame->name[i]);
-    lower[i] = '\0';
-    for (size_t word = 0; word < sizeof names / sizeof *names; word++)
-        search->found |= strstr(lower, names[word]) != NULL;
-}
-
-static void report_growth(const struct examination *it, uint32_t stack, enum axis axis,
-                          struct diagnoses *to) {
-    const uint64_t *series = it->sites[stack].series[axis];
-    const uint64_t *times = it->moments[axis].times;
-    double time = seconds(times[LAST] - times[WARM_UP]);
-    struct words_search search = {0};
-    rows_frames(it->file, stack, look_for_words, &search);
-    char first[32], last[32], slope[32];
-    say(to, stack, search.found ? DIAGNOSIS_HANDLERS : DIAGNOSIS_GROWS, CERTAINTY_LIKELY,
-        series[LAST],
-        "+%s bytes a second, steadily, while the rest has settled: from %s bytes after the "
-        "warm-up (%.1f s) to %s shortly before the end (%.1f s).",
-        number(slope, time > 0 ? (uint64_t)((double)(series[LAST] - series[WARM_UP]) / time) : 0),
-        number(first, series[WARM_UP]), seconds(times[WARM_UP]), number(last, series[LAST]),
-        seconds(times[LAST]));
-}
-
-double diagnose_rise(const struct examination *it) {
-    double moment = seconds(it->end) / MOMENTS;
-    return moment > 0 ? trend_after_warm_up(it->moments[BY_TIME].totals).slope / moment : 0;
-}
-
-static bool growth_by(const struct examination *it, enum axis axis, struct diagnoses *to) {
-    size_t places = 0;
-    for (size_t i = 1; i < it->site_count; i++)
-        places += grows(it, &it->sites[i], axis);
-    if (!places || places > GROWTH_PLACES || !is_settled(it, axis))
-        return false;
-    for (size_t i = 1; i < it->site_count; i++)
-        if (grows(it, &it->sites[i], axis))
-            report_growth(it, (uint32_t)i, axis, to);
-    return true;
-}
-
-void diagnose_growth(const struct examination *it, struct diagnoses *to) {
-    for (enum axis axis = 0; axis < AXES; axis++)
-        if (growth_by(it, axis, to))
-            return;
-}
-
 // ---- the whole ---------------------------------------------------------------------------------
 
 #define SPIKE_BYTES  (8ull << 20)
 #define SPIKE_FACTOR 2.0  // over what is alive most of the time
-#define SPIKE_TIME   0.25 // of the run above four fifths of the peak, at most
+#define SPIKE_TIME   0.25 // of the run above half of the peak, at most: a ramp is no spike
+#define SPIKE_AFTER  4    // moments after the peak, at least, with less than half of it
 #define SPIKE_SHARE  0.6  // of the peak, by so many places:
 #define SPIKE_PLACES 3
 
@@ -250,14 +125,17 @@ static int by_number(const void *left, const void *right) {
 static void find_spike(const struct examination *it, struct diagnoses *to) {
     const struct summary *summary = &it->file->summary;
     uint64_t peak = summary->total.peak_bytes, sorted[MOMENTS];
-    memcpy(sorted, it->moments[BY_TIME].totals, sizeof sorted);
+    memcpy(sorted, it->totals, sizeof sorted);
     qsort(sorted, MOMENTS, sizeof *sorted, by_number);
     uint64_t usual = sorted[MOMENTS / 2];
-    size_t high = 0;
-    for (size_t i = 0; i < MOMENTS; i++)
-        high += it->moments[BY_TIME].totals[i] > peak / 5 * 4;
+    size_t high = 0, after = 0;
+    for (size_t i = 0; i < MOMENTS; i++) {
+        bool is_high = it->totals[i] > peak / 2;
+        high += is_high;
+        after += !is_high && it->end / MOMENTS * (i + 1) > it->peak_time;
+    }
     if (peak < usual + SPIKE_BYTES || (double)peak < SPIKE_FACTOR * (double)usual ||
-        (double)high > SPIKE_TIME * MOMENTS)
+        (double)high > SPIKE_TIME * MOMENTS || after < SPIKE_AFTER)
         return;
     uint32_t top[SPIKE_PLACES] = {0};
     for (size_t i = 1; i < it->site_count; i++) {

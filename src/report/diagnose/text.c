@@ -28,7 +28,27 @@ static struct result_frame copy_of(const struct result_frame *frame) {
     return copy;
 }
 
+// Whether the frame is the one that the diagnosis is about, as far as is known.
+static bool is_place(struct diagnosis *diagnosis, const struct result_frame *frame) {
+    if (own_search_next(&diagnosis->search, frame->function, frame->path, frame->object)) {
+        diagnosis->passed = 0;
+        return true;
+    }
+    if (!diagnosis->search.found || diagnosis->passed == diagnosis->outer ||
+        !own_frame(frame->function, frame->path, frame->object))
+        return false;
+    const char *before = diagnosis->frames[diagnosis->own].function;
+    bool is_other = !before || !frame->function || strcmp(before, frame->function) != 0;
+    diagnosis->passed += is_other;
+    return is_other;
+}
+
 void diagnosis_add_frame(struct diagnosis *diagnosis, const struct result_frame *frame) {
+    bool has_own = diagnosis->own < diagnosis->frame_count;
+    if (is_place(diagnosis, frame))
+        diagnosis->own = diagnosis->frame_count;
+    else if (!has_own)
+        diagnosis->own = diagnosis->frame_count + 1;
     *vector_push(diagnosis->frames, diagnosis->frame_count) = copy_of(frame);
 }
 
@@ -55,6 +75,13 @@ void diagnoses_cut(struct diagnoses *diagnoses, size_t count) {
     }
 }
 
+double diagnoses_rate(const struct diagnoses *diagnoses) {
+    double rate = 0;
+    for (size_t i = 0; i < diagnoses->count; i++)
+        rate += diagnoses->items[i].is_growth ? diagnoses->items[i].rate : 0;
+    return rate;
+}
+
 void diagnoses_free(struct diagnoses *diagnoses) {
     diagnoses_cut(diagnoses, 0);
     free(diagnoses->items);
@@ -68,11 +95,37 @@ static const struct {
 } words[DIAGNOSIS_KINDS] = {
     [DIAGNOSIS_GROWS] = {"growing-memory", "Diagnosis_GrowingMemory", "Memory that only grows",
                          "Something is put in and never taken out. Bound it (by number, size or "
-                         "age), or remove entries when what they stand for is gone."},
+                         "age), or remove entries when what they stand for is gone. If it has a "
+                         "bound, this run has not reached it."},
     [DIAGNOSIS_HANDLERS] = {"handlers-kept", "Diagnosis_HandlersKept",
                             "Handlers that are registered and never removed",
                             "For each registration there must be a removal: when the connection, "
                             "window or object that it serves is gone."},
+    [DIAGNOSIS_BUFFER] = {"growing-buffer", "Diagnosis_GrowingBuffer", "A buffer that only grows",
+                          "Something is appended and never taken out. Clear or drain the buffer "
+                          "when its content is used, or give it a bound."},
+    [DIAGNOSIS_THREAD_LOCAL] = {"growing-thread-data", "Diagnosis_GrowingThreadData",
+                                "Memory of each thread that only grows",
+                                "Threads of a pool live as long as the program, and so does what "
+                                "they keep for themselves. Clear it after each piece of work, or "
+                                "give it a bound."},
+    [DIAGNOSIS_CHANNEL] = {"undrained-channel", "Diagnosis_UndrainedChannel",
+                           "A channel or queue that is not drained",
+                           "More is sent than received. Use a channel with a bound, so that the "
+                           "sender waits, and look for why the receiver is slow or gone."},
+    [DIAGNOSIS_TASKS] = {"tasks-kept", "Diagnosis_TasksKept",
+                         "Tasks or threads that are started and never end",
+                         "Each task keeps what it owns until it ends. Give it a timeout or a way "
+                         "to be cancelled, and keep its handle so that somebody joins or aborts "
+                         "it."},
+    [DIAGNOSIS_LOST] = {"lost-blocks", "Diagnosis_LostBlocks",
+                        "Blocks that are allocated and forgotten",
+                        "Free each block, or let something own it that does (unique_ptr, Box). "
+                        "Look for Box::leak, mem::forget, into_raw and release."},
+    [DIAGNOSIS_KEPT] = {"never-freed", "Diagnosis_NeverFreed", "Memory that is never given back",
+                        "A program that builds something and ends may do so. One that runs on must "
+                        "free what it no longer needs. Record it for longer, under its usual load, "
+                        "and look at who holds most: quern print --view=mine."},
     [DIAGNOSIS_CAPACITY] = {"capacity-kept", "Diagnosis_CapacityKept",
                             "A buffer that keeps its capacity",
                             "If the large size was needed for one rare input, shrink the buffer "
@@ -148,9 +201,21 @@ static void print_wrapped(FILE *out, const char *text) {
     fputc('\n', out);
 }
 
+#define NAME_WIDTH 100 // characters; the rest of a name are arguments of templates
+
+static void print_function(FILE *out, const char *function) {
+    char *name = base_copy(function ? function : "???");
+    bool is_long = strlen(name) > NAME_WIDTH;
+    if (is_long)
+        name[NAME_WIDTH] = '\0';
+    stack_text_escaped(out, name);
+    fputs(is_long ? "..." : "", out);
+    free(name);
+}
+
 static void print_frame(FILE *out, const struct result_frame *frame, bool first) {
     fprintf(out, "   %s ", first ? "at" : "by");
-    stack_text_escaped(out, frame->function ? frame->function : "???");
+    print_function(out, frame->function);
     if (frame->path && frame->line) {
         fputs(" (", out);
         stack_text_escaped(out, heap_file_base(frame->path));
@@ -163,33 +228,50 @@ static void print_frame(FILE *out, const struct result_frame *frame, bool first)
     fputc('\n', out);
 }
 
-static bool is_library(const struct result_frame *frame) {
-    static const char *const folders[] = {"/usr/include/", "/usr/lib/", "/rustc/"};
-    for (size_t i = 0; frame->path && i < sizeof folders / sizeof *folders; i++)
-        if (strncmp(frame->path, folders[i], strlen(folders[i])) == 0)
-            return true;
-    return false;
+static size_t library_frames(const struct diagnosis *diagnosis, size_t from) {
+    size_t count = 0;
+    for (; from + count < diagnosis->frame_count; count++) {
+        const struct result_frame *frame = &diagnosis->frames[from + count];
+        if (own_frame(frame->function, frame->path, frame->object))
+            break;
+    }
+    return count;
 }
 
-// Of the inside of a template library only the first frame is shown: the program's own tell more.
+// The innermost frame, then the program's own; what libraries do in between is a line.
 static void print_stack(FILE *out, const struct diagnosis *diagnosis, size_t callers) {
-    size_t own = 0;
-    while (own < diagnosis->frame_count && is_library(&diagnosis->frames[own]))
-        own++;
-    size_t next = own < diagnosis->frame_count && own > 2 ? own : 1;
-    if (diagnosis->frame_count)
-        print_frame(out, &diagnosis->frames[0], true);
-    if (next > 1)
-        fprintf(out, "   by ... %zu frames of a library\n", next - 1);
-    for (size_t i = next; i < diagnosis->frame_count && i < next + callers - 1; i++)
-        print_frame(out, &diagnosis->frames[i], false);
+    bool has_own = diagnosis->own < diagnosis->frame_count;
+    for (size_t i = 0, lines = 0; i < diagnosis->frame_count && lines < callers; lines++) {
+        size_t others = i && has_own ? library_frames(diagnosis, i) : 0;
+        if (others > 1 && i + others == diagnosis->frame_count)
+            return;
+        if (others > 1)
+            fprintf(out, "   by ... %zu frames of libraries\n", others);
+        else
+            print_frame(out, &diagnosis->frames[i], i == 0);
+        i += others > 1 ? others : 1;
+    }
+}
+
+// Where to look.
+static void print_own(FILE *out, const struct diagnosis *diagnosis) {
+    if (diagnosis->own >= diagnosis->frame_count)
+        return;
+    const struct result_frame *frame = &diagnosis->frames[diagnosis->own];
+    fputs(": ", out);
+    print_function(out, frame->function);
+    if (frame->path && frame->line) {
+        fputs(" (", out);
+        stack_text_escaped(out, heap_file_base(frame->path));
+        fprintf(out, ":%u)", frame->line);
+    }
 }
 
 static const char *holder_of(const struct diagnosis *diagnosis) {
-    bool is_growth = diagnosis->kind == DIAGNOSIS_GROWS || diagnosis->kind == DIAGNOSIS_HANDLERS;
     return *diagnosis->holder ? diagnosis->holder
-           : is_growth        ? "With --tool=heap --leak-check=full the report says what holds it."
-                              : "";
+           : diagnosis->is_growth
+               ? "With --tool=heap --leak-check=full the report says what holds it."
+               : "";
 }
 
 void diagnoses_print(FILE *out, const struct diagnoses *diagnoses, size_t callers) {
@@ -197,8 +279,10 @@ void diagnoses_print(FILE *out, const struct diagnoses *diagnoses, size_t caller
         fputs("Nothing stands out.\n", out);
     for (size_t i = 0; i < diagnoses->count; i++) {
         const struct diagnosis *diagnosis = &diagnoses->items[i];
-        fprintf(out, "%s%zu. %s (%s)\n  ", i ? "\n" : "", i + 1, words[diagnosis->kind].title,
+        fprintf(out, "%s%zu. %s (%s)", i ? "\n" : "", i + 1, words[diagnosis->kind].title,
                 diagnosis_certainty(diagnosis->certainty));
+        print_own(out, diagnosis);
+        fputs("\n  ", out);
         print_wrapped(out, diagnosis->evidence);
         print_stack(out, diagnosis, callers);
         if (*holder_of(diagnosis)) {
@@ -231,5 +315,6 @@ void diagnoses_results(const struct diagnoses *diagnoses, struct results *result
         for (size_t j = 0; j < diagnosis->frame_count; j++)
             frames[j] = copy_of(&diagnosis->frames[j]);
         results_add_stack(results, result, NULL, frames, diagnosis->frame_count);
+        result->place = diagnosis->own < diagnosis->frame_count ? diagnosis->own + 1 : 0;
     }
 }

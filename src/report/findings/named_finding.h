@@ -22,7 +22,7 @@ struct named_finding {
     struct finding_facts facts;
     char *names[2];
     struct named_stack stacks[FINDING_STACKS];
-    // What symbols say of the address, where the target knows nothing better.
+    // What symbols know of the address; only if the target knows nothing more exact.
     bool has_data;
     struct symbol_data data;
     const char *section, *object;
@@ -40,7 +40,7 @@ struct named_loss {
     bool is_callers;                  // the stack begins with the caller of the allocating function
 };
 
-// A finding has one reference when it is made.
+// A new finding has one reference.
 struct named_finding *named_finding_make(const struct naming *, const struct finding *);
 struct named_finding *named_finding_share(struct named_finding *);
 void named_finding_drop(struct named_finding *);
@@ -62,6 +62,9 @@ struct finding_writer {
 
 void finding_write(const struct named_finding *, const struct stack_text_options *,
                    const struct finding_writer *);
+// Only what it says of the address.
+void finding_write_place(const struct named_finding *, const struct stack_text_options *,
+                         const struct finding_writer *);
 // The loss is the number `index` of `count`, from 1.
 void loss_write(const struct named_loss *, size_t index, size_t count, bool is_delta,
                 const struct stack_text_options *, const struct finding_writer *);
@@ -69,8 +72,6 @@ void loss_write(const struct named_loss *, size_t index, size_t count, bool is_d
 // What holds a reachable loss, once it is named; nothing if that is not known.
 void loss_holder_text(const struct named_loss *, const struct stack_text_options *, struct text *);
 
-// A number as Valgrind shows it: 1,234,567.
-void text_commas(struct text *, uint64_t number);
 // " (+1,234)" or " (-5)"; nothing if not is_delta.
 void text_delta(struct text *, uint64_t now, uint64_t before, bool is_delta);
 

@@ -38,13 +38,13 @@ static void add_locations(struct text *text, const struct named_stack *stack) {
     }
 }
 
-static void begin_suppression(struct text *text) {
-    text_string(text, "{\n   <insert_a_suppression_name_here>\n   Memcheck:");
+static void begin_suppression(struct text *text, const char *tool) {
+    text_format(text, "{\n   <insert_a_suppression_name_here>\n   %s:", tool);
 }
 
 void finding_suppression(const struct named_finding *finding, struct text *text) {
     struct text parameter = {0};
-    begin_suppression(text);
+    begin_suppression(text, finding_kind_is_core(finding->facts.kind) ? "CoreError" : "Memcheck");
     add_kind(finding, text);
     text_char(text, '\n');
     if (add_parameter(finding, &parameter)) {
@@ -58,7 +58,7 @@ void finding_suppression(const struct named_finding *finding, struct text *text)
 }
 
 void loss_suppression(const struct named_loss *loss, struct text *text) {
-    begin_suppression(text);
+    begin_suppression(text, "Memcheck");
     text_format(text, "Leak\n   match-leak-kinds: %s\n", leak_kind_name(loss->facts.kind));
     if (loss->is_callers)
         text_string(text, "   ...\n");

@@ -16,7 +16,7 @@
 //
 // Words: a *suppression* is one entry; *locations* are its fun, obj, src and `...` lines.
 //
-// Files are text of the user's, read with limits: whatever they hold means entries or an error.
+// Files are the user's text, and sizes are limited: any content gives entries or an error message.
 // Supervisor only.
 #ifndef QUERN_REPORT_SUPPRESSIONS_H
 #define QUERN_REPORT_SUPPRESSIONS_H
@@ -54,7 +54,7 @@ char *suppressions_read(struct suppressions *, const char *path);
 // The same for text that is in memory. `path` is for messages and relative includes.
 char *suppressions_parse(struct suppressions *, const char *text, size_t size, const char *path);
 
-// The suppression that matches, NULL: none. Its counts are the caller's to raise.
+// The suppression that matches, NULL: none. The caller raises its counts.
 struct suppression *suppressions_match(struct suppressions *, const struct suppression_subject *);
 // Those that were used, in the order of Valgrind's list: the latest to match come first.
 struct suppression *suppressions_next_used(struct suppressions *, struct suppression *after);

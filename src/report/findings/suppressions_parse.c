@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "base/vector.h"
+#include "profile/findings/finding.h"
 #include "report/findings/suppressions_parts.h"
 #include "profile/findings/leaks.h"
 
@@ -102,14 +104,30 @@ static bool kind_is_known(const char *kind) {
            (strncmp(kind, "Value", 5) == 0 && is_number(kind + 5));
 }
 
-// "Memcheck,Helgrind:Cond": whether Memcheck is among them; the kind follows the colon.
-static bool is_for_memcheck(const char *line, const char *colon) {
-    static const char name[] = "Memcheck";
+static bool core_kind_is_known(const char *kind) {
+    return finding_kind_is_core(finding_kind_of_xml(kind));
+}
+
+// Old names of kinds.
+static void use_present_name(struct entry *entry) {
+    static const char *const names[][2] = {{"Value0", "Cond"}, {"BadSize", "UnsafeZeroSize"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(entry->kind, names[i][0]) == 0) {
+            free(entry->kind);
+            entry->kind = base_copy(names[i][1]);
+            return;
+        }
+    }
+}
+
+// "Memcheck,Helgrind:Cond": whether a tool is among them; the kind follows the colon.
+static bool is_for(const char *tool, const char *line, const char *colon) {
+    size_t size = strlen(tool);
     for (const char *at = line; at < colon;) {
         const char *end = memchr(at, ',', (size_t)(colon - at));
         if (!end)
             end = colon;
-        if ((size_t)(end - at) == sizeof name - 1 && memcmp(at, name, sizeof name - 1) == 0)
+        if ((size_t)(end - at) == size && memcmp(at, tool, size) == 0)
             return true;
         at = end + 1;
     }
@@ -148,9 +166,7 @@ static char *read_leak_kinds(const struct reader *reader, const char *list, stru
 }
 
 static void add_location(struct entry *entry, struct location location) {
-    entry->locations =
-        base_reallocate(entry->locations, (entry->location_count + 1) * sizeof *entry->locations);
-    entry->locations[entry->location_count++] = location;
+    *vector_push(entry->locations, entry->location_count) = location;
 }
 
 // FILE or FILE:LINE.
@@ -238,14 +254,15 @@ static char *read_body(struct reader *reader, struct entry *entry, bool *unwante
     const char *colon = memchr(reader->line, ':', reader->size);
     if (!colon)
         return wrong(reader, "expected Tool:Kind, as in Memcheck:Cond");
-    *unwanted = !is_for_memcheck(reader->line, colon);
+    bool is_core = is_for("CoreError", reader->line, colon);
+    *unwanted = !is_core && !is_for("Memcheck", reader->line, colon);
     if (*unwanted)
         return skip_entry(reader);
     entry->kind = copy_range(colon + 1, reader->line + reader->size);
-    if (!kind_is_known(entry->kind))
-        return wrong(reader, "unknown kind of error for Memcheck: \"%s\"", entry->kind);
-    if (strcmp(entry->kind, "Value0") == 0)
-        strcpy(entry->kind, "Cond");
+    if (is_core ? !core_kind_is_known(entry->kind) : !kind_is_known(entry->kind))
+        return wrong(reader, "unknown kind of error for %s: \"%s\"",
+                     is_core ? "CoreError" : "Memcheck", entry->kind);
+    use_present_name(entry);
     entry->leak_kinds = ALL_LEAK_KINDS;
     if (!next_line(reader))
         return unfinished(reader, "a stack");

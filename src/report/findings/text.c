@@ -53,6 +53,13 @@ void finding_text(const struct named_finding *finding, const struct stack_text_o
     finding_write(finding, options, &(struct finding_writer){headline, stack, remark, &writing});
 }
 
+void finding_place_text(const struct named_finding *finding,
+                        const struct stack_text_options *options, struct text *text) {
+    struct writing writing = {text, options};
+    finding_write_place(finding, options,
+                        &(struct finding_writer){headline, stack, remark, &writing});
+}
+
 void loss_text(const struct named_loss *loss, size_t index, size_t count, bool is_delta,
                const struct stack_text_options *options, struct text *text) {
     struct writing writing = {text, options};

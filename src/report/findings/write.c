@@ -7,16 +7,6 @@
 
 #include "report/findings/named_finding.h"
 
-void text_commas(struct text *text, uint64_t number) {
-    char digits[24];
-    int count = snprintf(digits, sizeof digits, "%" PRIu64, number);
-    for (int i = 0; i < count; i++) {
-        if (i && (count - i) % 3 == 0)
-            text_char(text, ',');
-        text_char(text, digits[i]);
-    }
-}
-
 void text_delta(struct text *text, uint64_t now, uint64_t before, bool is_delta) {
     if (!is_delta)
         return;
@@ -36,6 +26,19 @@ static const char *fault_words(const struct finding_facts *facts) {
     default:
         return "points to uninitialised byte(s)";
     }
+}
+
+static void add_alignment(struct text *text, uint64_t alignment) {
+    if (alignment)
+        text_format(text, "%" PRIu64, alignment);
+    else
+        text_string(text, "default-aligned");
+}
+
+// What follows the number in the description of a descriptor.
+static const char *path_of(const char *description) {
+    const char *colon = strchr(description, ':');
+    return colon && colon[1] ? colon + 2 : "";
 }
 
 static void add_headline(const struct named_finding *finding, struct text *text) {
@@ -86,6 +89,42 @@ static void add_headline(const struct named_finding *finding, struct text *text)
         break;
     case FINDING_CORE:
         text_format(text, "%s contains unaddressable byte(s)", name);
+        break;
+    case FINDING_RESIZE_TO_ZERO:
+        text_format(text, "%s() with size 0", name);
+        break;
+    case FINDING_ALIGNMENT:
+        text_format(text, "Invalid alignment value: %" PRIu64 "%s", (uint64_t)facts->value, name);
+        break;
+    case FINDING_SIZE_ALIGNMENT:
+        text_format(text, "Invalid size value: %" PRIu64 " alignment value: %" PRIu64 "%s",
+                    facts->size, (uint64_t)facts->value, name);
+        break;
+    case FINDING_ZERO_SIZE:
+        text_string(text, "Unsafe allocation with size of zero is implementation-defined");
+        break;
+    case FINDING_SIZE_MISMATCH:
+        text_format(text, "Mismatched %s size value: %" PRIu64, name, facts->size);
+        break;
+    case FINDING_ALIGNMENT_MISMATCH:
+        text_format(text, "Mismatched %s alignment alloc value: ", name);
+        add_alignment(text, (uint64_t)facts->value);
+        text_string(text, " dealloc value: ");
+        add_alignment(text, facts->size);
+        break;
+    case FINDING_CLOSED_AGAIN:
+        text_format(text, "File descriptor %" PRId64 ": %s%sis already closed", facts->value,
+                    path_of(name), *path_of(name) ? " " : "");
+        break;
+    case FINDING_NOT_OPEN:
+        text_format(text, "File descriptor %" PRId64 " %s", facts->value,
+                    facts->fault ? "was closed already" : "Invalid file descriptor");
+        break;
+    case FINDING_LEFT_OPEN:
+        if (*name)
+            text_format(text, "Open %s", name);
+        else
+            text_format(text, "Open file descriptor %" PRId64 ":", facts->value);
         break;
     case FINDING_KINDS:
         break;
@@ -206,9 +245,9 @@ static void add_mapping(const struct named_finding *finding, struct text *line) 
                     facts->place == PLACE_SHARED ? "shared memory segment" : "anonymous segment");
 }
 
-static void write_address(const struct named_finding *finding,
-                          const struct stack_text_options *options,
-                          const struct finding_writer *writer) {
+void finding_write_place(const struct named_finding *finding,
+                         const struct stack_text_options *options,
+                         const struct finding_writer *writer) {
     const struct finding_facts *facts = &finding->facts;
     struct text line = {0};
     if (finding->has_variable) {
@@ -242,6 +281,19 @@ static void write_address(const struct named_finding *finding,
         writer->stack(writer->context, &finding->code);
 }
 
+// Where a descriptor was closed and opened.
+static void write_history(const struct named_finding *finding,
+                          const struct finding_writer *writer) {
+    if (finding->stacks[STACK_OF_FREEING].shown) {
+        writer->remark(writer->context, "Previously closed");
+        writer->stack(writer->context, &finding->stacks[STACK_OF_FREEING]);
+    }
+    if (finding->stacks[STACK_OF_MAKING].shown) {
+        writer->remark(writer->context, "Originally opened");
+        writer->stack(writer->context, &finding->stacks[STACK_OF_MAKING]);
+    }
+}
+
 void finding_write(const struct named_finding *finding, const struct stack_text_options *options,
                    const struct finding_writer *writer) {
     static const char *const origins[MADE_KINDS] = {
@@ -254,9 +306,14 @@ void finding_write(const struct named_finding *finding, const struct stack_text_
     add_headline(finding, &text);
     writer->headline(writer->context, text.bytes);
     text_free(&text);
-    writer->stack(writer->context, &finding->stacks[STACK_OF_FINDING]);
+    if (finding->facts.kind == FINDING_LEFT_OPEN && !finding->stacks[STACK_OF_FINDING].shown)
+        writer->remark(writer->context, "<inherited from parent>");
+    else
+        writer->stack(writer->context, &finding->stacks[STACK_OF_FINDING]);
+    if (finding_kind_is_core(finding->facts.kind))
+        write_history(finding, writer);
     if (finding->facts.place != PLACE_NONE)
-        write_address(finding, options, writer);
+        finding_write_place(finding, options, writer);
     const char *origin = origins[finding->facts.origin];
     if (origin && finding->stacks[STACK_OF_ORIGIN].shown) {
         writer->remark(writer->context, origin);

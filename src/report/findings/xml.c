@@ -51,9 +51,9 @@ static void words(struct text *text, const char *name, const char *const *words)
 void xml_begin(struct text *text, const struct xml_head *head) {
     text_format(text,
                 "<?xml version=\"1.0\"?>\n\n<valgrindoutput>\n\n"
-                "<protocolversion>4</protocolversion>\n<protocoltool>%s</protocoltool>\n\n"
+                "<protocolversion>%u</protocolversion>\n<protocoltool>%s</protocoltool>\n\n"
                 "<preamble>\n",
-                head->tool);
+                head->protocol, head->tool);
     for (size_t i = 0; head->preamble[i]; i++)
         element(text, "  ", "line", head->preamble[i]);
     text_format(text, "</preamble>\n\n<pid>%d</pid>\n<ppid>%d</ppid>\n<tool>%s</tool>\n", head->pid,
@@ -176,12 +176,22 @@ static void end_error(struct text *text, struct text *suppression, bool wanted) 
     text_string(text, "</error>\n\n");
 }
 
+static void add_descriptor(struct text *text, const struct named_finding *finding) {
+    const char *path = strchr(finding->names[0], '/');
+    if (!finding_kind_is_core(finding->facts.kind))
+        return;
+    text_format(text, "  <fd>%" PRId64 "</fd>\n", finding->facts.value);
+    if (path)
+        element(text, "  ", "path", path);
+}
+
 void xml_finding(struct text *text, const struct named_finding *finding, uint64_t unique,
                  const struct stack_text_options *options, bool suppression) {
     struct writing writing = {.text = text};
     struct text raw = {0};
     begin_error(text, unique, finding->facts.thread, finding->facts.thread_name,
                 finding_kind_xml(finding->facts.kind));
+    add_descriptor(text, finding);
     finding_write(finding, options,
                   &(struct finding_writer){write_headline, write_stack, write_remark, &writing});
     finding_suppression(finding, &raw);
@@ -198,6 +208,55 @@ void xml_loss(struct text *text, const struct named_loss *loss, uint64_t unique,
                &(struct finding_writer){write_headline, write_stack, write_remark, &writing});
     loss_suppression(loss, &raw);
     end_error(text, &raw, suppression);
+}
+
+// ---- summaries ---------------------------------------------------------------------------------
+
+static void add_number(struct text *text, const char *name, uint64_t number) {
+    text_format(text, "    <%s>%" PRIu64 "</%s>\n", name, number, name);
+}
+
+void xml_heap_summary(struct text *text, const struct xml_heap *heap) {
+    text_string(text, "<heap_summary>\n  <memory_in_use_at_exit>\n");
+    add_number(text, "bytes", heap->live_bytes);
+    add_number(text, "blocks", heap->live_blocks);
+    text_string(text, "  </memory_in_use_at_exit>\n  <total_heap_usage>\n");
+    add_number(text, "allocs", heap->allocations);
+    add_number(text, "frees", heap->frees);
+    add_number(text, "bytes_allocated", heap->bytes);
+    text_format(text,
+                "  </total_heap_usage>\n</heap_summary>\n\n"
+                "<all_heap_blocks_freed>%s</all_heap_blocks_freed>\n\n",
+                heap->live_blocks ? "false" : "true");
+}
+
+void xml_leak_summary(struct text *text, const struct leak_sums *sums) {
+    static const struct {
+        const char *name;
+        unsigned kind;
+    } rows[] = {{"definitely_lost", LEAK_DEFINITE},
+                {"indirectly_lost", LEAK_INDIRECT},
+                {"possibly_lost", LEAK_POSSIBLE},
+                {"still_reachable", LEAK_REACHABLE},
+                {"suppressed", LEAK_KINDS}};
+    text_string(text, "<leak_summary>\n");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        text_format(text, "  <%s>\n", rows[i].name);
+        add_number(text, "bytes", sums->bytes[rows[i].kind]);
+        add_number(text, "in_blocks", sums->blocks[rows[i].kind]);
+        text_format(text, "  </%s>\n", rows[i].name);
+    }
+    text_string(text, "</leak_summary>\n\n");
+}
+
+void xml_error_summary(struct text *text, uint64_t errors, uint64_t contexts, uint64_t suppressed,
+                       uint64_t suppressed_contexts) {
+    text_format(text,
+                "<error_summary>\n  <errors>%" PRIu64 "</errors>\n  <error_contexts>%" PRIu64
+                "</error_contexts>\n  <suppressed>%" PRIu64
+                "</suppressed>\n  <suppressed_contexts>%" PRIu64
+                "</suppressed_contexts>\n</error_summary>\n\n",
+                errors, contexts, suppressed, suppressed_contexts);
 }
 
 void xml_signal(struct text *text, const struct xml_signal *signal) {

@@ -1,5 +1,5 @@
-// Findings in Valgrind's XML, protocol 4: what IDEs and build servers read. The elements, their
-// order and their indentation are Valgrind 3.19's.
+// Findings in Valgrind's XML, protocol 4 or 6 (with summaries, as from 3.26 on): what IDEs and
+// build servers read. The elements, their order and their indentation are Valgrind 3.19's.
 #ifndef QUERN_REPORT_FINDING_XML_H
 #define QUERN_REPORT_FINDING_XML_H
 
@@ -9,6 +9,7 @@ struct xml_head {
     const char *const *preamble; // lines, NULL at the end
     int pid, parent;
     const char *tool;
+    unsigned protocol;
     const char *comment;           // raw; NULL: none
     const char *const *qualifiers; // names and values of %q in the file's name; NULL at the end
     const char *const *own_words;  // the command line up to the program; NULL at the end
@@ -16,6 +17,14 @@ struct xml_head {
 };
 
 void xml_begin(struct text *, const struct xml_head *);
+// Of protocol 6.
+struct xml_heap {
+    uint64_t live_bytes, live_blocks, allocations, frees, bytes;
+};
+void xml_heap_summary(struct text *, const struct xml_heap *);
+void xml_leak_summary(struct text *, const struct leak_sums *);
+void xml_error_summary(struct text *, uint64_t errors, uint64_t contexts, uint64_t suppressed,
+                       uint64_t suppressed_contexts);
 void xml_status(struct text *, const char *state, uint64_t milliseconds);
 // With a suppression to go with it if `suppression` is not NULL.
 void xml_finding(struct text *, const struct named_finding *, uint64_t unique,

@@ -24,8 +24,8 @@ struct stack_info {
     uint64_t frequency; // samples in a second; 0: not known
 };
 
-// Whether a file that begins so is one of these. Text of any kind whose first line ends in a number
-// is: what else a file may be is asked first.
+// Whether a file that begins like this is one of these. Any text whose first line ends with a
+// number is, so ask for all other formats first.
 bool stack_file_is_one(const char *start, size_t size);
 // Adds all stacks to the tree, which is not finished then. NULL, or what is wrong, to be freed.
 char *stack_file_read(FILE *in, struct calltree *, struct stack_info *);

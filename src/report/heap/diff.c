@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "report/heap/rows.h"
-#include "report/heap/text.h"
 
 struct change {
     const char *folded;
@@ -54,8 +53,8 @@ static struct change *changes_of(const struct rows_line *before, size_t before_c
 static void write_change(FILE *out, const struct change *change, const char *unit) {
     char size[32], before[32], after[32];
     fprintf(out, "%c%s %s (%s -> %s)\n", change->after >= change->before ? '+' : '-',
-            heap_text_number(size, size_of(change)), unit, heap_text_number(before, change->before),
-            heap_text_number(after, change->after));
+            text_number(size, size_of(change)), unit, text_number(before, change->before),
+            text_number(after, change->after));
 }
 
 // The innermost function first, as in every other stack that is shown.
@@ -86,9 +85,8 @@ static void write_list(FILE *out, const char *title, const struct change *change
         rest += size_of(&changes[i]);
     char stacks[32], size[32];
     if (count > options->top)
-        fprintf(out, "and %s more stacks with %s %s\n",
-                heap_text_number(stacks, count - options->top), heap_text_number(size, rest),
-                options->weight->unit);
+        fprintf(out, "and %s more stacks with %s %s\n", text_number(stacks, count - options->top),
+                text_number(size, rest), options->weight->unit);
 }
 
 static void write_head(FILE *out, const char *title, const struct heap_file *file) {
@@ -98,24 +96,44 @@ static void write_head(FILE *out, const char *title, const struct heap_file *fil
     fputc('\n', out);
 }
 
-void heap_diff(FILE *out, const struct heap_file *before, const struct heap_file *after,
-               const struct heap_diff_options *options) {
+static void write_total(FILE *out, const struct heap_file *before, const struct heap_file *after,
+                        const struct heap_weight *weight) {
+    fprintf(out, "%s: ", weight->help);
+    write_change(out,
+                 &(struct change){.before = heap_weight_of(weight, &before->summary.total),
+                                  .after = heap_weight_of(weight, &after->summary.total)},
+                 weight->unit);
+}
+
+// The stacks that changed; how many.
+static size_t write_lists(FILE *out, const struct heap_file *before, const struct heap_file *after,
+                          const struct heap_diff_options *options, const char *of) {
     size_t before_count, after_count, count, grown = 0;
     struct rows_line *old = rows_lines(before, options->weight, &before_count);
     struct rows_line *new = rows_lines(after, options->weight, &after_count);
     struct change *changes = changes_of(old, before_count, new, after_count, &count);
     while (grown < count && changes[grown].after > changes[grown].before)
         grown++;
-    write_head(out, "before:  ", before);
-    write_head(out, "after:   ", after);
-    fprintf(out, "%s: ", options->weight->help);
-    write_change(out,
-                 &(struct change){.before = heap_weight_of(options->weight, &before->summary.total),
-                                  .after = heap_weight_of(options->weight, &after->summary.total)},
-                 options->weight->unit);
-    write_list(out, "Grown:", changes, grown, options);
-    write_list(out, "Shrunk:", changes + grown, count - grown, options);
+    char title[2][64];
+    snprintf(title[0], sizeof title[0], "Grown%s:", of);
+    snprintf(title[1], sizeof title[1], "Shrunk%s:", of);
+    write_list(out, title[0], changes, grown, options);
+    write_list(out, title[1], changes + grown, count - grown, options);
     free(changes);
     rows_lines_free(old, before_count);
     rows_lines_free(new, after_count);
+    return count;
+}
+
+void heap_diff(FILE *out, const struct heap_file *before, const struct heap_file *after,
+               const struct heap_diff_options *options) {
+    write_head(out, "before:  ", before);
+    write_head(out, "after:   ", after);
+    write_total(out, before, after, options->weight);
+    if (options->other)
+        write_total(out, before, after, options->other);
+    size_t count = write_lists(out, before, after, options, "");
+    struct heap_diff_options other = {.weight = options->other, .top = options->top};
+    if (!count && options->other)
+        write_lists(out, before, after, &other, " at the peak");
 }

@@ -11,7 +11,8 @@
 
 struct heap_diff_options {
     const struct heap_weight *weight;
-    size_t top; // stacks in each list
+    const struct heap_weight *other; // also summed up, and listed if the first has no changes; NULL
+    size_t top;                      // stacks in each list
 };
 
 // The change of the whole, then the stacks that grew most and those that shrank most.

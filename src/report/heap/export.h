@@ -3,9 +3,9 @@
 // Words:
 //   row      a stack with its sums; stacks that never allocated anything have none
 //   weight   which of the sums a format that shows one number is about (--by)
-//   folded   a stack as `main;work;inner`: outermost first, inlined functions by themselves. In
-//            names a semicolon is written as a colon, and what cannot stand in a line as \xNN. A
-//            stack whose outer part is missing begins with [cut short]
+//   folded   a stack as `main;work;inner`: outermost first, inlined functions as frames of their
+//            own. A semicolon in a name becomes a colon, and characters that cannot stand in a line
+//            become \xNN. A stack whose outer part is missing begins with [cut short]
 //
 // One table each of formats and of weights: parser, help, manual and completion derive from them.
 // Supervisor context.

@@ -26,8 +26,8 @@ bool heap_file_is_one(const char *start, size_t size) {
 
 static void open_file(struct heap_file *file) {
     *file = (struct heap_file){0};
-    file->symbols =
-        symbols_new(&(struct symbols_options){.keep_unmapped = true, .plain_libc = true});
+    file->symbols = symbols_new(
+        &(struct symbols_options){.keep_unmapped = true, .plain_libc = true, .full_names = true});
     file->names = heap_names_new(file->symbols, PROCESS,
                                  &(struct heap_names_options){.depth = HEAP_FRAMES_MAX});
 }
@@ -57,7 +57,8 @@ char *heap_file_read_sums(int fd, struct heap_file *file, struct timeline *timel
     sinks[1] = (struct heap_sink){.context = file->symbols, .mapping = on_mapping};
     if (timeline)
         timeline_sink(timeline, &sinks[2]);
-    if (recording_read_sums(fd, sinks, count, &file->summary, timeline, &file->info))
+    file->is_indexed = recording_read_sums(fd, sinks, count, &file->summary, timeline, &file->info);
+    if (file->is_indexed)
         return NULL;
     heap_file_free(file);
     if (timeline)
@@ -94,6 +95,9 @@ char *heap_file_notice(const struct heap_file *file) {
     struct text text = {0};
     if (info->damage)
         text_format(&text, "%s; the result is of what comes before that", info->damage);
+    else if (info->is_live)
+        text_string(&text, "the recording is still being written: the result is of the run so far; "
+                           "it may lack the last second");
     else if (!info->is_complete)
         text_string(&text, "the recording is cut off: Quern was ended before the program; the "
                            "result may lack the last second");

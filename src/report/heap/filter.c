@@ -81,11 +81,27 @@ static bool passes(const struct pass *pass, const struct heap_block *block) {
            life_passes(pass, block->number);
 }
 
+static void send_left(const struct pass *pass, const struct heap_block *block, uint64_t time) {
+    for (size_t i = 0; i < pass->count; i++)
+        if (pass->sinks[i].left && !(block->marks & LEFT_OUT) && block->time < pass->filter->to)
+            pass->sinks[i].left(pass->sinks[i].context, block, time);
+}
+
+// The first event of a block after the window shows what the block was at its end.
+static void note_after(const struct pass *pass, const struct heap_event *event) {
+    if (event->kind == HEAP_FREED || event->kind == HEAP_RESIZED)
+        send_left(pass, &event->before, pass->filter->to);
+    if (event->kind == HEAP_RESIZED)
+        event->block->marks |= LEFT_OUT;
+}
+
 static void on_event(void *context, const struct heap_event *event) {
     struct pass *pass = context;
     struct heap_event told = *event;
-    if (event->time >= pass->filter->to)
+    if (event->time >= pass->filter->to) {
+        note_after(pass, event);
         return;
+    }
     if (event->kind == HEAP_ALLOCATED && !passes(pass, event->block))
         event->block->marks |= LEFT_OUT;
     uint32_t marks = event->kind == HEAP_FREED     ? event->before.marks
@@ -147,10 +163,7 @@ static void on_sample(void *context, const struct heap_sample *sample) {
 
 static void on_left(void *context, const struct heap_block *block, uint64_t time) {
     struct pass *pass = context;
-    uint64_t end = time < pass->filter->to ? time : pass->filter->to;
-    for (size_t i = 0; i < pass->count; i++)
-        if (pass->sinks[i].left && !(block->marks & LEFT_OUT) && block->time < pass->filter->to)
-            pass->sinks[i].left(TO, block, end);
+    send_left(pass, block, time < pass->filter->to ? time : pass->filter->to);
 }
 
 static void on_mark(void *context, const struct heap_mark *mark) {

@@ -1,14 +1,14 @@
 // A part of a recording: what is left when only some moments, blocks or places count.
 //
-// A filter stands between the reader and the sinks. Blocks that do not pass are not told of; that
-// something happened is (HEAP_SKIPPED), so that sinks can tell what came straight after what.
-//   window    blocks allocated from `from` on and before `to`; what happens at `to` or later has
-//             not happened yet, so that what is left is what was alive at `to`
-//   size      by the size that was first asked for
+// A filter stands between the reader and the sinks. It drops events of blocks that do not pass, and
+// sends HEAP_SKIPPED instead, so that sinks know which events follow each other directly.
+//   window    blocks allocated from `from` on and before `to`. Events at `to` or later are ignored,
+//             so that the blocks that remain are those alive at `to`
+//   size      by the size that was first requested
 //   lifetime  from allocation to release, or to the end for a block that was not freed
 //   function, library   of any frame that is shown; comma-separated patterns
-// Lifetimes, functions and libraries are known only once everything has been read: the recording is
-// then read twice. Memory for lifetimes is a bit for each block. Supervisor context.
+// Lifetimes, functions and libraries are known only at the end, so the recording is read twice for
+// these. Lifetimes take one bit of memory per block. Supervisor context.
 #ifndef QUERN_REPORT_HEAP_FILTER_H
 #define QUERN_REPORT_HEAP_FILTER_H
 

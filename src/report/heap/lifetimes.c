@@ -4,7 +4,6 @@
 
 #include "base/text.h"
 #include "report/heap/rows.h"
-#include "report/heap/text.h"
 #include "report/heap/views.h"
 
 struct row {
@@ -31,13 +30,13 @@ static void write_sums(FILE *out, const struct lifetimes_site *site) {
     fprintf(out,
             "%s blocks of %s bytes, %s (%.1f %%) short-lived; life %.3f ms on average, %.3f "
             "ms at most\n",
-            heap_text_number(blocks, site->blocks), heap_text_number(bytes, site->bytes),
-            heap_text_number(brief, site->brief),
+            text_number(blocks, site->blocks), text_number(bytes, site->bytes),
+            text_number(brief, site->brief),
             site->ended ? 100.0 * (double)site->brief / (double)site->ended : 0,
             average(site) / 1e6, (double)site->longest / 1e6);
     char most[32], most_bytes[32];
     fprintf(out, "   at most %s bytes in %s blocks at a time\n",
-            heap_text_number(most_bytes, site->most_bytes), heap_text_number(most, site->most));
+            text_number(most_bytes, site->most_bytes), text_number(most, site->most));
 }
 
 void heap_view_lifetimes(FILE *out, const struct heap_file *file, const struct lifetimes *lifetimes,

@@ -1,12 +1,17 @@
 #include "report/heap/query.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "base/progress.h"
 #include "base/text.h"
-#include "profile/heap/blocks.h"
+#include "report/heap/query_table.h"
+#include "report/heap/query_weight.h"
 #include "report/heap/rows.h"
 #include "report/shared/query_out.h"
 
@@ -66,15 +71,28 @@ static const struct {
              "?,?,?,?,?,?,?,?,?"},
 };
 
+// The columns of allocations, by number.
+static const char *const column_names[QUERY_COLUMNS] = {
+    "number", "size", "stack", "thread", "time", "freed_time", "freed_thread", "resizes",
+};
+#define ALL_COLUMNS ((1u << QUERY_COLUMNS) - 1)
+
 struct heap_query {
     sqlite3 *database;
     char *sql;
+    char *weighted; // the same for rows that are counted (query_weight.h); NULL: it is not simple
     bool used[TABLES]; // by the statement
     bool used_folded;
+    unsigned columns; // of allocations, a bit each
+    // Blocks are rows for a table that SQLite reads as it goes. A statement that mentions them more
+    // than once may look for single ones: then they are copied to a table with an index.
+    bool is_copied;
+    struct query_rows *rows;
+    bool is_read; // the events that the statement needs
     sqlite3_stmt *inserts[TABLES];
-    struct blocks live; // of allocations
-    int error;          // the first one while filling; SQLITE_OK: none
-    time_t end;         // of heap_query_limit
+    int error;   // the first one while filling; SQLITE_OK: none
+    time_t end;  // of heap_query_limit; 0: none
+    size_t most; // rows; 0: all
 };
 
 static char *message_of(struct heap_query *query) {
@@ -100,13 +118,20 @@ static int authorize(void *context, int action, const char *first, const char *s
             query->used[i] = true;
     if (second && sqlite3_stricmp(second, "folded") == 0)
         query->used_folded = true;
+    for (unsigned i = 0; second && i < QUERY_COLUMNS; i++)
+        if (sqlite3_stricmp(second, column_names[i]) == 0)
+            query->columns |= 1u << i;
     return SQLITE_OK;
 }
+
+#define BLOCKS "quern_allocations" // what allocations are copied from
 
 static bool create_tables(struct heap_query *query) {
     bool fine = run(query, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA temp_store=1; "
                            "PRAGMA cache_size=-65536");
-    for (int i = 0; fine && i < TABLES; i++) {
+    const char *name = query->is_copied ? BLOCKS : tables[ALLOCATIONS].name;
+    fine = fine && query_table_create(query->database, name, &query->rows) == SQLITE_OK;
+    for (int i = query->is_copied ? 0 : ALLOCATIONS + 1; fine && i < TABLES; i++) {
         struct text sql = {0};
         text_format(&sql, "CREATE TABLE %s (%s)%s", tables[i].name, tables[i].columns,
                     i == FRAMES ? " WITHOUT ROWID" : "");
@@ -121,11 +146,11 @@ static bool create_tables(struct heap_query *query) {
 }
 
 // NULL, with *problem set, unless it is one statement that reads.
-static sqlite3_stmt *prepare(struct heap_query *query, char **problem) {
+static sqlite3_stmt *prepare(struct heap_query *query, const char *sql, char **problem) {
     sqlite3_stmt *statement = NULL, *second = NULL;
     const char *rest = NULL;
     sqlite3_set_authorizer(query->database, authorize, query);
-    int code = sqlite3_prepare_v2(query->database, query->sql, -1, &statement, &rest);
+    int code = sqlite3_prepare_v2(query->database, sql, -1, &statement, &rest);
     // VACUUM asks nobody; it has no columns.
     if (code == SQLITE_AUTH || (statement && sqlite3_column_count(statement) == 0))
         *problem = base_copy("a recording can only be read: use SELECT");
@@ -143,23 +168,23 @@ static sqlite3_stmt *prepare(struct heap_query *query, char **problem) {
     return NULL;
 }
 
-static bool is_word_char(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
-// The authorizer is not told of columns that JOIN ... USING reads: a table that is named counts.
+// The authorizer is not told of columns that JOIN ... USING reads: what is named counts.
 static void note_names(struct heap_query *query) {
-    for (int i = 0; i < TABLES; i++) {
-        size_t size = strlen(tables[i].name);
-        for (const char *at = query->sql; (at = strcasestr(at, tables[i].name)); at++)
-            if ((at == query->sql || !is_word_char(at[-1])) && !is_word_char(at[size]))
-                query->used[i] = true;
-    }
+    for (int i = 0; i < TABLES; i++)
+        query->used[i] |= query_mentions(query->sql, tables[i].name) > 0;
+    for (unsigned i = 0; i < QUERY_COLUMNS; i++)
+        if (query_mentions(query->sql, column_names[i]))
+            query->columns |= 1u << i;
+    if (query->is_copied || query_mentions(query->sql, "NATURAL"))
+        query->columns = ALL_COLUMNS;
 }
 
 struct heap_query *heap_query_new(const char *sql, char **problem) {
     struct heap_query *query = base_allocate(sizeof *query);
-    *query = (struct heap_query){.sql = base_copy(sql)};
+    *query = (struct heap_query){
+        .sql = base_copy(sql),
+        .is_copied = query_mentions(sql, tables[ALLOCATIONS].name) > 1,
+    };
     *problem = NULL;
     // No name: a file of its own, deleted when it is closed, made only when the cache is full.
     if (sqlite3_open_v2("", &query->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) !=
@@ -167,8 +192,10 @@ struct heap_query *heap_query_new(const char *sql, char **problem) {
         sqlite3_limit(query->database, SQLITE_LIMIT_ATTACHED, 0) < 0 || !create_tables(query))
         *problem = message_of(query);
     else
-        sqlite3_finalize(prepare(query, problem));
+        sqlite3_finalize(prepare(query, query->sql, problem));
     note_names(query);
+    if (query->used[ALLOCATIONS] && !query->is_copied)
+        query->weighted = query_weighted(sql, QUERY_WEIGHT);
     if (!*problem && !run(query, "BEGIN"))
         *problem = message_of(query);
     if (!*problem)
@@ -181,12 +208,17 @@ void heap_query_free(struct heap_query *query) {
     for (int i = 0; i < TABLES; i++)
         sqlite3_finalize(query->inserts[i]);
     sqlite3_close(query->database);
-    blocks_free(&query->live);
+    if (query->rows)
+        query_rows_free(query->rows);
+    free(query->weighted);
     free(query->sql);
     free(query);
 }
 
 // ---- filling ----
+
+// The lower marks of a block count its resizes; the highest is the filter's.
+#define RESIZES 0x7fffffffu
 
 static void insert(struct heap_query *query, enum table table) {
     sqlite3_stmt *statement = query->inserts[table];
@@ -218,58 +250,36 @@ static void bind_address(sqlite3_stmt *statement, int at, uint64_t address) {
     sqlite3_bind_text(statement, at, text, -1, SQLITE_TRANSIENT);
 }
 
-// A block's row is written at its end. `freed` is NULL for one that has none.
-static void insert_block(struct heap_query *query, const struct heap_block *block,
-                         const struct heap_event *freed) {
-    sqlite3_stmt *statement = query->inserts[ALLOCATIONS];
-    bind_number(statement, 1, block->number);
-    bind_number(statement, 2, block->size);
-    bind_number(statement, 3, block->stack);
-    bind_number(statement, 4, block->thread);
-    sqlite3_bind_double(statement, 5, seconds(block->time));
-    if (freed) {
-        sqlite3_bind_double(statement, 6, seconds(freed->time));
-        bind_number(statement, 7, freed->thread);
-    } else {
-        sqlite3_bind_null(statement, 6);
-        sqlite3_bind_null(statement, 7);
-    }
-    bind_number(statement, 8, block->marks);
-    insert(query, ALLOCATIONS);
+// A block's row is made at its end. `freed` is NULL for one that has none.
+static void add_block(struct heap_query *query, const struct heap_block *block,
+                      const struct heap_event *freed) {
+    query_rows_add(query->rows, (uint64_t[QUERY_COLUMNS]){
+                                    [QUERY_NUMBER] = block->number,
+                                    [QUERY_SIZE] = block->size,
+                                    [QUERY_STACK] = block->stack,
+                                    [QUERY_THREAD] = block->thread,
+                                    [QUERY_TIME] = block->time,
+                                    [QUERY_FREED_TIME] = freed ? freed->time : QUERY_NULL,
+                                    [QUERY_FREED_THREAD] = freed ? freed->thread : QUERY_NULL,
+                                    [QUERY_RESIZES] = block->marks & RESIZES,
+                                });
 }
 
 static void on_event(void *context, const struct heap_event *event) {
-    struct heap_query *query = context;
-    struct heap_block own;
-    if (!query->used[ALLOCATIONS])
-        return;
-    switch (event->kind) {
-    case HEAP_ALLOCATED:
-        *blocks_insert(&query->live, event->block->number) = *event->block;
-        break;
-    case HEAP_RESIZED: {
-        // The mark counts resizes. The source's own copy is left alone: it may have other readers.
-        struct heap_block *block = blocks_find(&query->live, event->block->number);
-        uint32_t resizes = block->marks + 1;
-        *block = *event->block;
-        block->marks = resizes;
-        break;
-    }
-    case HEAP_SKIPPED:
-        break;
-    case HEAP_FREED:
-        if (blocks_remove(&query->live, event->before.number, &own))
-            insert_block(query, &own, event);
-        break;
-    }
+    if (event->kind == HEAP_FREED)
+        add_block(context, &event->before, event);
+    else if (event->kind == HEAP_RESIZED && (event->block->marks & RESIZES) < RESIZES)
+        event->block->marks++;
+}
+
+static void on_left(void *context, const struct heap_block *block, uint64_t time) {
+    add_block(context, block, NULL);
 }
 
 static void on_region(void *context, const struct heap_region *region) {
     static const char *const kinds[HEAP_REGION_KINDS] = {"anonymous", "file", "break"};
     struct heap_query *query = context;
     sqlite3_stmt *statement = query->inserts[REGIONS];
-    if (!query->used[REGIONS])
-        return;
     bind_number(statement, 1, region->number);
     bind_text(statement, 2, kinds[region->kind]);
     bind_number(statement, 3, region->bytes);
@@ -283,8 +293,6 @@ static void on_region(void *context, const struct heap_region *region) {
 static void on_sample(void *context, const struct heap_sample *sample) {
     struct heap_query *query = context;
     sqlite3_stmt *statement = query->inserts[SAMPLES];
-    if (!query->used[SAMPLES])
-        return;
     sqlite3_bind_double(statement, 1, seconds(sample->time));
     bind_number(statement, 2, sample->resident);
     bind_number(statement, 3, sample->minor_faults);
@@ -295,8 +303,6 @@ static void on_sample(void *context, const struct heap_sample *sample) {
 static void on_mapping(void *context, const struct heap_mapping *mapping) {
     struct heap_query *query = context;
     sqlite3_stmt *statement = query->inserts[MODULES];
-    if (!query->used[MODULES])
-        return;
     bind_text(statement, 1, mapping->path);
     bind_address(statement, 2, mapping->start);
     bind_number(statement, 3, mapping->end - mapping->start);
@@ -306,18 +312,20 @@ static void on_mapping(void *context, const struct heap_mapping *mapping) {
 
 static void on_end(void *context, uint64_t time) {
     struct heap_query *query = context;
-    for (size_t i = 0; i < query->live.room; i++)
-        if (query->live.slots[i].key)
-            insert_block(query, &query->live.slots[i].block, NULL);
+    query->is_read = true;
 }
 
 void heap_query_sink(struct heap_query *query, struct heap_sink *sink) {
+    bool has_blocks = query->used[ALLOCATIONS];
+    if (has_blocks && !query->rows)
+        query->rows = query_rows_new(query->columns, query->weighted != NULL);
     *sink = (struct heap_sink){
         .context = query,
-        .event = on_event,
-        .mapping = on_mapping,
-        .region = on_region,
-        .sample = on_sample,
+        .event = has_blocks ? on_event : NULL,
+        .left = has_blocks ? on_left : NULL,
+        .mapping = query->used[MODULES] ? on_mapping : NULL,
+        .region = query->used[REGIONS] ? on_region : NULL,
+        .sample = query->used[SAMPLES] ? on_sample : NULL,
         .end = on_end,
     };
 }
@@ -425,8 +433,44 @@ static void insert_scopes(struct heap_query *query, const struct marks *marks) {
     }
 }
 
-char *heap_query_fill(struct heap_query *query, const struct heap_file *file) {
-    for (size_t i = 0; i < file->summary.site_count; i++) {
+// What streams by once more, for tables that the sums of the file do not fill.
+static char *read_again(struct heap_query *query, const char *path, const struct heap_file *file) {
+    static const enum table streamed[] = {ALLOCATIONS, MODULES, REGIONS, SAMPLES};
+    bool is_needed = false;
+    for (size_t i = 0; i < sizeof streamed / sizeof *streamed; i++)
+        is_needed |= query->used[streamed[i]];
+    if (query->is_read || !is_needed)
+        return NULL;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return base_copy("the file cannot be read again");
+    struct recording_info info;
+    struct heap_sink sink;
+    heap_query_sink(query, &sink);
+    // Without blocks, events can be passed over if the file has the index that says how.
+    bool fine = !query->used[ALLOCATIONS] && file->is_indexed ? recording_skim(fd, &sink, 1, &info)
+                                                              : recording_read(fd, &sink, 1, &info);
+    char *problem = fine ? NULL : base_copy(info.damage ? info.damage : "it cannot be read");
+    recording_info_free(&info);
+    close(fd);
+    return problem;
+}
+
+static char *finish_blocks(struct heap_query *query) {
+    if (query->rows && !query_rows_done(query->rows)) {
+        struct text text = {0};
+        text_format(&text, "the temporary file cannot be written: %s", strerror(errno));
+        return text_take(&text);
+    }
+    bool fine = !query->rows || !query->is_copied ||
+                run(query, "INSERT INTO allocations SELECT * FROM " BLOCKS);
+    return fine ? NULL : message_of(query);
+}
+
+static void fill_stacks(struct heap_query *query, const struct heap_file *file) {
+    bool is_needed = query->used[STACKS] || query->used[FRAMES];
+    progress_stage("naming functions", file->summary.site_count);
+    for (size_t i = 0; is_needed && i < file->summary.site_count && progress_at(i); i++) {
         if (!rows_has(&file->summary.sites[i]))
             continue;
         if (query->used[STACKS])
@@ -435,6 +479,16 @@ char *heap_query_fill(struct heap_query *query, const struct heap_file *file) {
             rows_frames(file, (uint32_t)i, insert_frame,
                         &(struct frames){.query = query, .stack = (uint32_t)i});
     }
+    progress_end();
+}
+
+char *heap_query_fill(struct heap_query *query, const char *path, const struct heap_file *file) {
+    char *problem = read_again(query, path, file);
+    if (!problem)
+        problem = finish_blocks(query);
+    if (problem)
+        return problem;
+    fill_stacks(query, file);
     if (query->used[THREADS])
         insert_threads(query, &file->summary);
     if (query->used[MARKS])
@@ -443,30 +497,43 @@ char *heap_query_fill(struct heap_query *query, const struct heap_file *file) {
         insert_scopes(query, &file->summary.marks);
     if (query->used[RUN])
         insert_run(query, file);
+    if (progress_is_cancelled())
+        return base_copy(PROGRESS_CANCELLED);
     if (query->error != SQLITE_OK)
         return base_copy(sqlite3_errstr(query->error));
     return run(query, "COMMIT") ? NULL : message_of(query);
 }
 
+#define STEPS 100000 // of SQLite's machine between two looks at the clock
+
+static int is_to_stop(void *context) {
+    struct heap_query *query = context;
+    return (query->end && time(NULL) > query->end) || progress_is_cancelled();
+}
+
 char *heap_query_write(struct heap_query *query, FILE *out, enum heap_query_style style) {
     char *problem = NULL;
-    sqlite3_stmt *statement = prepare(query, &problem);
+    sqlite3_stmt *statement = prepare(query, query->sql, &problem), *weighted = NULL;
     if (!statement)
         return problem;
-    if (query_out(out, statement, style) != SQLITE_DONE)
-        problem = message_of(query);
+    // The columns have the names of the statement that was given.
+    if (query->weighted)
+        weighted = prepare(query, query->weighted, &problem);
+    if (!problem) {
+        progress_stage("running the statement", 0);
+        sqlite3_progress_handler(query->database, STEPS, is_to_stop, query);
+        struct query_out_options options = {
+            .style = style, .most = query->most, .named = statement};
+        if (query_out(out, weighted ? weighted : statement, &options) != SQLITE_DONE)
+            problem = progress_is_cancelled() ? base_copy(PROGRESS_CANCELLED) : message_of(query);
+        progress_end();
+    }
+    sqlite3_finalize(weighted);
     sqlite3_finalize(statement);
     return problem;
 }
 
-#define STEPS 100000 // of SQLite's machine between two looks at the clock
-
-static int is_late(void *context) {
-    struct heap_query *query = context;
-    return time(NULL) > query->end;
-}
-
-void heap_query_limit(struct heap_query *query, unsigned seconds) {
+void heap_query_limit(struct heap_query *query, unsigned seconds, size_t rows) {
     query->end = time(NULL) + seconds;
-    sqlite3_progress_handler(query->database, STEPS, is_late, query);
+    query->most = rows;
 }

@@ -25,11 +25,11 @@ void rows_frames(const struct heap_file *file, uint32_t stack,
                                const struct symbol_frame *frame),
                  void *context);
 
-// The stack as lines of text, at most so many: "   at FUNCTION (FILE:LINE)".
+// The stack as at most `callers` lines of text: "   at FUNCTION (FILE:LINE)".
 void rows_stack(FILE *out, const struct heap_file *file, uint32_t stack, size_t callers);
 
-// The stacks of some weight as a tree of calls, from the outermost function, or (bottom_up) from
-// the innermost, with at most so many nodes; calltree_free.
+// The stacks that have some of the weight, as a tree of calls from the outermost function or
+// (bottom_up) from the innermost, with at most `nodes` nodes. To be freed by calltree_free.
 struct calltree *rows_tree(const struct heap_file *file, const struct heap_weight *weight,
                            bool bottom_up, size_t nodes);
 

@@ -15,19 +15,6 @@ struct writer {
     struct text text;
 };
 
-const char *heap_text_number(char *text, uint64_t number) {
-    char digits[24];
-    int count = snprintf(digits, sizeof digits, "%" PRIu64, number);
-    char *to = text;
-    for (int i = 0; i < count; i++) {
-        if (i && (count - i) % 3 == 0)
-            *to++ = ',';
-        *to++ = digits[i];
-    }
-    *to = 0;
-    return text;
-}
-
 char *heap_text_merges(const struct recording_merges *merges) {
     struct text text = {0};
     if (!merges->until)
@@ -56,7 +43,7 @@ static void write_title(struct writer *writer, const char *title) {
 
 static void add_number(struct writer *writer, uint64_t number, const char *after) {
     char digits[32];
-    text_format(&writer->text, "%s%s", heap_text_number(digits, number), after);
+    text_format(&writer->text, "%s%s", text_number(digits, number), after);
 }
 
 static double percent(uint64_t part, uint64_t whole) {
@@ -64,6 +51,24 @@ static double percent(uint64_t part, uint64_t whole) {
 }
 
 // ---- totals ----
+
+// Memory that grew without the heap: an allocator that nobody has seen looks like that.
+static void write_unexplained(struct writer *writer) {
+    enum { MUCH = 32 << 20, PART = 8 };
+    const struct summary_resident *resident = &writer->summary->resident;
+    uint64_t growth = resident->peak_bytes - resident->first_bytes;
+    uint64_t heap = writer->summary->total.peak_bytes;
+    if (growth < MUCH || heap > growth / PART)
+        return;
+    text_string(&writer->text, "note:       memory grew by ");
+    add_number(writer, growth, " bytes, the recorded heap by ");
+    add_number(writer, heap, " only. If the program has an allocator of its own,");
+    end_line(writer);
+    text_string(&writer->text,
+                "            give it malloc's names, keep its symbols (no strip), or "
+                "report its blocks with quern/heap.h");
+    end_line(writer);
+}
 
 // What is not the heap, and the memory of the process as a whole.
 static void write_kernels_word(struct writer *writer) {
@@ -86,6 +91,7 @@ static void write_kernels_word(struct writer *writer) {
         add_number(writer, resident->last.minor_faults, " minor and ");
         add_number(writer, resident->last.major_faults, " major page faults");
         end_line(writer);
+        write_unexplained(writer);
     }
 }
 
@@ -252,6 +258,8 @@ static void write_point(struct writer *writer, const struct marks_point *point) 
     end_line(writer);
 }
 
+#define TOTALS_MARKS 5 // of which write_marks makes four times as many
+
 static void write_marks(struct writer *writer) {
     const struct marks *marks = &writer->summary->marks;
     size_t shown =
@@ -272,6 +280,17 @@ static void write_marks(struct writer *writer) {
         add_number(writer, marks->count - shown + marks->left_out, " more are not shown");
         end_line(writer);
     }
+}
+
+void heap_text_totals(const struct summary *summary, void (*line)(void *context, const char *text),
+                      void *context) {
+    struct writer writer = {.summary = summary,
+                            .options = &(struct heap_text_options){.top = TOTALS_MARKS},
+                            .line = line,
+                            .context = context};
+    write_totals(&writer);
+    write_marks(&writer);
+    text_free(&writer.text);
 }
 
 void heap_text(const struct summary *summary, struct heap_names *names,

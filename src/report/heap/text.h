@@ -20,10 +20,14 @@ void heap_text(const struct summary *summary, struct heap_names *names,
                const struct heap_text_options *options,
                void (*line)(void *context, const char *text), void *context);
 
+// The totals, and what the program marked.
+void heap_text_totals(const struct summary *summary, void (*line)(void *context, const char *text),
+                      void *context);
+// The functions of the program's own (shared/own.h) that hold most at the peak, a line each.
+void heap_text_ending(const struct summary *summary, struct heap_names *names, size_t top,
+                      void (*line)(void *context, const char *text), void *context);
+
 // What is to be said of detail that was merged, to be freed; NULL: nothing.
 char *heap_text_merges(const struct recording_merges *merges);
-
-// 1234567 as "1,234,567"; `text` has room for 32 characters.
-const char *heap_text_number(char *text, uint64_t number);
 
 #endif

@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "base/progress.h"
 #include "base/text.h"
 #include "base/vector.h"
 #include "profile/stacks/calltree.h"
@@ -24,11 +25,13 @@ struct calltree *rows_tree(const struct heap_file *file, const struct heap_weigh
                            bool bottom_up, size_t nodes) {
     const struct summary *summary = &file->summary;
     struct path path = {.tree = calltree_new(nodes)};
+    progress_stage("naming functions", summary->site_count);
     for (size_t i = 0; i < summary->site_count; i++) {
         uint64_t value = heap_weight_of(weight, &summary->sites[i]);
         if (!value)
             continue;
         path.count = 0;
+        progress_at(i);
         rows_frames(file, (uint32_t)i, add_frame, &path);
         for (size_t j = 0; !bottom_up && j < path.count / 2; j++) {
             uint32_t inner = path.functions[j];
@@ -37,6 +40,7 @@ struct calltree *rows_tree(const struct heap_file *file, const struct heap_weigh
         }
         calltree_add(path.tree, path.functions, path.count, value);
     }
+    progress_end();
     calltree_finish(path.tree);
     free(path.functions);
     return path.tree;

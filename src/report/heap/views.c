@@ -7,7 +7,6 @@
 #include "base/vector.h"
 #include "profile/stacks/calltree.h"
 #include "report/heap/rows.h"
-#include "report/heap/text.h"
 #include "report/shared/tree_text.h"
 
 #define NODES_MAX ((size_t)1 << 22)
@@ -21,7 +20,7 @@ static void write_tree(FILE *out, const struct heap_file *file,
     struct calltree *tree = rows_tree(file, options->weight, bottom_up, NODES_MAX);
     char digits[32];
     fprintf(out, "%s%s: %s%s\n", paint_code(options->paint, PAINT_TITLE), options->weight->help,
-            heap_text_number(digits, tree->root.total), paint_code(options->paint, PAINT_PLAIN));
+            text_number(digits, tree->root.total), paint_code(options->paint, PAINT_PLAIN));
     tree_text(out, tree, options->threshold, options->paint);
     calltree_free(tree);
 }
@@ -83,7 +82,7 @@ static void write_row(FILE *out, const struct row *row, double share, const stru
     char digits[5][32], bar[PAINT_BAR];
     const char *texts[5];
     for (size_t i = 0; i < 5; i++)
-        texts[i] = heap_text_number(digits[i], numbers[i]);
+        texts[i] = text_number(digits[i], numbers[i]);
     fputs(paint_bar(bar, paint, share), out);
     size_t column = write_numbers(out, paint, texts);
     paint_name(out, paint, row->name, column);

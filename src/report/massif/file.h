@@ -1,4 +1,4 @@
-// massif.out files read back: those of Valgrind (any version's) and ours.
+// Reading massif.out files, of Quern and of any version of Valgrind.
 //
 // The parser trusts nothing: a file that does not follow the grammar is refused with the line where
 // it does not. Lines that begin with # are comments; a # further on is part of the line, because

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "report/heap/text.h"
 #include "report/shared/stack_text.h"
 
 struct printer {
@@ -230,8 +229,7 @@ static void print_share(struct printer *printer, const char *arrow, uint64_t byt
                         uint64_t total) {
     char digits[32];
     fprintf(printer->out, "%s%s%05.2f%% (%sB)", printer->prefix.bytes ? printer->prefix.bytes : "",
-            arrow, total ? 100.0 * (double)bytes / (double)total : 0,
-            heap_text_number(digits, bytes));
+            arrow, total ? 100.0 * (double)bytes / (double)total : 0, text_number(digits, bytes));
 }
 
 static void cut_prefix(struct printer *printer, size_t size) {
@@ -278,7 +276,7 @@ static void print_snapshot(struct printer *printer, const struct massif_file_sna
     const uint64_t numbers[] = {snapshot->time, total_of(snapshot), snapshot->heap, snapshot->extra,
                                 snapshot->stacks};
     for (int i = 0; i < 5; i++)
-        heap_text_number(texts[i], numbers[i]);
+        text_number(texts[i], numbers[i]);
     fprintf(printer->out, "%3" PRIu64 " %14s %16s %16s %13s %12s\n", snapshot->number, texts[0],
             texts[1], texts[2], texts[3], texts[4]);
     if (snapshot->kind == MASSIF_FILE_EMPTY)
@@ -292,7 +290,7 @@ void massif_print(FILE *out, const struct massif_file *file,
     struct printer printer = {.out = out, .file = file, .options = options};
     if (options->peak_only) {
         char digits[32];
-        fprintf(out, "Peak memory usage: %s bytes\n", heap_text_number(digits, peak_of(file)));
+        fprintf(out, "Peak memory usage: %s bytes\n", text_number(digits, peak_of(file)));
         return;
     }
     print_head(&printer);

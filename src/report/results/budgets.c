@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "report/heap/text.h"
 
 const struct budget_word budget_words[BUDGETS] = {
     [BUDGET_PEAK] = {"max-peak", "Budget_Peak", "at the peak", "bytes",
@@ -33,8 +32,8 @@ bool budget_exceeded(const struct budget *limit, enum budget_kind kind, uint64_t
     char digits[2][32];
     struct text text = {0};
     text_format(&text, "%s %s %s, %s allowed", budget_words[kind].what,
-                heap_text_number(digits[0], value), budget_words[kind].unit,
-                heap_text_number(digits[1], limit->most));
+                text_number(digits[0], value), budget_words[kind].unit,
+                text_number(digits[1], limit->most));
     *told = text_take(&text);
     return value > limit->most;
 }

@@ -1,8 +1,8 @@
-// Limits for what a run does with its heap (--max-peak and its kin), and what is compared with
-// them: of a run that has ended, or of a file.
+// Limits for the heap of a run (--max-peak and its kin), and the numbers that are compared with
+// them: those of a run that has ended, or of a file.
 //
 // One table: options, rules of results, and words derive from it. Not every source knows every
-// number; what is asked for and not known is for the caller to refuse. Supervisor and verbs.
+// number; the caller must refuse a limit whose number is not known. Supervisor and verbs.
 #ifndef QUERN_REPORT_BUDGETS_H
 #define QUERN_REPORT_BUDGETS_H
 
@@ -34,7 +34,7 @@ struct budget_numbers {
 
 bool budgets_any(const struct budget limits[BUDGETS]);
 void budget_number(struct budget_numbers *numbers, enum budget_kind kind, uint64_t value);
-// Whether the number is above its limit; `told`, to be freed, says both.
+// Whether the number is above its limit; *told, to be freed, is a message with both.
 bool budget_exceeded(const struct budget *limit, enum budget_kind kind, uint64_t value,
                      char **told);
 

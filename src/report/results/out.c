@@ -196,18 +196,15 @@ static void write_result(struct json *json, const struct result *result) {
     json_number_at(json, "pid", (uint64_t)result->pid);
     json_string_at(json, "message", result->message);
     json_string_at(json, "function", place ? place->function : NULL);
-    json_name(json, "remarks");
-    json_open(json, '[');
+    json_open_at(json, "remarks", '[');
     for (size_t i = 0; i < result->remark_count; i++)
         json_string(json, result->remarks[i]);
     json_close(json, ']');
-    json_name(json, "stacks");
-    json_open(json, '[');
+    json_open_at(json, "stacks", '[');
     for (size_t s = 0; s < result->stack_count; s++) {
         json_open(json, '{');
         json_string_at(json, "title", result->stacks[s].title);
-        json_name(json, "frames");
-        json_open(json, '[');
+        json_open_at(json, "frames", '[');
         for (size_t i = 0; i < result->stacks[s].count; i++)
             write_frame(json, &result->stacks[s].frames[i]);
         json_close(json, ']');
@@ -225,14 +222,12 @@ void results_json(FILE *out, const struct results *results, const struct results
     json_string_at(&json, "format", "quern-findings");
     json_number_at(&json, "version", 1);
     json_string_at(&json, "tool", head->tool);
-    json_name(&json, "command");
-    json_open(&json, '[');
+    json_open_at(&json, "command", '[');
     for (size_t i = 0; head->words[i]; i++)
         json_string(&json, head->words[i]);
     json_close(&json, ']');
     json_number_at(&json, "status", (uint64_t)head->status);
-    json_name(&json, "findings");
-    json_open(&json, '[');
+    json_open_at(&json, "findings", '[');
     for (size_t i = 0; i < results->count; i++)
         write_result(&json, results->items[i]);
     json_close(&json, ']');

@@ -1,6 +1,7 @@
 #include "report/results/results.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include "base/vector.h"
 #include "report/diagnose/diagnose.h"
 #include "report/findings/text.h"
+#include "report/shared/own.h"
 
 // ---- rules -------------------------------------------------------------------------------------
 
@@ -33,6 +35,19 @@ static const char *const finding_help[FINDING_KINDS] = {
     [FINDING_FISHY] = "A size that looks like a negative number.",
     [FINDING_POOL] = "A memory pool that does not exist is named.",
     [FINDING_CORE] = "The system is given memory that is not the program's.",
+    [FINDING_RESIZE_TO_ZERO] = "realloc to size 0 frees the block with some C libraries and not "
+                               "with others.",
+    [FINDING_ALIGNMENT] = "An alignment that the function does not permit.",
+    [FINDING_SIZE_ALIGNMENT] = "aligned_alloc wants a size that is a multiple of the alignment.",
+    [FINDING_ZERO_SIZE] = "A block of no bytes: C libraries differ in what they return.",
+    [FINDING_CLOSED_AGAIN] = "A file descriptor is closed twice: by then the number may belong to "
+                             "another file.",
+    [FINDING_NOT_OPEN] = "A file descriptor is used that is not open.",
+    [FINDING_LEFT_OPEN] = "A file descriptor was never closed.",
+    [FINDING_SIZE_MISMATCH] = "The size given to delete or free_sized is not the block's: it may "
+                              "be deleted as another type than it was made as.",
+    [FINDING_ALIGNMENT_MISMATCH] = "The alignment given to delete is not the one given to new: it "
+                                   "may be deleted as another type than it was made as.",
 };
 
 static const char *const leak_help[LEAK_KINDS] = {
@@ -274,31 +289,67 @@ void results_free(struct results *results) {
 
 // ---- places ------------------------------------------------------------------------------------
 
+// The folder that has the repository's .git, upwards from the current one; that itself if none has.
+static const char *top_folder(void) {
+    static char folder[PATH_MAX];
+    if (folder[0] || !getcwd(folder, sizeof folder))
+        return folder;
+    char *above = base_copy(folder);
+    for (size_t length = strlen(above); length; length = (size_t)(strrchr(above, '/') - above)) {
+        struct text mark = {0};
+        above[length] = '\0';
+        text_format(&mark, "%s/.git", above);
+        bool is_top = access(mark.bytes, F_OK) == 0;
+        text_free(&mark);
+        if (is_top) {
+            strcpy(folder, above);
+            break;
+        }
+    }
+    free(above);
+    return folder;
+}
+
 const char *result_relative(const char *path) {
-    static char folder[4096];
-    if (!folder[0] && !getcwd(folder, sizeof folder))
-        return path;
+    const char *folder = top_folder();
     size_t length = strlen(folder);
-    if (strncmp(path, folder, length) == 0 && path[length] == '/')
+    if (length && strncmp(path, folder, length) == 0 && path[length] == '/')
         return path + length + 1;
     return path;
 }
 
-const struct result_frame *result_place(const struct result *result) {
-    const struct result_frame *any = NULL;
-    for (size_t s = 0; s < result->stack_count; s++) {
-        const struct result_stack *stack = &result->stacks[s];
-        for (size_t i = 0; i < stack->count; i++) {
-            const struct result_frame *frame = &stack->frames[i];
-            if (!frame->path || !frame->line)
-                continue;
-            if (result_relative(frame->path)[0] != '/' && access(frame->path, R_OK) == 0)
-                return frame;
-            if (!any)
-                any = frame;
-        }
-        if (any)
-            return any;
+static bool is_in_repository(const char *path) {
+    return path[0] == '/' && result_relative(path)[0] != '/' && access(path, R_OK) == 0;
+}
+
+// The best frame of a stack, NULL if none has a line.
+static const struct result_frame *place_in(const struct result_stack *stack) {
+    const struct result_frame *any = NULL, *near = NULL, *own = NULL, *own_near = NULL;
+    struct own_search search = {0};
+    for (size_t i = 0; i < stack->count; i++) {
+        const struct result_frame *frame = &stack->frames[i];
+        bool is_first = own_search_next(&search, frame->function, frame->path, frame->object);
+        bool is_own = own_frame(frame->function, frame->path, frame->object);
+        if (!frame->path || !frame->line)
+            continue;
+        bool is_near = is_in_repository(frame->path);
+        any = any ? any : frame;
+        near = !near && is_near ? frame : near;
+        own = is_first || (!own && is_own) ? frame : own;
+        own_near = is_near && (is_first || (!own_near && is_own)) ? frame : own_near;
     }
-    return any;
+    return own_near ? own_near : own ? own : near ? near : any;
+}
+
+const struct result_frame *result_place(const struct result *result) {
+    if (result->place) {
+        const struct result_frame *frame = &result->stacks[0].frames[result->place - 1];
+        return frame->path && frame->line ? frame : place_in(&result->stacks[0]);
+    }
+    for (size_t i = 0; i < result->stack_count; i++) {
+        const struct result_frame *frame = place_in(&result->stacks[i]);
+        if (frame)
+            return frame;
+    }
+    return NULL;
 }

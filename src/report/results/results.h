@@ -42,6 +42,7 @@ struct result {
     size_t remark_count;
     struct result_stack *stacks;
     size_t stack_count;
+    size_t place;      // frame of the first stack where it is best shown, plus one; 0: look for it
     char *suppression; // NULL: there is none
     uint64_t fingerprint;
     uint64_t count; // how often it was seen
@@ -60,7 +61,7 @@ struct result *results_add_finding(struct results *, const struct named_finding 
 struct result *results_add_loss(struct results *, const struct named_loss *, size_t index,
                                 size_t count, const struct stack_text_options *, int pid,
                                 bool fails);
-// One that is no error in memory: a budget that was exceeded, say.
+// A result that is not a memory error: for example, a limit that was exceeded.
 struct result *results_add(struct results *, const char *rule, enum result_level,
                            const char *message, int pid);
 void results_free(struct results *);
@@ -73,22 +74,23 @@ void results_add_remark(struct result *, const char *text);
 char *result_path(const struct symbol_frame *);
 void result_frames_free(struct result_frame *frames, size_t count);
 
-// The rule of this name, for results whose names do not live long; OtherError: there is none.
+// The rule of this name, as a string that lives on; "OtherError" if there is no such rule.
 const char *result_rule(const char *name);
 // What a rule is about, in a sentence, and what to do.
 const char *result_rule_help(const char *rule);
-// Where it is best shown: the first frame in a source file below the current folder, else in any
-// file; NULL: nowhere.
+// Where it is best shown: the first frame of the program's own (shared/own.h), one in a source file
+// of the repository before others; else any frame with a line; NULL: nowhere.
 const struct result_frame *result_place(const struct result *);
-// A path for people and programs that work in the current folder: relative if it is below it.
+// A path as services that know the repository want it: relative to its top folder if it is below.
+// The repository is the one of the current folder. Without one, the current folder counts.
 const char *result_relative(const char *path);
 
 // ---- baselines ----
 
-// NULL and *error (to be freed) if it cannot be read or is none.
+// NULL and *error (to be freed) if the file cannot be read or is not a baseline.
 struct baseline *baseline_read(const char *path, char **error);
 void baseline_free(struct baseline *);
-// Takes one of that fingerprint; false: there is none left.
+// Takes one entry of that fingerprint; false: none is left.
 bool baseline_take(struct baseline *, uint64_t fingerprint);
 // An empty one; what a file of --json-file holds is added to it. NULL, or an error to be freed.
 struct baseline *baseline_new(void);
@@ -106,8 +108,8 @@ struct results_head {
 };
 
 typedef void results_writer(FILE *out, const struct results *, const struct results_head *);
-// Writes a file beside and renames it, so that nobody ever reads half of it, unless something else
-// than a file is there. 0, or an errno.
+// Writes a temporary file and renames it, so that nobody reads half a file. Something else than a
+// regular file (a pipe, say) is written directly. 0, or an errno.
 int results_write_file(const char *path, results_writer *, const struct results *,
                        const struct results_head *);
 void results_sarif(FILE *out, const struct results *, const struct results_head *);

@@ -6,8 +6,7 @@
 #include "report/results/results.h"
 
 static void text_at(struct json *json, const char *name, const char *text) {
-    json_name(json, name);
-    json_open(json, '{');
+    json_open_at(json, name, '{');
     json_string_at(json, "text", text);
     json_close(json, '}');
 }
@@ -30,15 +29,12 @@ static void uri_at(struct json *json, const char *path) {
 }
 
 static void physical(struct json *json, const char *path, uint32_t line) {
-    json_name(json, "physicalLocation");
-    json_open(json, '{');
-    json_name(json, "artifactLocation");
-    json_open(json, '{');
+    json_open_at(json, "physicalLocation", '{');
+    json_open_at(json, "artifactLocation", '{');
     uri_at(json, path);
     json_close(json, '}');
     if (line) {
-        json_name(json, "region");
-        json_open(json, '{');
+        json_open_at(json, "region", '{');
         json_number_at(json, "startLine", line);
         json_close(json, '}');
     }
@@ -50,8 +46,7 @@ static void location(struct json *json, const struct result_frame *frame) {
     if (frame->path)
         physical(json, frame->path, frame->line);
     if (frame->function) {
-        json_name(json, "logicalLocations");
-        json_open(json, '[');
+        json_open_at(json, "logicalLocations", '[');
         json_open(json, '{');
         json_string_at(json, "fullyQualifiedName", frame->function);
         json_string_at(json, "kind", "function");
@@ -68,13 +63,11 @@ static const char *title_of(const struct result *result, size_t stack) {
 }
 
 static void stacks(struct json *json, const struct result *result) {
-    json_name(json, "stacks");
-    json_open(json, '[');
+    json_open_at(json, "stacks", '[');
     for (size_t s = 0; s < result->stack_count; s++) {
         json_open(json, '{');
         text_at(json, "message", title_of(result, s));
-        json_name(json, "frames");
-        json_open(json, '[');
+        json_open_at(json, "frames", '[');
         for (size_t i = 0; i < result->stacks[s].count; i++) {
             const struct result_frame *frame = &result->stacks[s].frames[i];
             json_open(json, '{');
@@ -92,18 +85,15 @@ static void stacks(struct json *json, const struct result *result) {
 
 // From the outermost function to the innermost, as it was run.
 static void flows(struct json *json, const struct result *result) {
-    json_name(json, "codeFlows");
-    json_open(json, '[');
+    json_open_at(json, "codeFlows", '[');
     for (size_t s = 0; s < result->stack_count; s++) {
         if (!result->stacks[s].count)
             continue;
         json_open(json, '{');
         text_at(json, "message", title_of(result, s));
-        json_name(json, "threadFlows");
-        json_open(json, '[');
+        json_open_at(json, "threadFlows", '[');
         json_open(json, '{');
-        json_name(json, "locations");
-        json_open(json, '[');
+        json_open_at(json, "locations", '[');
         for (size_t i = result->stacks[s].count; i-- > 0;) {
             json_open(json, '{');
             json_name(json, "location");
@@ -135,8 +125,7 @@ static size_t rule_index(const struct results *results, size_t result) {
 }
 
 static void rules(struct json *json, const struct results *results) {
-    json_name(json, "rules");
-    json_open(json, '[');
+    json_open_at(json, "rules", '[');
     for (size_t i = 0, known = 0; i < results->count; i++) {
         const char *rule = results->items[i]->rule;
         if (rule_index(results, i) < known)
@@ -157,8 +146,7 @@ static void rules(struct json *json, const struct results *results) {
 static void place_of(struct json *json, const struct result *result,
                      const struct results_head *head) {
     const struct result_frame *place = result_place(result);
-    json_name(json, "locations");
-    json_open(json, '[');
+    json_open_at(json, "locations", '[');
     if (place) {
         location(json, place);
     } else if (head->words[0]) {
@@ -189,8 +177,7 @@ static void write_result(struct json *json, const struct results *results, size_
         flows(json, result);
     }
     snprintf(number, sizeof number, "%016" PRIx64, result->fingerprint);
-    json_name(json, "partialFingerprints");
-    json_open(json, '{');
+    json_open_at(json, "partialFingerprints", '{');
     json_string_at(json, "quernStack/v1", number);
     json_close(json, '}');
     json_number_at(json, "occurrenceCount", result->count);
@@ -205,32 +192,26 @@ void results_sarif(FILE *out, const struct results *results, const struct result
     json_open(&json, '{');
     json_string_at(&json, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
     json_string_at(&json, "version", "2.1.0");
-    json_name(&json, "runs");
-    json_open(&json, '[');
+    json_open_at(&json, "runs", '[');
     json_open(&json, '{');
-    json_name(&json, "tool");
-    json_open(&json, '{');
-    json_name(&json, "driver");
-    json_open(&json, '{');
+    json_open_at(&json, "tool", '{');
+    json_open_at(&json, "driver", '{');
     json_string_at(&json, "name", "Quern");
     json_string_at(&json, "version", head->version);
     rules(&json, results);
     json_close(&json, '}');
     json_close(&json, '}');
-    json_name(&json, "invocations");
-    json_open(&json, '[');
+    json_open_at(&json, "invocations", '[');
     json_open(&json, '{');
     json_bool_at(&json, "executionSuccessful", true);
     json_number_at(&json, "exitCode", (uint64_t)head->status);
-    json_name(&json, "arguments");
-    json_open(&json, '[');
+    json_open_at(&json, "arguments", '[');
     for (size_t i = 0; head->words[i]; i++)
         json_string(&json, head->words[i]);
     json_close(&json, ']');
     json_close(&json, '}');
     json_close(&json, ']');
-    json_name(&json, "results");
-    json_open(&json, '[');
+    json_open_at(&json, "results", '[');
     for (size_t i = 0; i < results->count; i++)
         write_result(&json, results, i, head);
     json_close(&json, ']');

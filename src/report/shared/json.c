@@ -76,6 +76,11 @@ void json_raw(struct json *json, const char *text) {
     text_string(&json->text, text);
 }
 
+void json_open_at(struct json *json, const char *name, char bracket) {
+    json_name(json, name);
+    json_open(json, bracket);
+}
+
 void json_string_at(struct json *json, const char *name, const char *string) {
     json_name(json, name);
     json_string(json, string);

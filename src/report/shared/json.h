@@ -26,7 +26,8 @@ void json_bool(struct json *json, bool value);
 // Text that is JSON already.
 void json_raw(struct json *json, const char *text);
 
-// A name and its value.
+// A name and its value; json_open_at begins the value.
+void json_open_at(struct json *json, const char *name, char bracket);
 void json_string_at(struct json *json, const char *name, const char *string);
 void json_number_at(struct json *json, const char *name, uint64_t number);
 void json_bool_at(struct json *json, const char *name, bool value);

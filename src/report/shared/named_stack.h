@@ -2,7 +2,7 @@
 //
 // Addresses that lie in calls (callers) are the byte before the return address, as they are shown.
 // Inlined functions are frames of their own. Frames below main are kept for suppressions but not
-// counted in `shown`, unless they are wanted. Supervisor only.
+// counted in `shown`, unless the options ask for them. Supervisor only.
 #ifndef QUERN_REPORT_NAMED_STACK_H
 #define QUERN_REPORT_NAMED_STACK_H
 
@@ -17,11 +17,11 @@ struct named_frame {
 struct named_stack {
     struct named_frame *frames;
     size_t count;
-    size_t shown; // the first so many are for the user
+    size_t shown; // number of frames, from the first, that the user sees
 };
 
-// The names of addresses of one process that were asked for; asking again is cheap. To be emptied
-// whenever its mappings change.
+// The names of addresses of one process that have been looked up; a second look-up is cheap. Clear
+// it whenever the mappings of the process change.
 struct named_cache;
 struct named_cache *named_cache_new(void);
 void named_cache_clear(struct named_cache *);

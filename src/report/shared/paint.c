@@ -34,13 +34,13 @@ static unsigned width_of(int fd) {
     return width && width < NARROWEST ? NARROWEST : width;
 }
 
-bool paint_choose(struct paint *paint, enum paint_wish wish, int fd) {
+bool paint_choose(struct paint *paint, enum paint_choice choice, int fd) {
     const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
     *paint = (struct paint){0};
-    if (wish == PAINT_NEVER)
+    if (choice == PAINT_NEVER)
         return false;
     bool is_dumb = !terminal || strcmp(terminal, "dumb") == 0;
-    if (wish == PAINT_AUTO && (!isatty(fd) || is_dumb || (no_colour && *no_colour)))
+    if (choice == PAINT_AUTO && (!isatty(fd) || is_dumb || (no_colour && *no_colour)))
         return false;
     *paint = (struct paint){.colour = true, .unicode = is_utf8(), .width = width_of(fd)};
     return true;

@@ -28,11 +28,11 @@ struct paint {
     unsigned width; // columns; 0: as wide as need be
 };
 
-enum paint_wish { PAINT_AUTO, PAINT_ALWAYS, PAINT_NEVER };
+enum paint_choice { PAINT_AUTO, PAINT_ALWAYS, PAINT_NEVER };
 
-// What suits the output: with PAINT_AUTO plain unless it is a terminal and NO_COLOR is not set.
-// False: plain.
-bool paint_choose(struct paint *paint, enum paint_wish wish, int fd);
+// Sets up a paint for the output. PAINT_AUTO: plain unless it is a terminal and NO_COLOR is not
+// set. False: plain.
+bool paint_choose(struct paint *paint, enum paint_choice choice, int fd);
 
 // The sequence that switches to a style; "" where there is no colour.
 const char *paint_code(const struct paint *paint, enum paint_style style);

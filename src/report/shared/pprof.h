@@ -14,7 +14,7 @@ struct pprof;
 struct pprof *pprof_new(void);
 // A number that samples have; the one shown first says so.
 void pprof_type(struct pprof *, const char *name, const char *unit, bool is_default);
-// Samples are one for each so many of a unit; for profiles that sample.
+// For profiles that sample: the distance between two samples, in a unit.
 void pprof_period(struct pprof *, const char *name, const char *unit, uint64_t period);
 // The next frame of a sample, from the innermost outwards.
 void pprof_frame(struct pprof *, const char *name, const char *file, uint32_t line);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/progress.h"
 #include "base/text.h"
 #include "report/heap/rows.h"
 
@@ -56,16 +57,29 @@ static size_t width_of(const char *text) {
     return width;
 }
 
+// The next row; SQLITE_DONE also when there have been enough.
+static int next_row(sqlite3_stmt *statement, const struct query_out_options *options,
+                    size_t *left) {
+    if (options->most && !(*left)--)
+        return SQLITE_DONE;
+    int code = sqlite3_step(statement);
+    // Rows for people follow, perhaps on the terminal that shows the progress.
+    if (options->style != HEAP_QUERY_JSON)
+        progress_end();
+    return code;
+}
+
 // ---- tabs, JSON ----
 
-static int write_tabs(FILE *out, sqlite3_stmt *statement) {
+static int write_tabs(FILE *out, sqlite3_stmt *statement, const struct query_out_options *options) {
     int count = sqlite3_column_count(statement);
     for (int i = 0; i < count; i++) {
-        stack_text_escaped(out, sqlite3_column_name(statement, i));
+        stack_text_escaped(out, sqlite3_column_name(options->named, i));
         fputc(i + 1 < count ? '\t' : '\n', out);
     }
+    size_t left = options->most;
     int code;
-    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+    while ((code = next_row(statement, options, &left)) == SQLITE_ROW) {
         for (int i = 0; i < count; i++) {
             char *value = value_of(statement, i);
             fprintf(out, "%s%c", value, i + 1 < count ? '\t' : '\n');
@@ -91,16 +105,17 @@ static void write_json_value(FILE *out, sqlite3_stmt *statement, int column) {
     }
 }
 
-static int write_json(FILE *out, sqlite3_stmt *statement) {
+static int write_json(FILE *out, sqlite3_stmt *statement, const struct query_out_options *options) {
     int count = sqlite3_column_count(statement);
     const char *separator = "[\n";
+    size_t left = options->most;
     int code;
-    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+    while ((code = next_row(statement, options, &left)) == SQLITE_ROW) {
         fputs(separator, out);
         separator = ",\n";
         for (int i = 0; i < count; i++) {
             fputc(i ? ',' : '{', out);
-            rows_json(out, sqlite3_column_name(statement, i));
+            rows_json(out, sqlite3_column_name(options->named, i));
             fputc(':', out);
             write_json_value(out, statement, i);
         }
@@ -139,16 +154,18 @@ static void take_row(sqlite3_stmt *statement, struct cell *cells, int count) {
         cells[i] = (struct cell){value_of(statement, i), is_number(statement, i)};
 }
 
-static int write_columns(FILE *out, sqlite3_stmt *statement) {
+static int write_columns(FILE *out, sqlite3_stmt *statement,
+                         const struct query_out_options *options) {
     int count = sqlite3_column_count(statement);
     size_t columns = (size_t)count;
     struct cell *cells = base_allocate((MEASURED_ROWS + 1) * columns * sizeof *cells);
     size_t *widths = base_allocate(columns * sizeof *widths);
     size_t rows = 1;
+    size_t left = options->most;
     int code = SQLITE_ROW;
     for (int i = 0; i < count; i++)
-        cells[i] = (struct cell){escaped(sqlite3_column_name(statement, i)), false};
-    while (rows <= MEASURED_ROWS && (code = sqlite3_step(statement)) == SQLITE_ROW)
+        cells[i] = (struct cell){escaped(sqlite3_column_name(options->named, i)), false};
+    while (rows <= MEASURED_ROWS && (code = next_row(statement, options, &left)) == SQLITE_ROW)
         take_row(statement, &cells[rows++ * columns], count);
     for (size_t i = 0; i < columns; i++) {
         widths[i] = 0;
@@ -161,7 +178,7 @@ static int write_columns(FILE *out, sqlite3_stmt *statement) {
     }
     for (size_t row = 0; row < rows; row++)
         write_row(out, &cells[row * columns], widths, count);
-    while (code == SQLITE_ROW && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+    while (code == SQLITE_ROW && (code = next_row(statement, options, &left)) == SQLITE_ROW) {
         take_row(statement, cells, count);
         write_row(out, cells, widths, count);
     }
@@ -170,14 +187,14 @@ static int write_columns(FILE *out, sqlite3_stmt *statement) {
     return code;
 }
 
-int query_out(FILE *out, sqlite3_stmt *statement, enum heap_query_style style) {
-    switch (style) {
+int query_out(FILE *out, sqlite3_stmt *statement, const struct query_out_options *options) {
+    switch (options->style) {
     case HEAP_QUERY_COLUMNS:
-        return write_columns(out, statement);
+        return write_columns(out, statement, options);
     case HEAP_QUERY_TABS:
-        return write_tabs(out, statement);
+        return write_tabs(out, statement, options);
     case HEAP_QUERY_JSON:
-        return write_json(out, statement);
+        return write_json(out, statement, options);
     }
     return SQLITE_MISUSE;
 }

@@ -8,7 +8,13 @@
 
 #include "report/heap/query.h"
 
+struct query_out_options {
+    enum heap_query_style style;
+    size_t most;         // rows; 0: all
+    sqlite3_stmt *named; // the statement whose columns have the names to show
+};
+
 // Steps through the statement. SQLITE_DONE, or the code of what went wrong.
-int query_out(FILE *out, sqlite3_stmt *statement, enum heap_query_style style);
+int query_out(FILE *out, sqlite3_stmt *statement, const struct query_out_options *options);
 
 #endif

@@ -10,7 +10,7 @@
  * after main, or after the start code of libc, which goes by the name (below main).
  *
  * What the struct symbols was made with decides whether names are demangled (--demangle) and
- * whether inlined functions are told apart (--read-inline-info).
+ * whether inlined functions have lines of their own (--read-inline-info).
  *
  * Names come from the target: control characters, and bytes that are not UTF-8, are written as
  * \xNN. Supervisor only.
@@ -55,7 +55,7 @@ void stack_text_line(bool first, uint64_t address, const struct symbol_frame *fr
                      const struct stack_text_options *options,
                      void (*line)(void *context, const char *text), void *context);
 
-/* What stands behind the address: "FUNC (FILE:LINE)". frame may be NULL: "???". */
+/* The part behind the address: "FUNC (FILE:LINE)". frame may be NULL: "???". */
 void stack_text_frame(FILE *out, const struct symbol_frame *frame,
                       const struct stack_text_options *options);
 
@@ -63,7 +63,7 @@ void stack_text_frame(FILE *out, const struct symbol_frame *frame,
 bool stack_text_is_main(const struct symbol_frame *frame);
 /* Whether it is one of those that call main, which go by the name (below main). */
 bool stack_text_is_below_main(const struct symbol_frame *frame);
-/* The length of the UTF-8 character at text; 0 if it is none, or one that steers terminals. */
+/* The length of the UTF-8 character at text; 0 if it is invalid or a control character. */
 size_t stack_text_printable(const unsigned char *text);
 
 /* Writes a name of the target so that it cannot steer a terminal. */

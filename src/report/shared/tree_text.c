@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "report/heap/text.h"
 #include "report/shared/stack_text.h"
 
 // Deeper than this a tree is not indented any more.
@@ -77,7 +76,7 @@ static size_t write_numbers(const struct writer *writer, uint64_t value, unsigne
         most = writer->paint->width > column ? (writer->paint->width - (unsigned)column) / 4 : 0;
     unsigned indent = 2 * (depth < most ? depth : most);
     fprintf(writer->out, "%s%6.2f %% %16s  %*s", paint_bar(bar, writer->paint, share / 100), share,
-            heap_text_number(digits, value), (int)indent, "");
+            text_number(digits, value), (int)indent, "");
     return column + indent;
 }
 

@@ -1,4 +1,4 @@
-// A tree of calls as text: the functions that weigh most, or the tree from either end.
+// A tree of calls as text: the heaviest functions, or the tree from either end.
 #ifndef QUERN_REPORT_TREE_TEXT_H
 #define QUERN_REPORT_TREE_TEXT_H
 
@@ -8,9 +8,9 @@
 #include "profile/stacks/calltree.h"
 #include "report/shared/paint.h"
 
-// At most `top` functions by what they weigh themselves. The tree must be finished, as below.
+// At most `top` functions, sorted by self weight. The tree must be finished, as below.
 void tree_text_functions(FILE *out, const struct calltree *, size_t top);
-// The tree from the root; less than so many percent of the whole is left out.
+// The tree from the root, without nodes below `threshold` percent of the whole.
 void tree_text(FILE *out, const struct calltree *, double threshold, const struct paint *);
 
 #endif

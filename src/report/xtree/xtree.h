@@ -1,8 +1,8 @@
 // Values by call stack, as a file: what Valgrind calls an execution tree.
 //
 // In callgrind's format, for KCachegrind and callgrind_annotate, each stack is written with its
-// callers, whose calls have its values, too. In massif's, for ms_print and massif-visualizer, each
-// event is a snapshot. Supervisor context.
+// callers, and their calls include its values. In massif's format, for ms_print and
+// massif-visualizer, each event is a snapshot. Supervisor context.
 #ifndef QUERN_REPORT_XTREE_H
 #define QUERN_REPORT_XTREE_H
 

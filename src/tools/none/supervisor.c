@@ -3,5 +3,5 @@
 
 const struct supervisor_tool supervisor_none = {
     .name = "none",
-    .help = "no analysis; reports only how it ended",
+    .help = "no analysis; reports only a fatal signal",
 };

@@ -9,7 +9,7 @@
 
 enum { RESULT = 0 /* rax */, ARGUMENTS = 6 };
 
-// Of the i-th argument of integer or pointer type, from 0.
+// The register of the i-th argument of integer or pointer type, from 0.
 static inline unsigned argument_register(unsigned i) {
     static const uint8_t numbers[ARGUMENTS] = {7, 6, 2, 1, 8, 9}; // rdi rsi rdx rcx r8 r9
     return numbers[i];

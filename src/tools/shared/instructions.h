@@ -8,7 +8,7 @@
 
 // ---- opcodes -----------------------------------------------------------------------------------
 
-// What stands before an opcode, and where it begins; at the end if there is none.
+// The prefixes of an instruction, and where its opcode begins; the end if there is no opcode.
 struct opcode_place {
     unsigned at;
     bool locked;

@@ -11,14 +11,16 @@
 #include "engine/tool.h"
 
 enum {
-    FRAMES = 500,
+    FRAMES = 1500,
     PROBES = 8,  // tried in each level: a cache line
     LEVELS = 12, // the first has 2^LEVEL_BITS entries, each next one twice as many
     LEVEL_BITS = 12,
     CHUNK_BITS = 17,  // words in a chunk
     CHUNKS = 1 << 13, // numbers have 30 bits (findings.h adds two)
-    COUNT_BITS = 10,  // of a stack's first word; the rest is its hash
+    COUNT_BITS = 11,  // of a stack's first word; the rest is its hash
 };
+
+_Static_assert(FRAMES < 1 << COUNT_BITS, "");
 
 static _Atomic(_Atomic uint64_t *) levels[LEVELS]; // entries: upper half of the hash, number
 static _Atomic(uint64_t *) chunks[CHUNKS];

@@ -1,4 +1,6 @@
-// Call stacks, each kept once and named by a small number.
+// Call stacks, each kept once and named by a small number: the target halves of tools that report
+// where something happened use it. Numbers begin with 1 and stay valid until the process ends. Any
+// thread, without a lock where the stack is known already.
 #ifndef QUERN_TOOLS_STACKS_H
 #define QUERN_TOOLS_STACKS_H
 

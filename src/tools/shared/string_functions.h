@@ -46,7 +46,7 @@
         STRING_FUNCTION("wcsncmp", on_wcsncmp), STRING_FUNCTION("wcschr", on_wcschr),              \
         STRING_FUNCTION("wcsrchr", on_wcsrchr), STRING_FUNCTION("wmemchr", on_wmemchr)
 
-// What becomes of a program whose __*_chk function has been told that the destination is too small.
+// Ends the program: a __*_chk function was called with a destination that is too small.
 void string_functions_overflow(const char *name);
 
 #endif

@@ -3,19 +3,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+// How a question uses the document.
+enum use {
+    LOCKED,     // all of it; others wait
+    READ_AGAIN, // the same after a second reading of a recording, for which nobody waits
+    FREE,       // nothing that needs the lock
+};
+
 static const struct {
     const char *name;
     char *(*give)(struct document *, const struct ask *, struct json *);
+    enum use use;
 } questions[] = {
-    {"overview", answer_overview},   {"tree", answer_tree},
-    {"children", answer_children},   {"match", answer_match},
-    {"functions", answer_functions}, {"libraries", answer_libraries},
-    {"threads", answer_threads},     {"timeline", answer_timeline},
-    {"sites", answer_sites},         {"histograms", answer_histograms},
-    {"findings", answer_findings},   {"costs", answer_costs},
-    {"calls", answer_calls},         {"source", answer_source},
-    {"query", answer_query},         {"points", answer_points},
-    {"diagnosis", answer_diagnosis}, {"assembly", answer_assembly},
+    {"overview", answer_overview, LOCKED},   {"tree", answer_tree, LOCKED},
+    {"children", answer_children, LOCKED},   {"match", answer_match, LOCKED},
+    {"functions", answer_functions, LOCKED}, {"libraries", answer_libraries, LOCKED},
+    {"threads", answer_threads, READ_AGAIN}, {"timeline", answer_timeline, LOCKED},
+    {"sites", answer_sites, READ_AGAIN},     {"histograms", answer_histograms, READ_AGAIN},
+    {"findings", answer_findings, LOCKED},   {"costs", answer_costs, LOCKED},
+    {"calls", answer_calls, LOCKED},         {"source", answer_source, LOCKED},
+    {"places", answer_places, LOCKED},       {"place", answer_place, LOCKED},
+    {"points", answer_points, LOCKED},       {"assembly", answer_assembly, LOCKED},
+    {"query", answer_query, FREE},           {"diagnosis", answer_diagnosis, FREE},
 };
 
 const char *ask_value(const struct ask *ask, const char *name) {
@@ -43,7 +52,14 @@ char *answer(struct document *document, const char *question, const struct ask *
             continue;
         if (document->problem && questions[i].give != answer_overview)
             return base_copy(document->problem);
-        return questions[i].give(document, ask, json);
+        if (questions[i].use == READ_AGAIN && document->format == &document_recording)
+            document_details(document);
+        if (questions[i].use != FREE)
+            pthread_mutex_lock(&document->lock);
+        char *problem = questions[i].give(document, ask, json);
+        if (questions[i].use != FREE)
+            pthread_mutex_unlock(&document->lock);
+        return problem;
     }
     return base_copy("there is no such question");
 }
@@ -70,8 +86,7 @@ char *answer_choose(struct document *document, const struct ask *ask, unsigned *
 
 static void add_views(const struct document *document, struct json *json) {
     const char *const *views = document->format->views;
-    json_name(json, "views");
-    json_open(json, '[');
+    json_open_at(json, "views", '[');
     if (document->format->tree && document->metric_count) {
         json_string(json, "flame");
         json_string(json, "map");
@@ -107,8 +122,7 @@ char *answer_overview(struct document *document, const struct ask *ask, struct j
     json_string_at(json, "notice", document->notice);
     json_string_at(json, "command", document->command);
     if (!document->problem) {
-        json_name(json, "metrics");
-        json_open(json, '[');
+        json_open_at(json, "metrics", '[');
         for (unsigned i = 0; i < document->metric_count; i++) {
             const struct document_metric *metric = &document->metrics[i];
             json_open(json, '{');
@@ -120,8 +134,7 @@ char *answer_overview(struct document *document, const struct ask *ask, struct j
         }
         json_close(json, ']');
         add_views(document, json);
-        json_name(json, "facts");
-        json_open(json, '[');
+        json_open_at(json, "facts", '[');
         document->format->facts(document, &(struct document_sink){add_fact, json});
         json_close(json, ']');
     }

@@ -72,6 +72,10 @@ char *answer_source(struct document *document, const struct ask *ask, struct jso
 char *answer_assembly(struct document *document, const struct ask *ask, struct json *json);
 // answers/diagnosis.c
 char *answer_diagnosis(struct document *document, const struct ask *ask, struct json *json);
+// answers/places.c
+char *answer_places(struct document *document, const struct ask *ask, struct json *json);
+// answers/place.c
+char *answer_place(struct document *document, const struct ask *ask, struct json *json);
 // answers/points.c
 char *answer_points(struct document *document, const struct ask *ask, struct json *json);
 // answers/query.c

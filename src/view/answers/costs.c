@@ -1,10 +1,11 @@
 // Costs: functions with callers and callees, and the graph around a function. Functions are named
 // by number in the profile.
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/vector.h"
-
+#include "profile/costs/inclusive.h"
 #include "view/answers/costs.h"
 
 #define ROWS        200
@@ -23,27 +24,55 @@ char *costs_choose(struct document *document, const struct ask *ask, struct json
     return NULL;
 }
 
-static uint64_t own_of(const struct costs *costs, size_t function) {
-    return cost_values(costs->profile, costs->profile->functions[function].own)[costs->event];
+// The cycle that a number stands for, from 1; 0: a function.
+static uint32_t cycle_of_number(const struct costs *costs, uint32_t number) {
+    size_t functions = costs->profile->function_count;
+    return number < functions ? 0 : number - (uint32_t)functions + 1;
 }
 
-static uint64_t inclusive_of(const struct costs *costs, size_t function) {
-    return costs->document->inclusive[function * costs->profile->event_count + costs->event];
+static uint32_t number_count(const struct costs *costs) {
+    return (uint32_t)costs->profile->function_count + costs->document->inclusive->cycle_count;
+}
+
+static uint64_t own_of(const struct costs *costs, uint32_t number) {
+    const struct cost_profile *profile = costs->profile;
+    uint32_t cycle = cycle_of_number(costs, number);
+    return (cycle ? cost_own_of_cycle(costs->document->inclusive, cycle)
+                  : cost_values(profile, profile->functions[number].own))[costs->event];
+}
+
+static uint64_t inclusive_of(const struct costs *costs, uint32_t number) {
+    const struct cost_inclusive *inclusive = costs->document->inclusive;
+    uint32_t cycle = cycle_of_number(costs, number);
+    return (cycle ? cost_inclusive_cycle(inclusive, cycle)
+                  : cost_inclusive_of(inclusive, number))[costs->event];
 }
 
 uint64_t costs_of_call(const struct costs *costs, const struct cost_call *call) {
     return cost_values(costs->profile, call->inclusive)[costs->event];
 }
 
-void costs_tell_function(const struct costs *costs, size_t function) {
-    const struct cost_function *known = &costs->profile->functions[function];
-    json_number_at(costs->json, "function", function);
+uint64_t costs_of_call_outside(const struct costs *costs, const struct cost_call *call) {
+    bool is_within = cost_is_within(costs->document->inclusive, call->caller, call->callee);
+    return is_within ? 0 : costs_of_call(costs, call);
+}
+
+void costs_tell_function(const struct costs *costs, uint32_t number) {
+    const struct cost_inclusive *inclusive = costs->document->inclusive;
+    uint32_t cycle = cycle_of_number(costs, number);
+    char name[32];
+    snprintf(name, sizeof name, "<cycle %" PRIu32 ">", cycle);
+    const struct cost_function named = {.object = "", .file = "", .name = name};
+    const struct cost_function *known = cycle ? &named : &costs->profile->functions[number];
+    json_number_at(costs->json, "function", number);
     json_string_at(costs->json, "name", known->name);
     json_string_at(costs->json, "object", known->object);
     json_string_at(costs->json, "file", known->file);
-    json_number_at(costs->json, "line", costs->document->first_lines[function]);
-    json_number_at(costs->json, "own", own_of(costs, function));
-    json_number_at(costs->json, "inclusive", inclusive_of(costs, function));
+    json_number_at(costs->json, "line", cycle ? 0 : costs->document->first_lines[number]);
+    json_number_at(costs->json, "own", own_of(costs, number));
+    json_number_at(costs->json, "inclusive", inclusive_of(costs, number));
+    json_number_at(costs->json, "cycle", cycle ? 0 : inclusive->cycle_of[number]);
+    json_number_at(costs->json, "members", cycle ? inclusive->sizes[cycle - 1] : 0);
 }
 
 // ---- the list ----
@@ -55,27 +84,47 @@ struct sorting {
     enum order order;
 };
 
+// Cycles come before all functions, in their order.
+static const char *name_of(const struct costs *costs, uint32_t number) {
+    return cycle_of_number(costs, number) ? "" : costs->profile->functions[number].name;
+}
+
 static int compare(const void *left, const void *right, void *context) {
     const struct sorting *sorting = context;
     uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    const struct cost_function *functions = sorting->costs->profile->functions;
     uint64_t first =
         sorting->order == BY_OWN ? own_of(sorting->costs, a) : inclusive_of(sorting->costs, a);
     uint64_t second =
         sorting->order == BY_OWN ? own_of(sorting->costs, b) : inclusive_of(sorting->costs, b);
     if (sorting->order == BY_NAME) {
-        int by_name = strcmp(functions[a].name, functions[b].name);
+        int by_name = strcmp(name_of(sorting->costs, a), name_of(sorting->costs, b));
         return by_name ? by_name : a < b ? -1 : 1;
     }
     return first != second ? (first < second ? 1 : -1) : a < b ? -1 : 1;
 }
 
-static uint64_t *count_calls(const struct cost_profile *profile) {
-    uint64_t *counts = base_allocate((profile->function_count + 1) * sizeof *counts);
-    memset(counts, 0, (profile->function_count + 1) * sizeof *counts);
-    for (size_t i = 0; i < profile->call_count; i++)
-        counts[profile->calls[i].callee] += profile->calls[i].count;
+// By number. A cycle is called from outside.
+static uint64_t *count_calls(const struct costs *costs) {
+    const struct cost_profile *profile = costs->profile;
+    const struct cost_inclusive *inclusive = costs->document->inclusive;
+    uint64_t *counts = base_allocate(((size_t)number_count(costs) + 1) * sizeof *counts);
+    for (size_t i = 0; i < profile->call_count; i++) {
+        const struct cost_call *call = &profile->calls[i];
+        uint32_t cycle = inclusive->cycle_of[call->callee];
+        counts[call->callee] += call->count;
+        if (cycle && inclusive->cycle_of[call->caller] != cycle)
+            counts[profile->function_count + cycle - 1] += call->count;
+    }
     return counts;
+}
+
+static bool is_searched(const struct costs *costs, uint32_t number, const char *search) {
+    if (!search || !*search)
+        return true;
+    if (cycle_of_number(costs, number))
+        return strcasestr("<cycle>", search) != NULL;
+    const struct cost_function *function = &costs->profile->functions[number];
+    return strcasestr(function->name, search) || strcasestr(function->object, search);
 }
 
 char *answer_costs(struct document *document, const struct ask *ask, struct json *json) {
@@ -89,21 +138,22 @@ char *answer_costs(struct document *document, const struct ask *ask, struct json
                                       : strcmp(sort, "own") == 0  ? BY_OWN
                                       : strcmp(sort, "name") == 0 ? BY_NAME
                                                                   : BY_INCLUSIVE};
-    uint32_t *order = base_allocate((profile->function_count + 1) * sizeof *order);
+    uint32_t *order = base_allocate(((size_t)number_count(&costs) + 1) * sizeof *order);
     size_t count = 0;
-    for (uint32_t i = 0; i < profile->function_count; i++)
-        if (!search || !*search || strcasestr(profile->functions[i].name, search) ||
-            strcasestr(profile->functions[i].object, search))
+    // A cycle's own cost is that of its functions, which are in the list themselves.
+    uint32_t last =
+        sorting.order == BY_OWN ? (uint32_t)profile->function_count : number_count(&costs);
+    for (uint32_t i = 0; i < last; i++)
+        if (is_searched(&costs, i, search))
             order[count++] = i;
     qsort_r(order, count, sizeof *order, compare, &sorting);
-    uint64_t *calls = count_calls(profile);
+    uint64_t *calls = count_calls(&costs);
     uint64_t offset = ask_number(ask, "offset", 0, UINT32_MAX);
     uint64_t most = ask_number(ask, "count", ROWS, ROWS_MOST);
     json_open(json, '{');
     json_number_at(json, "total", profile->totals[costs.event]);
     json_number_at(json, "count", count);
-    json_name(json, "rows");
-    json_open(json, '[');
+    json_open_at(json, "rows", '[');
     for (uint64_t i = offset; i < count && i - offset < most; i++) {
         json_open(json, '{');
         costs_tell_function(&costs, order[i]);
@@ -124,7 +174,8 @@ size_t answer_heaviest(struct document *document, const char *metric, bool by_ow
         return 0;
     struct costs costs = {document, document->costs, (unsigned)event, NULL};
     struct sorting sorting = {&costs, by_own ? BY_OWN : BY_INCLUSIVE};
-    size_t count = costs.profile->function_count;
+    // Cycles have no cost of their own that is not a function's.
+    size_t count = by_own ? costs.profile->function_count : number_count(&costs);
     uint32_t *order = base_allocate((count + 1) * sizeof *order);
     for (uint32_t i = 0; i < count; i++)
         order[i] = i;
@@ -140,31 +191,44 @@ size_t answer_heaviest(struct document *document, const char *metric, bool by_ow
 
 struct other {
     uint32_t function;
+    bool is_within; // the calls stay within the function or its cycle
     uint64_t count, cost;
 };
 
+// Calls within a cycle come last: their costs overlap.
 static int by_cost(const void *left, const void *right) {
     const struct other *a = left, *b = right;
+    if (a->is_within != b->is_within)
+        return a->is_within ? 1 : -1;
     if (a->cost != b->cost)
         return a->cost < b->cost ? 1 : -1;
     return a->function < b->function ? -1 : a->function > b->function;
 }
 
-// Those that call the function, or that it calls, each once. To be freed.
-static struct other *others_of(const struct costs *costs, uint32_t function, bool callers,
+static bool stands_for(const struct costs *costs, uint32_t number, uint32_t function) {
+    uint32_t cycle = cycle_of_number(costs, number);
+    return cycle ? costs->document->inclusive->cycle_of[function] == cycle : function == number;
+}
+
+// Those that call the function, or that it calls, each once; of a cycle those outside. To be freed.
+static struct other *others_of(const struct costs *costs, uint32_t number, bool callers,
                                size_t *count) {
     struct other *list = NULL;
+    const struct cost_inclusive *inclusive = costs->document->inclusive;
     *count = 0;
     for (size_t i = 0; i < costs->profile->call_count; i++) {
         const struct cost_call *call = &costs->profile->calls[i];
-        if ((callers ? call->callee : call->caller) != function)
-            continue;
         uint32_t other = callers ? call->caller : call->callee;
+        if (!stands_for(costs, number, callers ? call->callee : call->caller) ||
+            (cycle_of_number(costs, number) && stands_for(costs, number, other)))
+            continue;
         size_t at = 0;
         while (at < *count && list[at].function != other)
             at++;
         if (at == *count)
-            *vector_push(list, *count) = (struct other){.function = other};
+            *vector_push(list, *count) =
+                (struct other){.function = other,
+                               .is_within = cost_is_within(inclusive, call->caller, call->callee)};
         list[at].count += call->count;
         list[at].cost += costs_of_call(costs, call);
     }
@@ -177,13 +241,34 @@ static void add_others(const struct costs *costs, const char *name, uint32_t fun
                        bool callers) {
     size_t count;
     struct other *list = others_of(costs, function, callers, &count);
-    json_name(costs->json, name);
-    json_open(costs->json, '[');
+    json_open_at(costs->json, name, '[');
     for (size_t i = 0; i < count && i < ROWS; i++) {
         json_open(costs->json, '{');
         costs_tell_function(costs, list[i].function);
         json_number_at(costs->json, "count", list[i].count);
-        json_number_at(costs->json, "cost", list[i].cost);
+        json_number_at(costs->json, "cost", list[i].is_within ? 0 : list[i].cost);
+        json_bool_at(costs->json, "within", list[i].is_within);
+        json_close(costs->json, '}');
+    }
+    json_close(costs->json, ']');
+    free(list);
+}
+
+// The functions of a cycle, those that cost most themselves first. Cycle 0 has none.
+static void add_inside(const struct costs *costs, uint32_t cycle) {
+    struct sorting sorting = {costs, BY_OWN};
+    const uint32_t *cycle_of = costs->document->inclusive->cycle_of;
+    uint32_t *list = NULL;
+    size_t count = 0;
+    for (uint32_t i = 0; i < costs->profile->function_count; i++)
+        if (cycle && cycle_of[i] == cycle)
+            *vector_push(list, count) = i;
+    if (count)
+        qsort_r(list, count, sizeof *list, compare, &sorting);
+    json_open_at(costs->json, "inside", '[');
+    for (size_t i = 0; i < count && i < ROWS; i++) {
+        json_open(costs->json, '{');
+        costs_tell_function(costs, list[i]);
         json_close(costs->json, '}');
     }
     json_close(costs->json, ']');
@@ -230,8 +315,7 @@ static void spread(struct graph *graph, bool callers, int levels) {
 }
 
 static void add_edges(const struct graph *graph, struct json *json) {
-    json_name(json, "edges");
-    json_open(json, '[');
+    json_open_at(json, "edges", '[');
     for (size_t i = 0; i < graph->count; i++) {
         size_t count;
         struct other *list = others_of(graph->costs, graph->nodes[i].function, false, &count);
@@ -245,7 +329,8 @@ static void add_edges(const struct graph *graph, struct json *json) {
             json_number(json, i);
             json_number(json, to);
             json_number(json, list[j].count);
-            json_number(json, list[j].cost);
+            json_number(json, list[j].is_within ? 0 : list[j].cost);
+            json_number(json, list[j].is_within);
             json_close(json, ']');
         }
         free(list);
@@ -259,8 +344,7 @@ static void add_graph(struct costs *costs, uint32_t function) {
     add_node(&graph, function, 0);
     spread(&graph, true, 2);
     spread(&graph, false, 3);
-    json_name(json, "nodes");
-    json_open(json, '[');
+    json_open_at(json, "nodes", '[');
     for (size_t i = 0; i < graph.count; i++) {
         json_open(json, '{');
         costs_tell_function(costs, graph.nodes[i].function);
@@ -293,13 +377,15 @@ char *answer_calls(struct document *document, const struct ask *ask, struct json
     if (problem)
         return problem;
     uint32_t function = costs_function_asked(&costs, ask, false);
-    if (function >= costs.profile->function_count)
+    if (function >= number_count(&costs))
         return base_copy("there is no such function");
     json_open(json, '{');
     costs_tell_function(&costs, function);
     json_number_at(json, "total", costs.profile->totals[costs.event]);
+    json_number_at(json, "first_cycle", costs.profile->function_count);
     add_others(&costs, "callers", function, true);
     add_others(&costs, "callees", function, false);
+    add_inside(&costs, cycle_of_number(&costs, function));
     add_graph(&costs, function);
     json_close(json, '}');
     return NULL;

@@ -1,10 +1,21 @@
 // What is wrong with a program's memory, as quern diagnose says it.
-#include <fcntl.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "report/diagnose/diagnose.h"
 #include "view/answers/answers.h"
+
+// The program's own function and line.
+static void add_place(const struct diagnosis *diagnosis, struct json *json) {
+    if (diagnosis->own >= diagnosis->frame_count)
+        return;
+    const struct result_frame *frame = &diagnosis->frames[diagnosis->own];
+    struct text place = {0};
+    text_string(&place, frame->function ? frame->function : "???");
+    if (frame->path && frame->line)
+        text_format(&place, " (%s:%u)", heap_file_base(frame->path), frame->line);
+    json_string_at(json, "place", place.bytes);
+    text_free(&place);
+}
 
 static void add_diagnosis(const struct diagnosis *diagnosis, struct json *json) {
     json_open(json, '{');
@@ -13,9 +24,10 @@ static void add_diagnosis(const struct diagnosis *diagnosis, struct json *json) 
     json_string_at(json, "certainty", diagnosis_certainty(diagnosis->certainty));
     json_string_at(json, "evidence", diagnosis->evidence);
     json_string_at(json, "advice", diagnosis_advice(diagnosis->kind));
+    json_string_at(json, "holder", diagnosis->holder);
     json_number_at(json, "bytes", diagnosis->bytes);
-    json_name(json, "frames");
-    json_open(json, '[');
+    add_place(diagnosis, json);
+    json_open_at(json, "frames", '[');
     for (size_t i = 0; i < diagnosis->frame_count; i++)
         json_string(json, diagnosis->frames[i].function);
     json_close(json, ']');
@@ -24,8 +36,7 @@ static void add_diagnosis(const struct diagnosis *diagnosis, struct json *json) 
 
 static void add_all(const struct diagnoses *diagnoses, struct json *json) {
     json_open(json, '{');
-    json_name(json, "rows");
-    json_open(json, '[');
+    json_open_at(json, "rows", '[');
     for (size_t i = 0; i < diagnoses->count; i++)
         add_diagnosis(&diagnoses->items[i], json);
     json_close(json, ']');
@@ -33,23 +44,13 @@ static void add_all(const struct diagnoses *diagnoses, struct json *json) {
 }
 
 char *answer_diagnosis(struct document *document, const struct ask *ask, struct json *json) {
-    struct diagnoses diagnoses = {0};
     char *problem = NULL;
-    if (document->format == &document_dhat) {
-        diagnose_dhat(document->dhat, &diagnoses);
-    } else if (document->format != &document_recording) {
+    if (document->format != &document_dhat && document->format != &document_recording)
         return base_copy("only recordings and dhat.out files can be diagnosed");
-    } else if (document->window.from || document->window.to != UINT64_MAX) {
+    if (document->window.from || document->window.to != UINT64_MAX)
         return base_copy("a diagnosis is of the whole run");
-    } else {
-        int fd = open(document->path, O_RDONLY | O_CLOEXEC);
-        if (fd < 0)
-            return base_copy("the file cannot be read again");
-        problem = diagnose(fd, &document->heap, &diagnoses);
-        close(fd);
-    }
-    if (!problem)
-        add_all(&diagnoses, json);
-    diagnoses_free(&diagnoses);
+    const struct diagnoses *diagnoses = document_diagnoses(document, &problem);
+    if (diagnoses)
+        add_all(diagnoses, json);
     return problem;
 }

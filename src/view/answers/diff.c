@@ -64,8 +64,7 @@ static size_t join(const struct answer_row *before, size_t before_count,
 static void add_changes(struct json *json, const struct change *changes, size_t count,
                         uint64_t most) {
     json_number_at(json, "count", count);
-    json_name(json, "functions");
-    json_open(json, '[');
+    json_open_at(json, "functions", '[');
     for (size_t i = 0; i < count && i < most; i++) {
         const struct answer_row *known = changes[i].after ? changes[i].after : changes[i].before;
         json_open(json, '{');
@@ -167,8 +166,7 @@ char *answer_diff(struct document *before, struct document *after, const struct 
     json_number_at(json, "before", shown->total);
     json_number_at(json, "after", after->metrics[same].total);
     add_functions(&diff);
-    json_name(json, "nodes");
-    json_open(json, '[');
+    json_open_at(json, "nodes", '[');
     add_node(&diff, &diff.before->root, &diff.after->root, -1);
     json_close(json, ']');
     json_close(json, '}');

@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+#include "report/shared/own.h"
 #include "view/answers/answers.h"
 #include "view/documents/findings_file.h"
 
@@ -9,8 +11,7 @@
 #define ROWS_MOST 5000
 
 static void add_frames(const struct findings_section *section, struct json *json) {
-    json_name(json, "frames");
-    json_open(json, '[');
+    json_open_at(json, "frames", '[');
     for (size_t i = 0; i < section->frame_count; i++) {
         const struct findings_frame *frame = &section->frames[i];
         json_open(json, '{');
@@ -25,11 +26,28 @@ static void add_frames(const struct findings_section *section, struct json *json
     json_close(json, ']');
 }
 
+// The frame that a reader looks for first: the innermost of the program's own code, else the
+// innermost.
+static size_t own_of(const struct findings_finding *finding) {
+    const struct findings_section *stack = finding->section_count ? finding->sections : NULL;
+    struct own_search search = {0};
+    size_t own = 0;
+    for (size_t i = 0; stack && i < stack->frame_count; i++) {
+        const struct findings_frame *frame = &stack->frames[i];
+        struct text path = {0};
+        if (frame->file)
+            text_format(&path, "%s/%s", frame->directory ? frame->directory : ".", frame->file);
+        if (own_search_next(&search, frame->function, path.bytes, frame->object))
+            own = i;
+        text_free(&path);
+    }
+    return own;
+}
+
 // A suppression has lines, which strings elsewhere have not.
 static void add_lines(struct json *json, const char *name, char *text) {
     char *rest = NULL;
-    json_name(json, name);
-    json_open(json, '[');
+    json_open_at(json, name, '[');
     for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
         json_string(json, line);
     json_close(json, ']');
@@ -43,10 +61,10 @@ static void add_finding(const struct findings_finding *finding, size_t index, st
     json_string_at(json, "thread", finding->thread);
     json_number_at(json, "count", finding->count);
     json_bool_at(json, "leak", finding->is_leak);
+    json_number_at(json, "where", own_of(finding));
     json_number_at(json, "bytes", finding->leaked_bytes);
     json_number_at(json, "blocks", finding->leaked_blocks);
-    json_name(json, "sections");
-    json_open(json, '[');
+    json_open_at(json, "sections", '[');
     for (size_t i = 0; i < finding->section_count; i++) {
         json_open(json, '{');
         json_string_at(json, "text", finding->sections[i].text);
@@ -82,8 +100,7 @@ static bool is_wanted(const struct findings_finding *finding, const char *kind,
 
 // How many there are of each kind, in the order of their first one.
 static void add_kinds(const struct findings_file *file, struct json *json) {
-    json_name(json, "kinds");
-    json_open(json, '[');
+    json_open_at(json, "kinds", '[');
     for (size_t i = 0; i < file->count; i++) {
         uint64_t count = 0;
         bool is_first = true;
@@ -104,6 +121,51 @@ static void add_kinds(const struct findings_file *file, struct json *json) {
     json_close(json, ']');
 }
 
+// ---- the order ----
+
+enum order { AS_READ, BY_COUNT, BY_BYTES, BY_KIND, BY_WHAT };
+
+struct sorting {
+    const struct findings_finding *list;
+    enum order order;
+};
+
+// Errors as they came, then leaks, the largest first.
+static int compare_as_read(const struct findings_finding *a, const struct findings_finding *b) {
+    if (a->is_leak != b->is_leak)
+        return a->is_leak ? 1 : -1;
+    if (a->is_leak && a->leaked_bytes != b->leaked_bytes)
+        return a->leaked_bytes < b->leaked_bytes ? 1 : -1;
+    return 0;
+}
+
+static int compare(const void *left, const void *right, void *context) {
+    const struct sorting *sorting = context;
+    uint32_t first = *(const uint32_t *)left, second = *(const uint32_t *)right;
+    const struct findings_finding *a = &sorting->list[first], *b = &sorting->list[second];
+    int order = 0;
+    if (sorting->order == BY_COUNT)
+        order = (a->count < b->count) - (a->count > b->count);
+    else if (sorting->order == BY_BYTES)
+        order = (a->leaked_bytes < b->leaked_bytes) - (a->leaked_bytes > b->leaked_bytes);
+    else if (sorting->order == BY_KIND)
+        order = strcmp(a->kind, b->kind);
+    else if (sorting->order == BY_WHAT)
+        order = strcmp(a->what, b->what);
+    if (!order)
+        order = compare_as_read(a, b);
+    return order ? order : first < second ? -1 : first > second;
+}
+
+static enum order order_of(const struct ask *ask) {
+    static const char *const names[] = {"", "count", "bytes", "kind", "what"};
+    const char *sort = ask_value(ask, "sort");
+    for (unsigned i = 0; sort && i < sizeof names / sizeof *names; i++)
+        if (strcmp(sort, names[i]) == 0)
+            return (enum order)i;
+    return AS_READ;
+}
+
 char *answer_findings(struct document *document, const struct ask *ask, struct json *json) {
     const struct findings_file *file = document->findings;
     if (!file)
@@ -113,15 +175,16 @@ char *answer_findings(struct document *document, const struct ask *ask, struct j
     uint64_t most = ask_number(ask, "count", ROWS, ROWS_MOST);
     json_open(json, '{');
     add_kinds(file, json);
-    json_name(json, "rows");
-    json_open(json, '[');
-    for (size_t i = 0; i < file->count; i++) {
-        if (!is_wanted(&file->list[i], kind, search))
-            continue;
-        if (count >= offset && count - offset < most)
-            add_finding(&file->list[i], i, json);
-        count++;
-    }
+    json_open_at(json, "rows", '[');
+    uint32_t *order = base_allocate((file->count + 1) * sizeof *order);
+    for (uint32_t i = 0; i < file->count; i++)
+        if (is_wanted(&file->list[i], kind, search))
+            order[count++] = i;
+    struct sorting sorting = {file->list, order_of(ask)};
+    qsort_r(order, count, sizeof *order, compare, &sorting);
+    for (uint64_t i = offset; i < count && i - offset < most; i++)
+        add_finding(&file->list[order[i]], order[i], json);
+    free(order);
     json_close(json, ']');
     json_number_at(json, "count", count);
     json_close(json, '}');

@@ -71,14 +71,12 @@ static void add_point(const struct dhat_file *file, uint32_t index, struct json 
     json_number_at(json, "point", index);
     for (size_t i = 0; i < NUMBERS; i++)
         json_number_at(json, numbers[i].name, value_of(point, i));
-    json_name(json, "frames");
-    json_open(json, '[');
+    json_open_at(json, "frames", '[');
     for (size_t i = 0; i < point->fs_count; i++)
         json_string(json, file->frames.keys[point->fs[i]].bytes);
     json_close(json, ']');
     if (point->acc) {
-        json_name(json, "accesses");
-        json_open(json, '[');
+        json_open_at(json, "accesses", '[');
         for (size_t i = 0; i < point->acc_count; i++)
             json_number(json, point->acc[i]);
         json_close(json, ']');
@@ -108,8 +106,7 @@ char *answer_points(struct document *document, const struct ask *ask, struct jso
     json_bool_at(json, "lifetimes", file->bklt);
     json_bool_at(json, "accesses", file->bkacc);
     json_number_at(json, "count", count);
-    json_name(json, "rows");
-    json_open(json, '[');
+    json_open_at(json, "rows", '[');
     for (uint64_t i = offset; i < count && i - offset < most; i++)
         add_point(file, order[i], json);
     json_close(json, ']');

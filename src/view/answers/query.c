@@ -12,16 +12,6 @@
 #define ROWS_MOST 5000
 #define SECONDS   20 // of the statement, once the tables are filled
 
-// The statement as a part of another that stops. To be freed.
-static char *limited(const char *sql) {
-    size_t size = strlen(sql);
-    while (size && strchr("; \t\r\n", sql[size - 1]))
-        size--;
-    struct text text = {0};
-    text_format(&text, "SELECT * FROM (\n%.*s\n) LIMIT %d", (int)size, sql, ROWS_MOST + 1);
-    return text_take(&text);
-}
-
 static char *run(struct heap_query *query, const struct document *document, struct json *json) {
     int fd = open(document->path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -31,17 +21,20 @@ static char *run(struct heap_query *query, const struct document *document, stru
     struct heap_filter filter = HEAP_FILTER_ALL;
     filter.from = document->window.from;
     filter.to = document->window.to;
-    heap_query_sink(query, &sink);
-    char *problem = heap_filter_read(fd, &file, &filter, &sink, 1);
+    bool is_part = filter.from || filter.to != UINT64_MAX;
+    if (is_part)
+        heap_query_sink(query, &sink);
+    char *problem = is_part ? heap_filter_read(fd, &file, &filter, &sink, 1)
+                            : heap_file_read_sums(fd, &file, NULL, NULL);
     close(fd);
     if (!problem)
-        problem = heap_query_fill(query, &file);
+        problem = heap_query_fill(query, document->path, &file);
     heap_file_free(&file);
     char *rows = NULL;
     size_t size;
     FILE *out = problem ? NULL : open_memstream(&rows, &size);
     if (out) {
-        heap_query_limit(query, SECONDS);
+        heap_query_limit(query, SECONDS, ROWS_MOST + 1);
         problem = heap_query_write(query, out, HEAP_QUERY_JSON);
         fclose(out);
     }
@@ -63,14 +56,7 @@ char *answer_query(struct document *document, const struct ask *ask, struct json
     if (!sql || !*sql)
         return base_copy("there is no statement");
     char *problem = NULL;
-    // What is wrong is told of the statement as it was given.
     struct heap_query *query = heap_query_new(sql, &problem);
-    if (!query)
-        return problem;
-    heap_query_free(query);
-    char *statement = limited(sql);
-    query = heap_query_new(statement, &problem);
-    free(statement);
     if (!query)
         return problem;
     problem = run(query, document, json);

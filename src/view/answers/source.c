@@ -1,33 +1,19 @@
-// Costs beside source and machine code.
-//
-// Source files are those the profile names, and only if they are called as sources are; objects
-// only if they are programs or libraries (disassemble.h): a profile from elsewhere must not show a
-// private key.
-#include <errno.h>
-#include <fcntl.h>
+// Costs beside source and machine code. Objects are shown only if they are programs or libraries
+// (disassemble.h), sources as source_file.h says.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/vector.h"
+#include "profile/costs/inclusive.h"
 #include "report/callgrind/disassemble.h"
 #include "view/answers/costs.h"
+#include "view/answers/source_file.h"
 
-#define LINES_MOST  6000
-#define CONTEXT     6
-#define SOURCE_MOST (16 << 20)
-#define TRIED       100 // functions, when none was asked for
-#define GAP_MOST    96 // bytes of code without costs that are shown between instructions with costs
-
-// Whether a file has been changed since the profile was written, so that its lines or instructions
-// may be others.
-static bool is_newer(const struct costs *costs, const char *path) {
-    struct stat file, profile;
-    return stat(path, &file) == 0 && stat(costs->document->path, &profile) == 0 &&
-           file.st_mtime > profile.st_mtime;
-}
+#define LINES_MOST 6000
+#define CONTEXT    6
+#define TRIED      100 // functions, when none was asked for
+#define GAP_MOST   96  // bytes of code without costs that are shown between instructions with costs
 
 // ---- lines ----
 
@@ -36,32 +22,11 @@ struct source_line {
     bool has_costs;
 };
 
-static bool is_source_name(const char *path) {
-    static const char *const endings[] = {
-        "c",   "h",   "cc", "hh", "cpp", "hpp",   "cxx", "hxx", "c++", "h++", "tcc", "ipp", "inl",
-        "inc", "def", "s",  "S",  "asm", "rs",    "go",  "f",   "f90", "F",   "F90", "d",   "zig",
-        "y",   "l",   "m",  "mm", "nim", "swift", "adb", "ads", "pas", "ml",  "hs",  "cu",  "C",
-    };
-    const char *dot = strrchr(heap_file_base(path), '.');
-    for (size_t i = 0; dot && i < sizeof endings / sizeof *endings; i++)
-        if (strcmp(dot + 1, endings[i]) == 0)
-            return true;
-    return false;
-}
-
-static FILE *open_source(const char *path) {
-    struct stat status;
-    if (!is_source_name(path))
-        return NULL;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0)
-        return NULL;
-    FILE *file = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= SOURCE_MOST
-                     ? fdopen(fd, "r")
-                     : NULL;
-    if (!file)
-        close(fd);
-    return file;
+// A line in the code of several functions that call each other counts for each of them. It is never
+// more than everything.
+static void add_called(const struct costs *costs, struct source_line *line, uint64_t cost) {
+    uint64_t total = costs->profile->totals[costs->event];
+    line->called = cost < total - line->called ? line->called + cost : total;
 }
 
 static struct source_line *sum_lines(const struct costs *costs, const char *path, size_t *count) {
@@ -83,7 +48,7 @@ static struct source_line *sum_lines(const struct costs *costs, const char *path
     for (size_t i = 0; i < profile->call_count; i++) {
         const struct cost_call *call = &profile->calls[i];
         if (call->file == path && call->line < *count) {
-            lines[call->line].called += costs_of_call(costs, call);
+            add_called(costs, &lines[call->line], costs_of_call_outside(costs, call));
             lines[call->line].has_costs = true;
         }
     }
@@ -98,13 +63,12 @@ static bool is_near(const struct source_line *lines, size_t count, size_t line) 
     return false;
 }
 
-static void add_line(struct json *json, size_t number, const struct source_line *line, char *text) {
+static void add_line(struct json *json, size_t number, const struct source_line *line,
+                     const char *text) {
     json_open(json, '[');
     json_number(json, number);
     json_number(json, line->own);
     json_number(json, line->called);
-    for (char *at = text; at && *at; at++)
-        *at = *at == '\t' ? ' ' : *at;
     json_string(json, text);
     json_close(json, ']');
 }
@@ -115,17 +79,13 @@ static void add_source(const struct costs *costs, const char *path) {
     size_t count, shown = 0, room = 0;
     struct source_line *lines = sum_lines(costs, path, &count);
     const struct source_line none = {0};
-    FILE *file = open_source(path);
+    FILE *file = source_file_open(path);
     char *text = NULL;
     json_bool_at(json, "found", file != NULL);
-    json_name(json, "lines");
-    json_open(json, '[');
-    ssize_t size = 0;
+    json_open_at(json, "lines", '[');
     for (size_t line = 1; shown < LINES_MOST; line++) {
-        if (file ? (size = getline(&text, &room, file)) < 0 : line >= count)
+        if (file ? !source_file_line(file, &text, &room) : line >= count)
             break;
-        while (size > 0 && (text[size - 1] == '\n' || text[size - 1] == '\r'))
-            text[--size] = 0;
         if (file ? !is_near(lines, count, line) : !lines[line].has_costs)
             continue;
         add_line(json, line, line < count ? &lines[line] : &none, file ? text : NULL);
@@ -148,16 +108,12 @@ struct lines {
 
 static struct lines read_lines(const char *path) {
     struct lines source = {0};
-    FILE *file = open_source(path);
+    FILE *file = source_file_open(path);
     char *text = NULL;
     size_t room = 0;
-    ssize_t size;
     *vector_push(source.lines, source.count) = NULL;
-    while (file && (size = getline(&text, &room, file)) >= 0) {
-        while (size > 0 && (text[size - 1] == '\n' || text[size - 1] == '\r'))
-            text[--size] = 0;
+    while (file && source_file_line(file, &text, &room))
         *vector_push(source.lines, source.count) = base_copy(text);
-    }
     if (file)
         fclose(file);
     free(text);
@@ -195,6 +151,12 @@ static void gather(struct listing *listing) {
         qsort(listing->known, listing->count, sizeof *listing->known, by_address);
 }
 
+static uint64_t cost_of_calls(const struct costs *costs, const struct cost_instruction *known) {
+    bool is_within = known->callee != UINT32_MAX &&
+                     cost_is_within(costs->document->inclusive, known->function, known->callee);
+    return is_within ? 0 : cost_values(costs->profile, known->inclusive)[costs->event];
+}
+
 // [address, own, in calls, text, line, text of the line, its file if it is another than the
 // function's, callee]
 static void add_instruction(struct listing *listing, uint64_t address, const char *text,
@@ -207,7 +169,7 @@ static void add_instruction(struct listing *listing, uint64_t address, const cha
     json_open(json, '[');
     json_string(json, number);
     json_number(json, known ? cost_values(profile, known->own)[costs->event] : 0);
-    json_number(json, known ? cost_values(profile, known->inclusive)[costs->event] : 0);
+    json_number(json, known ? cost_of_calls(costs, known) : 0);
     json_string(json, text);
     json_number(json, known ? known->line : 0);
     const char *file = profile->functions[listing->function].file;
@@ -253,7 +215,7 @@ static uint32_t function_with_source(struct document *document, const char *metr
     uint32_t heaviest[TRIED];
     size_t count = answer_heaviest(document, metric, true, heaviest, TRIED);
     for (size_t i = 0; i < count; i++) {
-        FILE *file = open_source(document->costs->functions[heaviest[i]].file);
+        FILE *file = source_file_open(document->costs->functions[heaviest[i]].file);
         if (file) {
             fclose(file);
             return heaviest[i];
@@ -285,7 +247,7 @@ char *answer_source(struct document *document, const struct ask *ask, struct jso
     if (problem)
         return problem;
     const char *path = costs.profile->functions[function].file;
-    json_bool_at(json, "newer", is_newer(&costs, path));
+    json_bool_at(json, "newer", source_file_is_newer(path, document->path));
     add_source(&costs, path);
     json_close(json, '}');
     return NULL;
@@ -307,9 +269,8 @@ char *answer_assembly(struct document *document, const struct ask *ask, struct j
                               .source = read_lines(known->file)};
     gather(&listing);
     json_bool_at(json, "found", listing.disassembler != NULL);
-    json_bool_at(json, "newer", is_newer(&costs, known->object));
-    json_name(json, "lines");
-    json_open(json, '[');
+    json_bool_at(json, "newer", source_file_is_newer(known->object, document->path));
+    json_open_at(json, "lines", '[');
     add_instructions(&listing);
     json_close(json, ']');
     json_close(json, '}');

@@ -1,9 +1,13 @@
 // Tables: sums by function, by library, by thread. Sorted and cut here, so that the page gets the
 // rows it shows.
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/text.h"
+#include "profile/costs/inclusive.h"
 #include "report/heap/export.h"
 #include "report/heap/rows.h"
 #include "view/answers/answers.h"
@@ -54,8 +58,7 @@ static void write_rows(const struct document *document, const struct ask *ask, u
     json_number_at(json, "total", total);
     json_number_at(json, "count", count);
     json_number_at(json, "offset", offset);
-    json_name(json, "rows");
-    json_open(json, '[');
+    json_open_at(json, "rows", '[');
     for (uint64_t i = offset; i < count && i - offset < most; i++) {
         json_open(json, '{');
         json_string_at(json, "name", rows[i].name);
@@ -78,46 +81,71 @@ static int by_place(const void *left, const void *right) {
 
 // Equal names of a profile are one string, so that they can be brought together unread.
 static int by_string(const void *left, const void *right) {
-    const struct answer_row *a = left, *b = right;
+    const struct cost_function *a = *(const struct cost_function *const *)left;
+    const struct cost_function *b = *(const struct cost_function *const *)right;
     if (a->name != b->name)
         return a->name < b->name ? -1 : 1;
-    return strcmp(a->group, b->group);
+    return strcmp(heap_file_base(a->object), heap_file_base(b->object));
 }
 
-// Functions of one name and library are one, as they are in trees.
-static size_t merge(struct answer_row *rows, size_t count) {
-    size_t kept = 0;
-    qsort(rows, count, sizeof *rows, by_string);
+__attribute__((format(printf, 2, 3))) static const char *made_name(struct cost_profile *profile,
+                                                                   const char *format, ...) {
+    struct text text = {0};
+    va_list values;
+    va_start(values, format);
+    text_vformat(&text, format, values);
+    va_end(values);
+    const char *name = costs_string(profile, text.bytes, text.size);
+    text_free(&text);
+    return name;
+}
+
+// Functions of one name and library are told apart by their files: what one of them costs with its
+// callees may be part of what the other one does.
+static void tell_apart(struct cost_profile *profile, const struct cost_function **functions,
+                       struct answer_row *rows, size_t count) {
     for (size_t i = 0; i < count; i++) {
-        if (kept && by_string(&rows[kept - 1], &rows[i]) == 0) {
-            rows[kept - 1].self += rows[i].self;
-            rows[kept - 1].total += rows[i].total;
-        } else {
-            rows[kept++] = rows[i];
-        }
+        bool is_twin = (i && by_string(&functions[i - 1], &functions[i]) == 0) ||
+                       (i + 1 < count && by_string(&functions[i], &functions[i + 1]) == 0);
+        if (is_twin)
+            rows[i].name = made_name(profile, "%s (%s)", functions[i]->name,
+                                     heap_file_base(functions[i]->file));
     }
-    return kept;
 }
 
 static size_t rows_of_costs(const struct document *document, unsigned metric,
                             struct answer_row *rows) {
-    const struct cost_profile *profile = document->costs;
+    struct cost_profile *profile = document->costs;
+    const struct cost_inclusive *inclusive = document->inclusive;
+    const struct cost_function **functions =
+        base_allocate((profile->function_count + 1) * sizeof *functions);
     size_t count = 0;
-    for (size_t i = 0; i < profile->function_count; i++) {
-        const struct cost_function *function = &profile->functions[i];
-        uint64_t own = cost_values(profile, function->own)[metric];
-        uint64_t inclusive = document->inclusive[i * profile->event_count + metric];
-        if (own || inclusive)
-            rows[count++] = (struct answer_row){function->name, heap_file_base(function->object),
-                                                own, inclusive};
+    for (uint32_t i = 0; i < profile->function_count; i++)
+        if (cost_values(profile, profile->functions[i].own)[metric] ||
+            cost_inclusive_of(inclusive, i)[metric])
+            functions[count++] = &profile->functions[i];
+    qsort(functions, count, sizeof *functions, by_string);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t number = (uint32_t)(functions[i] - profile->functions);
+        rows[i] = (struct answer_row){functions[i]->name, heap_file_base(functions[i]->object),
+                                      cost_values(profile, functions[i]->own)[metric],
+                                      cost_inclusive_of(inclusive, number)[metric]};
     }
-    return merge(rows, count);
+    tell_apart(profile, functions, rows, count);
+    free(functions);
+    for (uint32_t i = 1; i <= inclusive->cycle_count; i++)
+        if (cost_inclusive_cycle(inclusive, i)[metric])
+            rows[count++] = (struct answer_row){made_name(profile, "<cycle %" PRIu32 ">", i), "", 0,
+                                                cost_inclusive_cycle(inclusive, i)[metric]};
+    return count;
 }
 
 // In no order. Costs need no tree.
 static struct answer_row *gather_rows(const struct document *document, unsigned metric,
                                       const struct calltree *tree, size_t *count) {
-    size_t room = document->costs ? document->costs->function_count : tree->function_count;
+    size_t room = document->costs
+                      ? document->costs->function_count + document->inclusive->cycle_count
+                      : tree->function_count;
     struct answer_row *rows = base_allocate((room + 1) * sizeof *rows);
     *count = 0;
     if (document->costs) {
@@ -251,11 +279,15 @@ char *answer_threads(struct document *document, const struct ask *ask, struct js
         return base_copy("the file cannot be read again");
     const struct summary *sums = &details->threads.sums;
     json_open(json, '{');
-    json_name(json, "rows");
-    json_open(json, '[');
-    for (size_t i = 0; i < sums->site_count; i++)
-        if (rows_has(&sums->sites[i]))
-            write_thread(&document->heap.summary, i, &sums->sites[i], json);
+    json_open_at(json, "rows", '[');
+    // Threads that never allocated have a row of zeros: the overview counts them, too.
+    const struct summary *summary = &document->heap.summary;
+    static const struct summary_site nothing;
+    for (size_t i = 0; i < sums->site_count || i <= summary->threads; i++) {
+        const struct summary_site *own = i < sums->site_count ? &sums->sites[i] : &nothing;
+        if (i ? i <= summary->threads || rows_has(own) : rows_has(own))
+            write_thread(summary, i, own, json);
+    }
     json_close(json, ']');
     json_close(json, '}');
     return NULL;

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "report/heap/rows.h"
+#include "report/results/results.h"
+#include "report/shared/own.h"
 #include "view/answers/answers.h"
 #include "view/documents/heap_details.h"
 #include "profile/heap/timeline.h"
@@ -14,8 +16,7 @@
 static void add_massif(const struct massif_file *file, struct json *json) {
     static const char *const kinds[] = {"empty", "detailed", "peak"};
     json_string_at(json, "unit", file->time_unit);
-    json_name(json, "points");
-    json_open(json, '[');
+    json_open_at(json, "points", '[');
     for (size_t i = 0; i < file->snapshot_count; i++) {
         const struct massif_file_snapshot *snapshot = &file->snapshots[i];
         json_open(json, '{');
@@ -32,8 +33,7 @@ static void add_massif(const struct massif_file *file, struct json *json) {
 
 // What the program has said about itself.
 static void add_marks(const struct marks *marks, struct json *json) {
-    json_name(json, "marks");
-    json_open(json, '[');
+    json_open_at(json, "marks", '[');
     for (size_t i = 0; i < marks->count && i < MARKS_MOST; i++) {
         const struct marks_point *point = &marks->points[i];
         json_open(json, '{');
@@ -47,8 +47,7 @@ static void add_marks(const struct marks *marks, struct json *json) {
     }
     json_close(json, ']');
     json_number_at(json, "marks_count", marks->count + marks->left_out);
-    json_name(json, "scopes");
-    json_open(json, '[');
+    json_open_at(json, "scopes", '[');
     for (size_t i = 0; i < marks->scope_count && i < MARKS_MOST; i++) {
         const struct marks_scope *scope = &marks->scopes[i];
         json_open(json, '{');
@@ -68,8 +67,7 @@ static void add_recording(const struct document *document, struct json *json) {
     json_string_at(json, "unit", "nanoseconds");
     json_number_at(json, "end", timeline->end);
     json_number_at(json, "peak", document->heap.summary.peak_time);
-    json_name(json, "points");
-    json_open(json, '[');
+    json_open_at(json, "points", '[');
     for (size_t i = 0; i < timeline->count; i++) {
         const struct timeline_step *step = &timeline->steps[i];
         uint64_t time = timeline->length * (i + 1);
@@ -101,13 +99,26 @@ char *answer_timeline(struct document *document, const struct ask *ask, struct j
 
 struct label {
     struct json *json;
+    struct own_search search;
+    size_t count, own; // the first own frame, or SIZE_MAX
+    char *place;       // its line
 };
 
 static void add_frame(void *context, const struct heap_place *place,
                       const struct symbol_frame *frame) {
     struct label *label = context;
-    char *name = heap_file_label(frame);
+    char *name = heap_file_label(frame), *path = result_path(frame);
     json_string(label->json, name);
+    if (own_search_next(&label->search, name, path, frame->object)) {
+        struct text text = {0};
+        free(label->place);
+        if (frame->line)
+            text_format(&text, "%s:%u", heap_file_base(frame->file), frame->line);
+        label->own = label->count;
+        label->place = frame->line ? text_take(&text) : NULL;
+    }
+    label->count++;
+    free(path);
     free(name);
 }
 
@@ -169,14 +180,12 @@ static int by_most(const void *left, const void *right) {
 
 static void add_massif_steps(const struct massif_file *file, struct massif_site *sites,
                              size_t count, struct json *json) {
-    json_name(json, "times");
-    json_open(json, '[');
+    json_open_at(json, "times", '[');
     for (size_t i = 0; i < file->snapshot_count; i++)
         if (file->snapshots[i].kind != MASSIF_FILE_EMPTY)
             json_number(json, file->snapshots[i].time);
     json_close(json, ']');
-    json_name(json, "steps");
-    json_open(json, '[');
+    json_open_at(json, "steps", '[');
     for (size_t i = 0; i < file->snapshot_count; i++) {
         uint64_t values[HEAP_DETAILS_SITES + 1] = {0};
         if (file->snapshots[i].kind == MASSIF_FILE_EMPTY)
@@ -200,14 +209,12 @@ static char *massif_sites(const struct massif_file *file, struct json *json) {
         qsort(sites, count, sizeof *sites, by_most);
     count = count < HEAP_DETAILS_SITES ? count : HEAP_DETAILS_SITES;
     json_open(json, '{');
-    json_name(json, "sites");
-    json_open(json, '[');
+    json_open_at(json, "sites", '[');
     for (size_t i = 0; i < count; i++) {
         json_open(json, '{');
         json_number_at(json, "stack", i);
         json_number_at(json, "peak", sites[i].most);
-        json_name(json, "frames");
-        json_open(json, '[');
+        json_open_at(json, "frames", '[');
         json_string(json, sites[i].text);
         json_close(json, ']');
         json_close(json, '}');
@@ -228,22 +235,25 @@ char *answer_sites(struct document *document, const struct ask *ask, struct json
         return base_copy("the file does not say who held what when");
     json_open(json, '{');
     json_number_at(json, "end", details->end);
-    json_name(json, "sites");
-    json_open(json, '[');
+    json_open_at(json, "sites", '[');
     for (size_t i = 0; i < details->site_count; i++) {
         json_open(json, '{');
         json_number_at(json, "stack", details->sites[i]);
         json_number_at(json, "peak", document->heap.summary.sites[details->sites[i]].peak_bytes);
-        json_name(json, "frames");
-        json_open(json, '[');
-        rows_frames(&document->heap, details->sites[i], add_frame, &(struct label){json});
+        json_open_at(json, "frames", '[');
+        struct label label = {.json = json, .own = SIZE_MAX};
+        rows_frames(&document->heap, details->sites[i], add_frame, &label);
         json_close(json, ']');
+        if (label.own != SIZE_MAX) {
+            json_number_at(json, "own", label.own);
+            json_string_at(json, "place", label.place);
+        }
+        free(label.place);
         json_close(json, '}');
     }
     json_close(json, ']');
     // In the order of the sites, what all others hold last.
-    json_name(json, "steps");
-    json_open(json, '[');
+    json_open_at(json, "steps", '[');
     for (size_t i = 0; i < HEAP_DETAILS_STEPS; i++) {
         json_open(json, '[');
         for (size_t j = 0; j < details->site_count; j++)
@@ -263,8 +273,7 @@ static void add_bins(struct json *json, const char *name, const struct heap_deta
     size_t last = HEAP_DETAILS_POWERS;
     while (last && !bins[last].blocks)
         last--;
-    json_name(json, name);
-    json_open(json, '[');
+    json_open_at(json, name, '[');
     for (size_t i = 0; i <= last; i++) {
         json_open(json, '{');
         json_number_at(json, "from", i ? (1ull << (i - 1)) * unit : 0);
@@ -283,7 +292,7 @@ char *answer_histograms(struct document *document, const struct ask *ask, struct
         return base_copy("the file does not tell blocks apart");
     json_open(json, '{');
     add_bins(json, "sizes", details->sizes, 1);
-    add_bins(json, "lifetimes", details->lives, RECORDING_TIME_UNIT);
+    add_bins(json, "lifetimes", details->lives, RECORDING_TIME_SHARED);
     json_close(json, '}');
     return NULL;
 }

@@ -106,8 +106,7 @@ static uint64_t least_of(const struct calltree_node *node, uint64_t width, uint3
 
 static void add_functions(struct writer *writer) {
     struct json *json = writer->json;
-    json_name(json, "functions");
-    json_open(json, '[');
+    json_open_at(json, "functions", '[');
     for (uint32_t i = 0; i < writer->used_count; i++) {
         const struct calltree_function *function = &writer->tree->functions[writer->used[i]];
         json_open(json, '[');
@@ -144,12 +143,10 @@ char *answer_tree(struct document *document, const struct ask *ask, struct json 
     json_number_at(json, "shortened", writer.tree->shortened);
     json_number_at(json, "tree_nodes", writer.tree->node_count);
     json_string_at(json, "node", name ? name : "");
-    json_name(json, "path");
-    json_open(json, '[');
+    json_open_at(json, "path", '[');
     find_node(writer.tree, name, add_name, &writer);
     json_close(json, ']');
-    json_name(json, "nodes");
-    json_open(json, '[');
+    json_open_at(json, "nodes", '[');
     add_node(&writer, node, -1, 0);
     json_close(json, ']');
     add_functions(&writer);
@@ -191,8 +188,7 @@ char *answer_children(struct document *document, const struct ask *ask, struct j
     json_string_at(json, "unit", document->metrics[metric].unit);
     json_number_at(json, "total", tree->root.total);
     json_number_at(json, "count", node->count);
-    json_name(json, "rows");
-    json_open(json, '[');
+    json_open_at(json, "rows", '[');
     for (uint32_t i = 0; i < node->count && i < most; i++) {
         const struct calltree_function *function = &tree->functions[children[i].node->function];
         json_open(json, '{');

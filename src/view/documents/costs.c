@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "profile/costs/inclusive.h"
 #include "report/callgrind/cost_tree.h"
 #include "view/documents/document.h"
 
@@ -20,23 +21,6 @@ static bool has_calls(const char *start, size_t size) {
 
 static bool is_callgrind(const char *start, size_t size) {
     return costs_is_one(start, size) && has_calls(start, size);
-}
-
-// With calls each function has what its callees cost, too.
-static void add_inclusive(struct document *document) {
-    const struct cost_profile *profile = document->costs;
-    unsigned events = profile->event_count;
-    size_t count = profile->function_count * events + 1;
-    document->inclusive = base_allocate(count * sizeof *document->inclusive);
-    for (size_t i = 0; i < profile->function_count; i++)
-        memcpy(document->inclusive + i * events, cost_values(profile, profile->functions[i].own),
-               events * sizeof(uint64_t));
-    for (size_t i = 0; i < profile->call_count; i++) {
-        const struct cost_call *call = &profile->calls[i];
-        for (unsigned e = 0; call->caller != call->callee && e < events; e++)
-            document->inclusive[call->caller * events + e] +=
-                cost_values(profile, call->inclusive)[e];
-    }
 }
 
 static void add_first_lines(struct document *document) {
@@ -71,7 +55,7 @@ static char *read_costs(struct document *document, int fd) {
             .unit = document->costs->events[i],
             .total = document->costs->totals[i],
         };
-    add_inclusive(document);
+    document->inclusive = cost_inclusive(document->costs);
     add_first_lines(document);
     return NULL;
 }
@@ -79,7 +63,7 @@ static char *read_costs(struct document *document, int fd) {
 static void free_costs(struct document *document) {
     if (document->costs)
         costs_free(document->costs);
-    free(document->inclusive);
+    cost_inclusive_free(document->inclusive);
     free(document->first_lines);
 }
 
@@ -102,6 +86,8 @@ static void add_facts(struct document *document, const struct document_sink *sin
     document_fact(sink, "functions", profile->function_count, "");
     if (profile->has_calls)
         document_fact(sink, "calls between functions", profile->call_count, "");
+    if (document->inclusive->cycle_count)
+        document_fact(sink, "cycles of functions", document->inclusive->cycle_count, "");
     if (profile->creator)
         document_fact_text(sink, "written by", profile->creator);
     static const char *const caches[] = {"I1 cache", "D1 cache", "LL cache"};

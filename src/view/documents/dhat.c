@@ -127,7 +127,7 @@ static void add_facts(struct document *document, const struct document_sink *sin
     document_fact(sink, "time of the peak", file->tg, file->tu);
 }
 
-static const char *const views[] = {"points", "diagnosis", NULL};
+static const char *const views[] = {"points", "diagnosis", "places", NULL};
 
 const struct document_format document_dhat = {
     .name = "dhat",

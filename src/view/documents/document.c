@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "report/diagnose/diagnose.h"
+
 #define START 4096 // bytes that tell the format
 
 // In this order: a cachegrind.out may begin as a massif.out does, and collapsed stacks as anything.
@@ -75,6 +77,8 @@ struct document *document_open(const char *path, struct document_window window,
                                const struct document_watch *watch) {
     struct document *document = base_allocate(sizeof *document);
     *document = (struct document){.path = base_copy(path), .window = window, .watch = watch};
+    pthread_mutex_init(&document->lock, NULL);
+    pthread_mutex_init(&document->reading, NULL);
     int fd = open_file(path);
     if (fd >= 0)
         tell_opened(watch, fd);
@@ -92,10 +96,52 @@ void document_free(struct document *document) {
             calltree_free(document->trees[i].tree);
     if (document->format)
         document->format->free(document);
+    if (document->diagnoses) {
+        diagnoses_free(document->diagnoses);
+        free(document->diagnoses);
+    }
+    pthread_mutex_destroy(&document->lock);
+    pthread_mutex_destroy(&document->reading);
     free(document->problem);
     free(document->notice);
     free(document->path);
     free(document);
+}
+
+// ---- what is wrong ----
+
+// With names of its own: the document's may be in use.
+static char *diagnose_recording(const char *path, struct diagnoses *diagnoses) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return base_copy("the file cannot be read again");
+    struct heap_file file;
+    char *problem = heap_file_read_sums(fd, &file, NULL, NULL);
+    if (!problem)
+        problem = diagnose(fd, &file, diagnoses);
+    heap_file_free(&file);
+    close(fd);
+    return problem;
+}
+
+const struct diagnoses *document_diagnoses(struct document *document, char **problem) {
+    *problem = NULL;
+    pthread_mutex_lock(&document->reading);
+    if (!document->diagnoses) {
+        struct diagnoses made = {0};
+        if (document->format == &document_dhat)
+            diagnose_dhat(document->dhat, &made);
+        else
+            *problem = diagnose_recording(document->path, &made);
+        if (!*problem) {
+            document->diagnoses = base_allocate(sizeof made);
+            *document->diagnoses = made;
+        } else {
+            diagnoses_free(&made);
+        }
+    }
+    pthread_mutex_unlock(&document->reading);
+    return *problem ? NULL : document->diagnoses;
 }
 
 // ---- what is in it ----

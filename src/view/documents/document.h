@@ -10,10 +10,13 @@
 // One table of formats. Nothing in a file is believed; one that cannot be read has a problem, one
 // that is cut off has a notice, and both are shown.
 //
-// Supervisor context; a document is used by one thread at a time, and documents that name
-// addresses must not do so at the same time (symbols/guard.h).
+// Supervisor context. Threads share a document: whoever uses it holds its lock, except for
+// document_details and document_diagnoses, which read the file again, take long, and have a lock of
+// their own. What they return does not change any more.
 #ifndef QUERN_VIEW_DOCUMENT_H
 #define QUERN_VIEW_DOCUMENT_H
+
+#include <pthread.h>
 
 #include "profile/stacks/calltree_shapes.h"
 #include "profile/costs/costs.h"
@@ -38,6 +41,7 @@ struct document_metric {
 };
 
 struct document;
+struct diagnoses; // report/diagnose/diagnose.h
 
 // One line of what is known about a file: a number with its unit, or a text.
 struct document_fact {
@@ -71,6 +75,7 @@ struct document_format {
 };
 
 struct document {
+    pthread_mutex_t lock, reading; // `reading`: while the file is read again
     char *path;
     struct document_window window;
     const struct document_watch *watch;   // while it is read, else NULL
@@ -88,11 +93,12 @@ struct document {
     // Contents, by format.
     struct heap_file heap;
     struct timeline *timeline;
-    struct heap_details *details;
+    struct heap_details *details; // NULL: not asked for yet
+    struct diagnoses *diagnoses;  // likewise
     struct massif_file massif;
     const struct massif_file_snapshot *snapshot; // the one whose tree is shown; NULL: none
     struct cost_profile *costs;
-    uint64_t *inclusive;   // of costs, by function and event
+    struct cost_inclusive *inclusive; // of costs
     uint32_t *first_lines; // of costs, by function: where it begins in its own file, or 0
     struct calltree *folded;
     struct stack_info stacks; // of folded
@@ -135,6 +141,9 @@ const char *document_name(const struct document *document);
 // Of a recording: what a second reading tells, done when it is first asked for. NULL: the file
 // cannot be read any more.
 struct heap_details *document_details(struct document *document);
+// Of a recording or a dhat.out: what is wrong with the program's memory, made when it is first
+// asked for. NULL: *problem says why, to be freed.
+const struct diagnoses *document_diagnoses(struct document *document, char **problem);
 
 // The formats, one file each.
 extern const struct document_format document_recording, document_massif, document_callgrind,

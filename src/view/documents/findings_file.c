@@ -371,6 +371,59 @@ static void add_leak_kind(struct text *text, const struct findings_finding *find
         text_format(text, "   match-leak-kinds: %s\n", leak_kind_name(kind));
 }
 
+// Suppressions match linkage names, but the file has the names as they are shown. Those of C stay.
+// Of C++ and Rust the parts of the path remain, with anything between them: `a::B<int>::f(char)`
+// is mangled as `_ZN1a1BIiE1fEc`, which `_Z*a*B*f*` matches.
+static void add_function(struct text *text, const char *name) {
+    static const struct {
+        const char *shown, *linkage;
+    } operators[] = {{"operator new(unsigned long)", "_Znwm"},
+                     {"operator new[](unsigned long)", "_Znam"},
+                     {"operator delete(void*)", "_ZdlPv"},
+                     {"operator delete[](void*)", "_ZdaPv"},
+                     {"operator delete(void*, unsigned long)", "_ZdlPvm"},
+                     {"operator delete[](void*, unsigned long)", "_ZdaPvm"}};
+    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
+        if (strcmp(name, operators[i].shown) == 0) {
+            text_format(text, "   fun:%s\n", operators[i].linkage);
+            return;
+        }
+    if (!strpbrk(name, ":<({")) {
+        text_format(text, "   fun:%s\n", name);
+        return;
+    }
+    static const char unnamed[] = "(anonymous namespace)";
+    text_string(text, "   fun:_*");
+    unsigned depth = 0;
+    const char *before = name;
+    size_t before_size = 0;
+    for (const char *at = name; *at;) {
+        size_t size = strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+        // Operators, std, constructors and destructors are not spelled out in linkage names.
+        bool is_spelled = size && strncmp(at, "operator", 8) != 0 &&
+                          !(size == 3 && strncmp(at, "std", 3) == 0) &&
+                          !(size == before_size && strncmp(at, before, size) == 0);
+        if (size && !depth) {
+            before = at;
+            before_size = size;
+        }
+        if (is_spelled && !depth)
+            text_format(text, "%.*s*", (int)size, at);
+        at += size;
+        if (!depth && strncmp(at, unnamed, strlen(unnamed)) == 0) {
+            text_string(text, "_GLOBAL__N_1*");
+            at += strlen(unnamed);
+            continue;
+        }
+        if (*at == '(' && !depth)
+            break;
+        depth += *at && strchr("<{", *at) ? 1 : 0;
+        depth -= depth && *at && strchr(">}", *at) ? 1 : 0;
+        at += *at != 0;
+    }
+    text_char(text, '\n');
+}
+
 char *findings_suppression(const struct findings_finding *finding) {
     if (finding->suppression) {
         const char *start = finding->suppression;
@@ -391,7 +444,7 @@ char *findings_suppression(const struct findings_finding *finding) {
     for (size_t i = 0; stack && i < stack->frame_count && i < 24; i++) {
         const struct findings_frame *frame = &stack->frames[i];
         if (frame->function)
-            text_format(&text, "   fun:%s\n", frame->function);
+            add_function(&text, frame->function);
         else if (frame->object)
             text_format(&text, "   obj:%s\n", frame->object);
         else

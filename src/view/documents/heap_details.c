@@ -62,7 +62,7 @@ static void count_life(struct heap_details *details, const struct heap_block *bl
     if (!is_in(details, block))
         return;
     uint64_t life = time > block->time ? time - block->time : 0;
-    count_in(details->lives, life / RECORDING_TIME_UNIT, block->size);
+    count_in(details->lives, life / RECORDING_TIME_SHARED, block->size);
 }
 
 static void on_event(void *context, const struct heap_event *event) {

@@ -27,7 +27,7 @@ struct heap_details {
     struct heap_details_bin {
         uint64_t blocks, bytes;
     } sizes[HEAP_DETAILS_POWERS + 1];
-    struct heap_details_bin lives[HEAP_DETAILS_POWERS + 1]; // of tenths of milliseconds
+    struct heap_details_bin lives[HEAP_DETAILS_POWERS + 1]; // of RECORDING_TIME_SHARED
 };
 
 // `first` is of the first reading, of the same window. Reads the file at path again. What is held

@@ -86,8 +86,10 @@ static void free_recording(struct document *document) {
 
 struct heap_details *document_details(struct document *document) {
     struct heap_filter filter = filter_of(document);
+    pthread_mutex_lock(&document->reading);
     if (!document->details)
         document->details = heap_details_read(document->path, &document->heap, &filter);
+    pthread_mutex_unlock(&document->reading);
     return document->details;
 }
 
@@ -129,7 +131,7 @@ static void add_facts(struct document *document, const struct document_sink *sin
     document_fact_text(sink, "process", pid);
 }
 
-static const char *const views[] = {"timeline",   "diagnosis", "threads",
+static const char *const views[] = {"timeline",   "diagnosis", "places", "threads",
                                     "histograms", "query",     NULL};
 
 const struct document_format document_recording = {

@@ -43,6 +43,9 @@ static const char *skip_reason(const ZydisDecodedInstruction *instruction) {
         return segments > 1 || instruction->raw.prefix_count > 2
                    ? "the kernel emulates it (UMIP) and stumbles over that many prefixes"
                    : NULL;
+    case ZYDIS_MNEMONIC_VMCALL:
+    case ZYDIS_MNEMONIC_VMMCALL:
+        return "what it does is up to the hypervisor";
     case ZYDIS_MNEMONIC_SYSENTER:
         return __builtin_cpu_is("amd") ? NULL : "on Intel it returns to the 32-bit vdso";
     default:

@@ -46,7 +46,7 @@ int main(int argc, char **argv) {
     sbrk(-PAGE);                          // 214
     munmap(file, 2 * PAGE);               // 212
     munmap(memory + PAGE / 2, PAGE);      // refused
-    pthread_barrier_t barrier;
+    static pthread_barrier_t barrier; // the second thread may use it after main has returned
     pthread_t first, second;
     pthread_barrier_init(&barrier, NULL, 3);
     pthread_create(&first, NULL, named_by_itself, &barrier);

@@ -68,7 +68,7 @@ def diagnosis_fails_if_wished():
             assert rule not in file.read(), f'{tool}: --diagnose=no'
         same(f'{tool} error', diagnosed(tool, program, '--diagnose=error').status, 1)
         done = diagnosed(tool, program, '--diagnose=error', '--json-file=d.json')
-        assert 'What stands out:' in done.err, done.err[-600:]
+        assert 'Diagnosis:' in done.err, done.err[-600:]
         run(QUERN, 'baseline', 'update', 'known.txt', 'd.json')
         done = diagnosed(tool, program, '--diagnose=error', '--baseline=known.txt')
         same(f'{tool} known', done.status, 0)
@@ -82,10 +82,10 @@ def diagnosis_keeps_logs_as_they_are():
                                 ('heap', 'tiny_blocks.c', True)):
         program = example(source)
         done = diagnosed(tool, program)
-        same(f'{tool} by itself', 'What stands out' in done.err, shown)
-        same(f'{tool} --diagnose=yes', 'What stands out' in diagnosed(
+        same(f'{tool} by itself', 'Diagnosis:' in done.err, shown)
+        same(f'{tool} --diagnose=yes', 'Diagnosis:' in diagnosed(
             tool, program, '--diagnose=yes').err, True)
-        same(f'{tool} --diagnose=no', 'What stands out' in diagnosed(
+        same(f'{tool} --diagnose=no', 'Diagnosis:' in diagnosed(
             tool, program, '--diagnose=no').err, False)
 
 

@@ -1,12 +1,14 @@
 """The commands in docs/ci.md and the other documents do their work."""
+import atexit
 import json
 import os
 import re
 import shutil
 import subprocess
+import tempfile
 from xml.etree import ElementTree
 
-from suite import QUERN, ROOT, test
+from suite import BUILD, QUERN, ROOT, TESTS, skip, test
 from support import HERE, build, free_port, memcheck, run, same
 
 
@@ -143,3 +145,77 @@ def documented_commands():
             same(f'{words} (with {done.stderr[-300:]!r})', done.returncode, 0)
             count += 1
     assert count >= 12, count
+
+
+# ---- guides ----
+
+GUIDES = os.path.join(ROOT, 'docs/guides')
+# All guides are followed in one folder, so that cargo builds the example once.
+FOLLOWED = tempfile.mkdtemp(prefix='quern-guides-')
+atexit.register(shutil.rmtree, FOLLOWED, ignore_errors=True)
+
+
+def blocks_of(guide):
+    """[(language, text)] of the blocks of a guide."""
+    with open(os.path.join(GUIDES, guide)) as file:
+        return re.findall('^```([a-z]+)\n(.*?)^```', file.read(), re.S | re.M)
+
+
+def commands_of(text):
+    """The commands of a block, each with whether it fails."""
+    joined = re.split(r'(?<!\\)\n', text.rstrip('\n'))
+    return [(line.split('    # ')[0].rstrip(), '# fails' in line) for line in joined]
+
+
+def masked(line):
+    """A line without its numbers, addresses, hashes and spaces."""
+    line = re.sub(r'-[0-9a-f]{16}\b', '-#', re.sub('0x[0-9A-Fa-f]+', '#', line))
+    line = re.sub(r'\((likely|certain|possible)\)', '(#)', line)
+    return ' '.join(re.sub(r'\d[\d,.]*', '#', line).split())
+
+
+def follow(guide):
+    """Runs the commands of a guide in a copy of what they need, one shell for all, as its reader does."""
+    cargo = shutil.which('cargo')
+    if not cargo:
+        skip('cargo is not installed')
+    if not os.listdir(FOLLOWED):
+        for part in ('examples/shop', 'rust/quern-heap'):
+            shutil.copytree(os.path.join(ROOT, part), os.path.join(FOLLOWED, part),
+                            ignore=shutil.ignore_patterns('target'))
+        os.symlink(BUILD, os.path.join(FOLLOWED, 'build'))
+    port = str(free_port())
+    script, wanted, shown = [], [], []
+    for language, text in blocks_of(guide):
+        if language == 'text':
+            shown += [(len(wanted), line) for line in text.splitlines()]
+            continue
+        same(f'language of {text!r}', language, 'sh')
+        for command, fails in commands_of(text.replace('3000', port)):
+            script.append(f'{command}\necho "=== {len(wanted)} $?"')
+            wanted.append(fails)
+    done = subprocess.run(['bash', '-c', '\n'.join(script)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, timeout=1500, cwd=FOLLOWED,
+                          env={**os.environ, 'CARGO_NET_OFFLINE': 'true'})
+    parts = re.split(r'^=== \d+ (\d+)\n', done.stdout, flags=re.M)
+    statuses, outputs = [int(status) for status in parts[1::2]], parts[0::2]
+    for number, fails in enumerate(wanted):
+        assert number < len(statuses) and bool(statuses[number]) == fails, \
+            f'{script[number]} ended with {statuses[number:number + 1]}: {outputs[number][-600:]}'
+    for number, line in shown:
+        there = {masked(got) for got in outputs[number - 1].splitlines()}
+        assert masked(line) in there, f'{line!r} is not in {outputs[number - 1][-1500:]!r}'
+
+
+for _guide in sorted(os.listdir(GUIDES)):
+    def _follow(guide=_guide):
+        follow(guide)
+    if _guide != 'README.md':
+        TESTS.append((f'guide_{_guide.removesuffix(".md").replace("-", "_")}', _follow))
+
+
+@test
+def guides_are_listed():
+    with open(os.path.join(GUIDES, 'README.md')) as file:
+        listed = re.findall(r'\]\(([a-z-]+\.md)\) \|', file.read())
+    same('guides', sorted(listed + ['README.md']), sorted(os.listdir(GUIDES)))

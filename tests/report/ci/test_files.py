@@ -90,6 +90,33 @@ def github():
 
 
 @test
+def places_below_the_repository():
+    """From a subfolder, too, annotations and SARIF name the program's own line, by its path in the
+    repository, although the report begins in a library."""
+    os.makedirs('project/.git')
+    os.makedirs('project/src')
+    os.makedirs('project/build/here')
+    with open('project/src/order.c', 'w') as file:
+        file.write('#include <stdlib.h>\n'
+                   'void *xmalloc(size_t size) { return malloc(size); }\n'
+                   'int main(void) {\n'
+                   '    char *block = xmalloc(8);\n'
+                   '    free(block);\n'
+                   '    free(block);\n'
+                   '    xmalloc(30);\n'
+                   '}\n')
+    os.chdir('project/build/here')
+    source = os.path.join(os.path.dirname(os.path.dirname(os.getcwd())), 'src/order.c')
+    run('cc', '-g', '-O0', '-o', 'order', source)
+    done = memcheck('--github', '--sarif-file=o.sarif', './order')
+    places = re.findall('^::(?:error|warning) file=([^,]*),line=([0-9]+)', done.err, re.M)
+    same('annotations', places, [('src/order.c', '6'), ('src/order.c', '7')])
+    with open('o.sarif') as file:
+        found = [result['locations'][0]['physicalLocation'] for result in json.load(file)['runs'][0]['results']]
+    same('SARIF', [(place['artifactLocation']['uri'], str(place['region']['startLine'])) for place in found], places)
+
+
+@test
 def hostile_names():
     """Names of the target are data."""
     name = '<img src=x onerror=alert(1)>"&%0A::error::,'

@@ -8,7 +8,7 @@ import subprocess
 import time
 
 from suite import QUERN, TESTS, skip, test
-from support import build, free_port, run, same
+from support import HERE, build, free_port, run, same
 
 # A server under a tool on a slow machine takes its time to begin.
 PATIENT = ['--ready-timeout=280']
@@ -215,8 +215,8 @@ def load_knows_the_program():
 def scenario_is_told():
     done = run(QUERN, '--tool=none', '--ready-log=go', '--load=true', 'sh', '-c',
                'echo go; exec sleep 300')
-    said = re.findall('== (Ready after [0-9.]+ s; load: true|The load has ended after [0-9.]+ s; '
-                      'the program is stopped)$', done.err, re.M)
+    said = re.findall('== (Ready after [0-9.]+ s; load: true|The load ended after [0-9.]+ s; '
+                      'stopping the program)$', done.err, re.M)
     same('lines', (done.status, len(said)), (0, 2))
 
 
@@ -226,3 +226,81 @@ def load_refused():
         done = run(QUERN, *words, '/bin/true')
         same('status', done.status, 1)
         assert part in done.err, done.err
+
+
+# ---- other ways to be ready ----
+
+def late(kind, place, *more):
+    """A run of late.py; the load fails if it begins before the server is almost ready."""
+    if os.path.exists('almost'):
+        os.remove('almost')
+    return run(QUERN, '-q', '--tool=heap', '--heap-out-file=f.quern', *PATIENT, *more, '--load=test -e almost',
+               'python3', os.path.join(HERE, 'late.py'), kind, place)
+
+
+def is_ready(kind, place, *more):
+    done = late(kind, place, *more)
+    same(f'{kind}: status and errors', (done.status, done.err), (0, ''))
+
+
+@test
+def ready_udp_port():
+    port = str(free_port())
+    is_ready('udp', port, f'--ready-udp-port={port}')
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(('127.0.0.1', 0))
+        port = str(taken.getsockname()[1])
+        done = late('udp', port, f'--ready-udp-port={port}')
+        same('status', done.status, 1)
+        assert f'--ready-udp-port={port}: process {os.getpid()} ' in done.err, done.err
+        assert 'already receives there' in done.err, done.err
+
+
+@test
+def ready_path():
+    for kind in ('file', 'stream', 'datagrams'):
+        is_ready(kind, f'place-{kind}', f'--ready-path=place-{kind}')
+    # One that is there already counts when it is written anew.
+    is_ready('file', 'place-file', '--ready-path=place-file')
+    done = run(QUERN, '-q', '--ready-path=place-file', '--ready-timeout=1', 'sleep', '300')
+    same('status', done.status, 1)
+    assert 'has not made --ready-path=place-file after 1 s' in done.err, done.err
+
+
+@test
+def ready_url():
+    for host in ('127.0.0.1', 'localhost'):
+        port = str(free_port())
+        is_ready('url', port, f'--ready-url=http://{host}:{port}/health?deep#part')
+    port = str(free_port())
+    done = late('url', port, f'--ready-url=http://127.0.0.1:{port}/', '--ready-timeout=3')
+    same('status', done.status, 1)
+    assert 'answers --ready-url with status 503 after 3 s' in done.err or 'does not answer' in done.err, done.err
+    for url, reason in (('https://127.0.0.1/', 'must begin with http://'), ('http://:3000/', 'not a URL'),
+                        ('http://127.0.0.1:99999/', 'not a URL'), ('http://[::1/', 'not a URL')):
+        done = run(QUERN, '-q', f'--ready-url={url}', 'true')
+        same(f'status with {url}', done.status, 1)
+        assert f'--ready-url={url}: ' in done.err and reason in done.err, done.err
+    with socket.create_server(('127.0.0.1', 0)) as taken:
+        port = taken.getsockname()[1]
+        done = run(QUERN, '-q', f'--ready-url=http://127.0.0.1:{port}/', 'true')
+        same('status', done.status, 1)
+        assert f'process {os.getpid()} ' in done.err and 'already accepts connections' in done.err, done.err
+
+
+@test
+def ready_terminal():
+    """C's stdio keeps lines back unless it writes to a terminal."""
+    with open('quiet.c', 'w') as file:
+        file.write('#include <stdio.h>\n#include <unistd.h>\n'
+                   'int main(void) { printf("one\\ntwo %d\\n", isatty(1)); pause(); }\n')
+    run('cc', '-g', '-o', 'quiet', 'quiet.c')
+    words = [QUERN, '-q', '--tool=none', '--load=true', '--ready-log=^two']
+    done = subprocess.run([*words, '--ready-terminal=yes', *PATIENT, './quiet'], capture_output=True, timeout=300)
+    same('with a terminal', (done.returncode, done.stdout, done.stderr), (0, b'one\ntwo 1\n', b''))
+    done = run(*words, '--ready-timeout=2', './quiet')
+    same('status', done.status, 1)
+    assert '--ready-terminal=yes gives it one' in done.err, done.err
+    done = run(QUERN, '-q', '--ready-terminal=yes', './quiet')
+    same('status', done.status, 1)
+    assert 'needs --ready-log' in done.err, done.err

@@ -216,7 +216,7 @@ def a_run_is_controlled_from_outside():
             contains(control('status'), 'counting off')
             control('on')
             contains(control('status'), 'counting on')
-            contains(control('sing', status=1), "'sing' is nothing that tool callgrind can do")
+            contains(control('sing', status=1), "tool callgrind has no request 'sing'")
             run.stdin.close()
             equal(run.wait(300), 0, 'exit status')
         equal(sorted(os.listdir(folder)), ['out', 'out.1'], 'files')

@@ -1,4 +1,8 @@
 """Jumps."""
+import os
+import subprocess
+
+import suite
 from suite import QUERN, TESTS, equal, failed, test
 from support import SOURCES, differences, mine, profile, program
 
@@ -40,3 +44,31 @@ def jumps_by_line():
     equal(len({at for _, at, _ in by_line.taken if len(at) == 2}) > 2, True, 'lines')
     equal(sum(jumps_of(by_line, 'branches.c', 'taken').values()),
           sum(jumps_of(by_place, 'branches.c', 'taken').values()), 'jumps')
+
+
+NEST = """
+__attribute__((noinline)) int nest(int n, int m) {
+    volatile int s = 0;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++)
+            if (j != i)
+                s++;
+    return s;
+}
+int main(void) {
+    return nest(1, 1) + nest(3, 4) == 0;
+}
+"""
+
+
+@test
+def the_first_turn_of_a_loop_counts():
+    """The condition is looked at 1 * 1 + 3 * 4 times. Valgrind has the first turn in a block of its own,
+    and leaves out those of its blocks in which a branch was never taken."""
+    for level in '02':
+        path = os.path.join(suite.FOLDER, 'nest')
+        subprocess.run(['gcc', '-g', f'-O{level}', '-x', 'c', '-o', path, '-'], input=NEST, text=True,
+                       check=True)
+        ours, _ = profile([path], '--collect-jumps=yes', '--dump-instr=yes')
+        met = sorted(count for (function, _, _), count in ours.met.items() if function[2] == 'nest')
+        equal(13 in met, True, f'13 among {met} at -O{level}')

@@ -15,7 +15,7 @@ def cachegrind(command, *options, runner=QUERN, of='caches.c'):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, 'out')
         done = subprocess.run([runner, '--tool=cachegrind', f'--cachegrind-out-file={path}',
-                               *options, *command], capture_output=True, text=True, timeout=300)
+                               '--cache-sim=yes', *options, *command], capture_output=True, text=True, timeout=300)
         equal(done.returncode, 0, 'exit status')
         with open(path, encoding='utf-8', errors='surrogateescape') as file:
             lines = file.read().splitlines()
@@ -269,6 +269,21 @@ def the_log_is_laid_out_as_valgrinds():
         equal(logs[0][:3], logs[1][:3], tool)
         equal([re.sub('[ N,.%]+', ' ', line) for line in logs[0] if line],
               [re.sub('[ N,.%]+', ' ', line) for line in logs[1] if line], tool)
+
+
+@test
+def cachegrind_counts_instructions_only_by_default():
+    """As Valgrind from 3.21 on."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, 'out')
+        done = subprocess.run([QUERN, '--tool=cachegrind', f'--cachegrind-out-file={path}',
+                               program('caches', '2', 'static')], capture_output=True, text=True, timeout=300)
+        with open(path) as file:
+            lines = file.read().splitlines()
+    equal([line for line in lines if line.startswith(('events:', 'desc:'))],
+          ['events: Ir'], 'the head')
+    contains(done.stderr, 'I   refs:')
+    equal('misses' in done.stderr, False, 'misses in the log')
 
 
 @test

@@ -28,6 +28,26 @@ TEST(text_grows_and_is_taken) {
     free(taken);
 }
 
+TEST(numbers_have_commas) {
+    static const struct {
+        uint64_t number;
+        const char *shown;
+    } cases[] = {{0, "0"},
+                 {999, "999"},
+                 {1000, "1,000"},
+                 {1234567, "1,234,567"},
+                 {UINT64_MAX, "18,446,744,073,709,551,615"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char bytes[TEXT_NUMBER_SIZE];
+        CHECK_STR(text_number(bytes, cases[i].number), cases[i].shown);
+        struct text text = {0};
+        text_string(&text, "=");
+        text_commas(&text, cases[i].number);
+        CHECK_STR(text.bytes + 1, cases[i].shown);
+        text_free(&text);
+    }
+}
+
 TEST(redirections_are_parsed) {
     struct redirection r;
     CHECK(redirection_parse("_vgr00000ZU_NONE_zend_string_equal_val", &r));

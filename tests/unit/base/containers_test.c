@@ -15,6 +15,7 @@ TEST(vector_grows_and_keeps_what_is_in_it) {
     uint32_t count = 0;
     for (uint64_t i = 0; i < 5000; i++)
         *vector_push(items, count) = i * i;
+    vector_check(items, count, sizeof *items);
     CHECK_EQ(count, 5000);
     for (uint64_t i = 0; i < 5000; i++)
         CHECK_EQ(items[i], i * i);
@@ -42,6 +43,7 @@ TEST(vector_may_become_shorter_and_grow_again) {
         }
         for (size_t i = 0; i < count; i++)
             CHECK_EQ(items[i], (char)i);
+        vector_check(items, count, sizeof *items);
         count = longest * 7 % (longest + 1);
     }
     free(items);
@@ -52,6 +54,7 @@ TEST(vector_is_extended_by_several_elements) {
     size_t count = 0;
     for (size_t size = 0; size < 100; size++)
         memset(vector_extend(bytes, count, size), (char)size, size);
+    vector_check(bytes, count, sizeof *bytes);
     CHECK_EQ(count, 99 * 100 / 2);
     for (size_t size = 0, at = 0; size < 100; size++)
         for (size_t i = 0; i < size; i++)

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/elf_view.h"
+#include "base/elf_file.h"
+#include "base/maps.h"
 
 static uint8_t *own_file(size_t *size) {
     int fd = open("/proc/self/exe", O_RDONLY);
@@ -110,6 +111,34 @@ TEST(elf_view_of_a_damaged_file_stays_within_it) {
     free(bytes);
 }
 
+// The kernel says where this program is; the view must say the same of its code and of its data.
+TEST(elf_view_bias_is_where_the_kernel_put_the_file) {
+    size_t size;
+    uint8_t *bytes = own_file(&size);
+    struct elf_view view;
+    struct maps_reader reader;
+    struct maps_mapping mapping;
+    char path[4096];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    CHECK(length > 0);
+    path[length] = 0;
+    CHECK(elf_view_open(&view, bytes, size));
+    size_t found = 0;
+    for (maps_reader_open(&reader, "/proc/self/maps"); maps_reader_next(&reader, &mapping);) {
+        uint64_t bias = 0;
+        if (strcmp(mapping.path, path) != 0 || !mapping.executable)
+            continue;
+        CHECK(elf_view_bias(&view, mapping.start, mapping.offset, &bias));
+        CHECK_EQ(bias, _r_debug.r_map->l_addr);
+        found++;
+    }
+    maps_reader_close(&reader);
+    CHECK(found > 0);
+    uint64_t bias;
+    CHECK(!elf_view_bias(&view, 0x10000, (size + 8192) & ~UINT64_C(4095), &bias));
+    free(bytes);
+}
+
 TEST(elf_view_walks_notes) {
     static const struct {
         Elf64_Nhdr first;
@@ -135,6 +164,58 @@ TEST(elf_view_walks_notes) {
     CHECK_EQ(note.size, 3);
     // Without its last byte the second note is damaged, and the first is no build id.
     CHECK(!elf_view_build_id((const uint8_t *)&notes, sizeof notes - 1, &note));
+}
+
+// A function that a walk over the symbols must find, with its place.
+static __attribute__((noinline, used)) int function_to_be_found(void) {
+    return 4711;
+}
+
+TEST(elf_view_walks_functions) {
+    size_t size;
+    uint8_t *bytes = own_file(&size);
+    struct elf_view view;
+    Elf64_Shdr section;
+    Elf64_Sym symbol;
+    size_t found = 0, imported = 0;
+    CHECK(elf_view_open(&view, bytes, size));
+    for (size_t i = 0; elf_view_section(&view, i, &section); i++) {
+        if (section.sh_type != SHT_SYMTAB)
+            continue;
+        struct elf_symbols symbols = elf_view_symbols(&view, &section);
+        const char *name;
+        while ((name = elf_view_next_function(&symbols, &symbol))) {
+            found += strcmp(name, "function_to_be_found") == 0;
+            imported += strncmp(name, "memcpy@", 7) == 0; // others define it
+        }
+        // The names of symbols are in no section: there are none.
+        section.sh_link = (uint32_t)view.section_count;
+        symbols = elf_view_symbols(&view, &section);
+        CHECK(!elf_view_next_function(&symbols, &symbol));
+    }
+    CHECK_EQ(found, 1);
+    CHECK_EQ(imported, 0);
+    CHECK_EQ(function_to_be_found(), 4711);
+    free(bytes);
+}
+
+TEST(elf_file_reads_what_elf_view_sees) {
+    size_t size;
+    uint8_t *bytes = own_file(&size);
+    struct elf_view view;
+    Elf64_Phdr segment, segments[ELF_FILE_SEGMENTS];
+    int fd = open("/proc/self/exe", O_RDONLY);
+    CHECK(elf_view_open(&view, bytes, size));
+    CHECK_EQ(elf_file_open(fd, segments), view.segment_count);
+    for (size_t i = 0; elf_view_segment(&view, i, &segment); i++)
+        CHECK(memcmp(&segment, &segments[i], sizeof segment) == 0);
+    CHECK(!elf_file_read(fd, size - 1, segments, 2));
+    CHECK(!elf_file_read(fd, UINT64_MAX, segments, 2));
+    view.header.e_phnum = ELF_FILE_SEGMENTS + 1;
+    CHECK_EQ(elf_file_segments(fd, &view.header, segments), 0);
+    close(fd);
+    CHECK_EQ(elf_file_open(-1, segments), 0);
+    free(bytes);
 }
 
 UNIT_MAIN()

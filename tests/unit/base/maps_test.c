@@ -8,9 +8,10 @@
 
 TEST(maps_parses_a_line_of_a_file) {
     struct maps_mapping m;
-    CHECK(maps_parse("7f12a0000000-7f12a0021000 r-xs 0001f000 08:02 135522                     "
-                     "/usr/lib/a b.so (deleted)",
-                     &m));
+    static const char line[] = "7f12a0000000-7f12a0021000 r-xs 0001f000 08:02 135522              "
+                               "       /usr/lib/a b.so (deleted)";
+    CHECK(maps_parse(line, &m));
+    CHECK_STR(m.line, line);
     CHECK_EQ(m.start, 0x7f12a0000000);
     CHECK_EQ(m.end, 0x7f12a0021000);
     CHECK_EQ(m.offset, 0x1f000);

@@ -69,14 +69,17 @@ TEST(bad_words_are_refused) {
         {"--bogus", "unknown option '--bogus'; quern --help lists all"},
         {"--num-caller=3", "did you mean --num-callers?"},
         {"--num-callers", "--num-callers needs a value: --num-callers=NUMBER"},
-        {"--num-callers=", "invalid value '' for --num-callers; give a number from 1 to 500"},
-        {"--num-callers=x", "invalid value 'x' for --num-callers; give a number from 1 to 500"},
-        {"--num-callers=3x", "invalid value '3x' for --num-callers; give a number from 1 to 500"},
-        {"--num-callers= 3", "invalid value ' 3' for --num-callers; give a number from 1 to 500"},
-        {"--num-callers=0", "invalid value '0' for --num-callers; give a number from 1 to 500"},
-        {"--num-callers=501", "invalid value '501' for --num-callers; give a number from 1 to 500"},
+        {"--num-callers=", "invalid value '' for --num-callers; give a number from 1 to 1000000"},
+        {"--num-callers=x", "invalid value 'x' for --num-callers; give a number from 1 to 1000000"},
+        {"--num-callers=3x",
+         "invalid value '3x' for --num-callers; give a number from 1 to 1000000"},
+        {"--num-callers= 3",
+         "invalid value ' 3' for --num-callers; give a number from 1 to 1000000"},
+        {"--num-callers=0", "invalid value '0' for --num-callers; give a number from 1 to 1000000"},
+        {"--num-callers=1000001",
+         "invalid value '1000001' for --num-callers; give a number from 1 to 1000000"},
         {"--num-callers=99999999999999999999",
-         "invalid value '99999999999999999999' for --num-callers; give a number from 1 to 500"},
+         "invalid value '99999999999999999999' for --num-callers; give a number from 1 to 1000000"},
         {"--trace-children=maybe",
          "invalid value 'maybe' for --trace-children; choose one of no, yes"},
         {"--trace-children=YES", "invalid value 'YES' for --trace-children; choose one of no, yes"},
@@ -89,7 +92,7 @@ TEST(bad_words_are_refused) {
         {"word", "unknown option"},
         {"--mode=heap", "option of tool 'dhat'"},
         {"--leak-check=full", "option of tool 'memcheck'"},
-        {"--track-fds=yes", "not supported yet"},
+        {"--vgdb-shadow-registers=yes", "not supported yet"},
     };
     fresh();
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -103,7 +106,7 @@ TEST(harmless_values_of_missing_options_are_taken) {
     fresh();
     CHECK_STR(apply("--vgdb=no", SOURCE_COMMAND_LINE), "");
     CHECK_STR(apply("--xml=no", SOURCE_COMMAND_LINE), "");
-    CHECK_STR(apply("--track-fds=no", SOURCE_COMMAND_LINE), "");
+    CHECK_STR(apply("--vgdb-shadow-registers=no", SOURCE_COMMAND_LINE), "");
     CHECK_EQ(values.remark_count, 0);
 }
 
@@ -130,7 +133,7 @@ TEST(valgrind_sources_are_forgiving) {
     CHECK_STR(apply("--leak-check=full", SOURCE_VALGRIND), "");
     CHECK_EQ(values.remark_count, 1);
     CHECK_EQ(values.warning_count, 0);
-    CHECK_STR(apply("--track-fds=yes", SOURCE_VALGRIND), "");
+    CHECK_STR(apply("--vgdb-shadow-registers=yes", SOURCE_VALGRIND), "");
     CHECK_STR(apply("--history-level=none", SOURCE_VALGRIND), "");
     CHECK_STR(apply("stray", SOURCE_VALGRIND), "");
     CHECK_EQ(values.warning_count, 3);
@@ -140,8 +143,8 @@ TEST(valgrind_sources_are_forgiving) {
 TEST(quern_sources_are_strict) {
     fresh();
     CHECK_STR(apply("--leak-check=full", SOURCE_QUERN), "");
-    CHECK(
-        strstr(apply("--track-fds=yes", SOURCE_QUERN), "rc: --track-fds=yes is not supported yet"));
+    CHECK(strstr(apply("--vgdb-shadow-registers=yes", SOURCE_QUERN),
+                 "rc: --vgdb-shadow-registers=yes is not supported yet"));
     CHECK(strstr(apply("--history-level=none", SOURCE_QUERN), "rc: unknown option"));
 }
 

@@ -380,6 +380,13 @@ TEST(lanes) {
     begin();
     asm_paddusw_reg_mem(a, 15, asm_rip((uint64_t)code + 0x20));
     CHECK_STR(text(), "paddusw xmm15, xmmword ptr [rip+0x17]");
+    begin();
+    asm_pcmpeqb_reg_mem(a, 0, asm_rip((uint64_t)code + 0x20));
+    CHECK_STR(text(), "pcmpeqb xmm0, xmmword ptr [rip+0x18]");
+    CHECK_CODE("pmovmskb ecx, xmm0", asm_pmovmskb(a, RCX, 0));
+    CHECK_CODE("pmovmskb r9d, xmm15", asm_pmovmskb(a, R9, 15));
+    CHECK_CODE("pxor xmm0, xmm0", asm_pxor_reg_reg(a, 0, 0));
+    CHECK_CODE("pxor xmm9, xmm15", asm_pxor_reg_reg(a, 9, 15));
 }
 
 TEST(mmx_and_masks) {

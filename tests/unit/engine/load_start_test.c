@@ -195,7 +195,8 @@ TEST(sizes_the_stack) {
     struct space_range range;
     static const uint64_t sizes[][2] = {{8 << 20, 8 << 20},
                                         {(3 << 20) + 1, (3 << 20) + 4096},
-                                        {4096, 1 << 20},
+                                        {100000, 102400},
+                                        {4096, 36864}, // arguments and 32 KiB
                                         {RLIM_INFINITY, 1 << 30}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         CHECK_EQ(load_with("/bin/true", plain_argv, plain_envp, sizes[i][0]), 0);

@@ -24,15 +24,27 @@ static bool is_high(uintptr_t at) {
 TEST(code_lies_low_and_data_high) {
     struct space space;
     space_init(&space);
-    CHECK_EQ(take(&space, PLACE_PROGRAM, 0x10000), 0x2000000);
+    CHECK_EQ(take(&space, PLACE_PROGRAM, 0x10000), 0x5c000000);
     CHECK_EQ(take(&space, PLACE_MODULE, 0x10000), LOW_END - 0x10000);
-    CHECK_EQ(take(&space, PLACE_LOW, 0x1000), LOW_END - 0x11000);
+    CHECK_EQ(take(&space, PLACE_LOW, 0x1000), 0x40000000);
     CHECK_EQ(take(&space, PLACE_DATA, 0x1000), HIGH_END - 0x1000);
     CHECK_EQ(take(&space, PLACE_STACK, 0x1000), HIGH_END - 0x2000);
-    CHECK_EQ(take(&space, PLACE_BREAK, place_break_room()), HIGH_START);
+    CHECK_EQ(take(&space, PLACE_BREAK, place_break_room()), 0x550000000000);
     CHECK(place_break_room() >= 64ul << 30);
     CHECK(is_high(take(&space, PLACE_MODULE, LOW_END)));
     CHECK_EQ(place_pick(&space, PLACE_LOW, LOW_END, SPACE_PAGE), 0);
+    space_destroy(&space);
+}
+
+TEST(data_lies_below_what_a_tool_keeps) {
+    struct space space;
+    space_init(&space);
+    place_below(HIGH_SHADOWED_END);
+    CHECK_EQ(take(&space, PLACE_DATA, 0x1000), HIGH_SHADOWED_END - 0x1000);
+    CHECK_EQ(take(&space, PLACE_BREAK, place_break_room()), HIGH_START);
+    // What is too large for the high area goes between the two.
+    uintptr_t at = take(&space, PLACE_DATA, 20ul << 40);
+    CHECK(at >= JUMP_TABLE_END && at < NON_TABLE_END);
     space_destroy(&space);
 }
 

@@ -342,19 +342,19 @@ TEST(deltas_compare_with_the_search_before) {
     world_search();
     world_block(16, 1);
     world_block(16, 3);
-    leaks_check(LEAKS_FULL, LEAKS_INCREASED);
+    world_check(LEAKS_FULL, LEAKS_INCREASED);
     CHECK(world.result.is_delta);
     CHECK_EQ(world_record(LEAK_DEFINITE, 1)->old_bytes, 16);
     CHECK(!world_record(LEAK_DEFINITE, 1)->is_quiet);
     CHECK(world_record(LEAK_DEFINITE, 2)->is_quiet);
     CHECK(!world_record(LEAK_DEFINITE, 3)->is_quiet);
     world_drop_last();
-    leaks_check(LEAKS_FULL, LEAKS_NEW);
+    world_check(LEAKS_FULL, LEAKS_NEW);
     CHECK(world_record(LEAK_DEFINITE, 1)->is_quiet);
     CHECK(world_record(LEAK_DEFINITE, 3)->is_quiet);
     CHECK_EQ(world_record(LEAK_DEFINITE, 3)->blocks, 0);
     world_drop_last();
-    leaks_check(LEAKS_FULL, LEAKS_CHANGED);
+    world_check(LEAKS_FULL, LEAKS_CHANGED);
     CHECK(!world_record(LEAK_DEFINITE, 1)->is_quiet);
     CHECK(world_record(LEAK_DEFINITE, 3) == NULL);
 }

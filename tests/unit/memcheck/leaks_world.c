@@ -43,6 +43,10 @@ const char *tool_option(const char *name) {
 
 void tool_say(const char *format, ...) {}
 
+bool tool_has_shadow(uint64_t start, size_t size) {
+    return true;
+}
+
 void tool_stop_threads(void) {}
 
 void tool_resume_threads(void) {}
@@ -126,6 +130,8 @@ size_t stack_pcs(uint32_t stack, const uint64_t **pcs) {
     return 4;
 }
 
+void findings_stop_at_loss(void) {}
+
 void findings_send_losses(const struct leak_search *search) {
     world.result = *search;
     memcpy(world.records, search->records, search->record_count * sizeof *world.records);
@@ -169,6 +175,10 @@ static void make_slabs(void) {
     world_empty_heap();
 }
 
+void world_check(enum leak_mode mode, enum leak_delta delta) {
+    leaks_check(&(struct leak_command){.mode = mode, .delta = delta, .heuristics = -1});
+}
+
 void world_begin(void) {
     map(HEAP);
     map(DATA);
@@ -181,8 +191,8 @@ void world_begin(void) {
     world.heuristics = world.resolution = NULL;
     leaks_start();
     // Forgets what the test before has left.
-    leaks_check(LEAKS_FULL, LEAKS_ALL);
-    leaks_check(LEAKS_FULL, LEAKS_ALL);
+    world_check(LEAKS_FULL, LEAKS_ALL);
+    world_check(LEAKS_FULL, LEAKS_ALL);
 }
 
 static struct block_note *note_of(uint64_t start) {
@@ -224,5 +234,5 @@ uint64_t world_bytes(enum leak_kind kind) {
 }
 
 void world_search(void) {
-    leaks_check(LEAKS_FULL, LEAKS_ALL);
+    world_check(LEAKS_FULL, LEAKS_ALL);
 }

@@ -28,6 +28,8 @@ extern struct world {
 
 // A world with nothing in it.
 void world_begin(void);
+// A search with the heuristics that the options name.
+void world_check(enum leak_mode, enum leak_delta);
 void world_empty_heap(void);
 // A block that was made by this stack. The first five have frames; 1, 4 and 5 begin alike.
 uint64_t world_block(size_t size, uint32_t stack);

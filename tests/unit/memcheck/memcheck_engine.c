@@ -65,6 +65,16 @@ void tool_unmap(uint64_t start, size_t size) {
     engine_mapped -= size;
 }
 
+bool tool_move_pages(uint64_t to, uint64_t from, size_t size) {
+    if (mremap((void *)from, size, size, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP,
+               (void *)to) != (void *)to)
+        return false;
+    memmove((void *)(to + SHADOW_DISTANCE), (void *)(from + SHADOW_DISTANCE), size);
+    memset((void *)(from + SHADOW_DISTANCE), 0, size);
+    shadow_moved(to, from, size);
+    return true;
+}
+
 bool tool_has_shadow(uint64_t start, size_t size) {
     return start >= AREA && start + size <= AREA + AREA_SIZE && start + size >= start;
 }
@@ -77,8 +87,8 @@ void tool_fault(uint64_t address, bool writes) {
     abort();
 }
 
-void tool_shadow_fill(uint64_t start, uint64_t end) {
-    memset((void *)(start + SHADOW_DISTANCE), 0xff, end - start);
+void tool_shadow_fill(uint64_t start, uint64_t end, uint8_t value) {
+    memset((void *)(start + SHADOW_DISTANCE), value, end - start);
 }
 
 void tool_shadow_clear(uint64_t start, uint64_t end) {
@@ -188,6 +198,7 @@ void tool_with_vectors(tool_function *function, void *argument) {
 }
 
 void tool_say(const char *format, ...) {}
+void tool_debug(const char *format, ...) {}
 
 void tool_print(const char *text, bool with_stack) {
     printf("# %s\n", text);
@@ -253,6 +264,27 @@ void findings_add_free(uint64_t address, const char *function) {
 
 void findings_add_mismatched_free(uint64_t address) {
     note("mismatch", address, 0, false);
+}
+
+void findings_add_resize_to_zero(uint64_t address, const char *function) {
+    note("resize to zero", address, 0, false);
+}
+
+void findings_add_alignment(uint64_t alignment, uint64_t size, const char *text) {
+    note("alignment", alignment, size, false);
+}
+
+void findings_add_zero_size(void) {
+    note("zero size", 0, 0, false);
+}
+
+void findings_add_size_mismatch(uint64_t address, uint64_t size, const char *functions) {
+    note("size mismatch", address, size, false);
+}
+
+void findings_add_alignment_mismatch(uint64_t address, uint64_t made, uint64_t freed,
+                                     const char *functions) {
+    note("alignment mismatch", address, made, false);
 }
 
 void findings_add_overlap(const char *function, uint64_t to, uint64_t from, size_t size,

@@ -220,7 +220,7 @@ TEST(who_made_and_freed_a_block_is_known) {
     engine_stack[1] = 0x2000;
     uint64_t block = heap_allocate(40, 64, HEAP_NEW_ARRAY, false);
     engine_stack[0] = 0x3000;
-    heap_free(block, HEAP_NEW_ARRAY, "delete[]");
+    heap_free(block, &(struct heap_claim){HEAP_NEW_ARRAY, "delete[]", "", HEAP_ANY, HEAP_ANY});
     struct heap_block found;
     const uint64_t *pcs;
     CHECK(heap_find(block + 5, &found));
@@ -403,6 +403,66 @@ TEST(resizing_moves_bytes_and_what_is_known_of_them) {
     CHECK_EQ(heap_size_of(smaller), 5);
     CHECK(all_shadow(smaller + 5, 16, SHADOW_NOACCESS));
     CHECK_EQ(engine_error_count, 0);
+}
+
+static uint64_t known_state(uint64_t block, size_t size) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < size; i++)
+        sum = sum * 31 + *shadow_of(block + i) + ((uint8_t *)block)[i];
+    return sum;
+}
+
+// Returns how often the block has moved.
+static unsigned grow_in_steps(size_t size, unsigned steps) {
+    uint64_t block = make(size);
+    struct heap_block found;
+    unsigned moves = 0;
+    memset((void *)block, 9, size);
+    shadow_make_defined(block + size / 2, size / 4);
+    for (unsigned i = 0; i < steps; i++) {
+        size_t step = 1 + (i * 7919) % (size / 50);
+        uint64_t state = known_state(block, size), after = heap_resize(block, size + step);
+        CHECK_EQ(known_state(after, size), state);
+        CHECK(all_shadow(after + size, step, SHADOW_UNDEFINED));
+        moves += after != block;
+        if (after != block)
+            CHECK(all_shadow(block, size, SHADOW_NOACCESS));
+        block = after;
+        size += step;
+        shadow_set_bits(block + size - 1, 0xa5); // looks like the code for no access
+        memset((void *)(block + size - step), i, step);
+        CHECK(all_shadow(block - 16, 16, SHADOW_NOACCESS));
+        CHECK(all_shadow(block + size, 16, SHADOW_NOACCESS));
+        CHECK_EQ(heap_size_of(block), size);
+        CHECK(heap_find(block + size + 7, &found) && found.start == block && found.size == size);
+    }
+    uint64_t bad;
+    CHECK_EQ(shadow_check_addressable(block, size, &bad), SHADOW_FINE);
+    drop(block);
+    CHECK(all_shadow(block, size, SHADOW_NOACCESS));
+    CHECK_EQ(shadow_check_addressable(block + size - 1, 1, &bad), SHADOW_BAD_ADDRESS);
+    return moves;
+}
+
+TEST(resizing_in_steps_moves_seldom_and_is_exact) {
+    restart();
+    static const size_t sizes[] = {1100, 4000, 60000, 70000, 900000, 1100000};
+    for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        unsigned moves = grow_in_steps(sizes[i], 100);
+        if (moves > 8)
+            NOTE("from %zu bytes on, %u moves", sizes[i], moves);
+        CHECK(moves >= 1 && moves <= 8);
+    }
+    CHECK_EQ(engine_error_count, 0);
+}
+
+TEST(small_blocks_always_move) {
+    restart();
+    for (uint64_t block = make(100), size = 101; size < 1000; size++) {
+        uint64_t after = heap_resize(block, size);
+        CHECK(after != block);
+        block = after;
+    }
 }
 
 // ---- all blocks --------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ static inline uint64_t make(size_t size) {
 }
 
 static inline void drop(uint64_t block) {
-    heap_free(block, HEAP_MALLOC, "free");
+    heap_free(block, &(struct heap_claim){HEAP_MALLOC, "free", "", HEAP_ANY, HEAP_ANY});
 }
 
 static inline size_t live_count(void) {

@@ -9,7 +9,7 @@
 #include "any.h"
 #include "unit.h"
 #include "wire/wire.h"
-#include "wire/wire_heap.h"
+#include "wire/wire_heap_ring.h"
 
 struct area {
     struct wire_heap_header *header;
@@ -87,6 +87,40 @@ TEST(what_is_too_new_waits) {
     CHECK_EQ(heap_source_counts(area.source).allocated, 0);
     heap_source_drain(area.source, true);
     CHECK_EQ(heap_source_counts(area.source).allocated, 1);
+    close_area(&area);
+}
+
+// The writer that the recorder uses, and the reader: records of two to four words cross the end of
+// the ring many times, each at another place. Then nobody reads any more.
+TEST(writer_and_reader_agree_in_a_ring) {
+    struct area area;
+    open_area(&area, 2);
+    struct wire_heap_ring *ring = ring_of(&area, 1);
+    uint64_t limit = 0, written = 0;
+    for (uint64_t i = 0; written < 5 * WIRE_HEAP_RING_WORDS; i++) {
+        uint64_t address = 0x1000 + i % 7 * 0x1000;
+        wire_heap_write(area.header, ring, &limit, WIRE_HEAP_ALLOCATED, 3, address, 8, 0, NULL, 0,
+                        NULL);
+        wire_heap_write(area.header, ring, &limit, WIRE_HEAP_FREED, 1, address, 0, 0, NULL, 0,
+                        NULL);
+        written += 6;
+        CHECK(wire_heap_ring_check(ring));
+        if (i % 997 == 0 || ring->tail - ring->head > WIRE_HEAP_RING_WORDS - 16)
+            heap_source_drain(area.source, true);
+        CHECK(wire_heap_ring_check(ring));
+    }
+    heap_source_drain(area.source, true);
+    CHECK_EQ(ring->head, written);
+    CHECK_EQ(heap_source_counts(area.source).allocated, written / 6);
+    CHECK_EQ(heap_source_counts(area.source).freed, written / 6);
+    CHECK_EQ(heap_source_counts(area.source).repaired, 0);
+    area.header->abandoned = 1;
+    uint64_t room = WIRE_HEAP_RING_WORDS / 2;
+    for (uint64_t i = 0; i < room + 3; i++)
+        wire_heap_write(area.header, ring, &limit, WIRE_HEAP_FREED, 1, 0x1000, 0, 0, NULL, 0, NULL);
+    CHECK(wire_heap_ring_check(ring));
+    CHECK_EQ(ring->tail, written + WIRE_HEAP_RING_WORDS);
+    CHECK_EQ(area.header->missed, 3);
     close_area(&area);
 }
 

@@ -3,6 +3,9 @@
  * is the judge wherever it is there, because it knows DWARF 5 and split units; GNU addr2line of
  * binutils 2.40 mixes up the files of DWARF 5 and misses inlined functions there, so it judges
  * DWARF 4 only.
+ *
+ * Programs of yours at full length:
+ *     SYMBOLS_PROGRAMS=/path/one:/path/two SYMBOLS_ADDRESSES=10000 tests/run unit:real_programs
  */
 #include "unit.h"
 
@@ -12,7 +15,7 @@
 
 #include <string.h>
 
-enum { MOST_FRAMES = 64, MOST_ADDRESSES = 6000 };
+enum { MOST_FRAMES = 128, MOST_ADDRESSES = 6000 };
 
 enum depth {
     ALL,        /* inlined frames, lines and names */
@@ -24,7 +27,12 @@ struct counts {
     size_t addresses, frames, inlined, named, lines, aliases;
 };
 
-static char difference[2048];
+static char difference[8192];
+
+static size_t most_addresses(void) {
+    const char *given = getenv("SYMBOLS_ADDRESSES");
+    return given ? strtoul(given, NULL, 10) : MOST_ADDRESSES;
+}
 
 /* One frame of the judge: two lines, the function and FILE:LINE. */
 struct judged {
@@ -111,7 +119,7 @@ static struct counts compare(const char *label, const char *judge, const char *j
     static struct judged judged[MOST_FRAMES];
     struct symbol_frame frames[MOST_FRAMES];
     uint64_t *addresses, bias = 0x7f0000000000;
-    size_t count = help_text_addresses(help_path(judged_file), MOST_ADDRESSES, &addresses);
+    size_t count = help_text_addresses(help_path(judged_file), most_addresses(), &addresses);
     CHECK(count > 100);
     FILE *list = fopen(help_path("addresses"), "w");
     for (size_t i = 0; i < count; i++)
@@ -221,6 +229,30 @@ TEST(rust) {
     compare_build("rustc -O", "rustc -g -O $T/symbols_rust.rs -o program");
     compare_build("rustc -O v0",
                   "rustc -g -O -C symbol-mangling-version=v0 $T/symbols_rust.rs -o program");
+}
+
+/* Programs with many inlined functions: servers in C++ and Rust, and those of SYMBOLS_PROGRAMS. */
+TEST(real_programs) {
+    need("llvm-addr2line");
+    need("clang++");
+    compare_build("server, g++ -O2", "g++ -g -O2 -pthread $R/tests/report/growth/targets/twelve.cc "
+                                     "-o program");
+    compare_build("server, clang++ -O2",
+                  "clang++ -g -O2 -pthread $R/tests/report/growth/targets/twelve.cc -o program");
+    need("rustc");
+    compare_build("shop, rustc -O",
+                  "rustc -g -O --edition=2021 --crate-type=rlib --crate-name=shop "
+                  "$R/examples/shop/src/lib.rs && rustc -g -O --edition=2021 --extern "
+                  "shop=libshop.rlib $R/examples/shop/src/main.rs -o program");
+    const char *given = getenv("SYMBOLS_PROGRAMS");
+    char *paths = strdup(given ? given : ""), *rest = paths;
+    for (char *path; (path = strsep(&rest, ":"));) {
+        if (!*path)
+            continue;
+        CHECK(help_run("cp '%s' program", path));
+        compare(path, judge(), "program", "program", ALL, NULL);
+    }
+    free(paths);
 }
 
 /* Where compilers cut paths that are relative differs; the whole is the same. */

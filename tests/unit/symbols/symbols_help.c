@@ -43,7 +43,7 @@ bool help_run(const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(command, sizeof command, format, arguments);
     va_end(arguments);
-    snprintf(whole, sizeof whole, "cd '%s' && T='%s' && { %s; } >output 2>&1 </dev/null",
+    snprintf(whole, sizeof whole, "cd '%s' && T='%s' && R=$T/../../../.. && { %s; } >output 2>&1 </dev/null",
              help_folder(), SYMBOLS_TARGETS, command);
     return system(whole) == 0;
 }

@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "symbols/demangle.h"
-#include "symbols/guard.h"
+#include "base/guard.h"
 #include "symbols/names.h"
 #include "symbols/ranges.h"
 #include "symbols/symbols.h"
@@ -466,6 +466,60 @@ TEST(resolves_inlined_frames) {
             CHECK_STR(best[2].directory, SYMBOLS_TARGETS);
         }
         symbols_free(symbols);
+    }
+}
+
+/* Whether a frame of that name is found anywhere in the program's code. */
+static bool is_named(struct symbols *symbols, const char *path, const char *name, bool inlined) {
+    uint64_t *addresses;
+    size_t count = help_text_addresses(path, 200000, &addresses);
+    bool found = false;
+    for (size_t i = 0; i < count && !found; i++) {
+        struct symbol_frame frames[64];
+        size_t most = symbols_resolve(symbols, 1, addresses[i], false, frames, 64);
+        for (size_t j = 0; j < most; j++)
+            found |=
+                frames[j].name && !strcmp(frames[j].name, name) && frames[j].inlined == inlined;
+    }
+    free(addresses);
+    return found;
+}
+
+TEST(tells_functions_of_one_name_apart) {
+    CHECK(help_run("gcc -g -O2 $T/symbols_twin.c $T/symbols_twin_other.c -o twins"));
+    for (int full = 0; full < 2; full++) {
+        struct symbols *symbols = symbols_new(&(struct symbols_options){.full_names = full});
+        CHECK(help_map(symbols, 1, help_path("twins"), 0));
+        CHECK(is_named(symbols, help_path("twins"), "work", true));
+        CHECK(is_named(symbols, help_path("twins"), "rest", false));
+        bool by_file = is_named(symbols, help_path("twins"), "work (symbols_twin.c:5)", true) ||
+                       is_named(symbols, help_path("twins"), "work (symbols_twin_other.c:5)", true);
+        CHECK_EQ(by_file, full);
+        by_file = is_named(symbols, help_path("twins"), "rest (symbols_twin.c:11)", false) ||
+                  is_named(symbols, help_path("twins"), "rest (symbols_twin_other.c:11)", false);
+        CHECK_EQ(by_file, full);
+        symbols_free(symbols);
+    }
+}
+
+TEST(names_inlined_frames_with_their_paths) {
+    if (!help_has("rustc"))
+        SKIP("rustc is not installed");
+    for (int version = 0; version < 2; version++) {
+        CHECK(help_run("rustc --edition 2021 -g -O %s $T/symbols_paths.rs -o paths",
+                       version ? "-C symbol-mangling-version=v0" : ""));
+        struct symbols *plain = symbols_new(NULL);
+        struct symbols *full = symbols_new(&(struct symbols_options){.full_names = true});
+        CHECK(help_map(plain, 1, help_path("paths"), 0));
+        CHECK(help_map(full, 1, help_path("paths"), 0));
+        CHECK(is_named(plain, help_path("paths"), "work", true));
+        CHECK(is_named(full, help_path("paths"), "symbols_paths::a::work", true));
+        CHECK(is_named(full, help_path("paths"), "symbols_paths::b::work", true));
+        CHECK(is_named(full, help_path("paths"), "symbols_paths::serve::{async fn}", true));
+        CHECK(is_named(full, help_path("paths"), "symbols_paths::a::work::{closure#0}", true));
+        CHECK(!is_named(full, help_path("paths"), "work", true));
+        symbols_free(plain);
+        symbols_free(full);
     }
 }
 

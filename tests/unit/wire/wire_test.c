@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "wire/wire_supervisor.h"
@@ -282,6 +284,60 @@ TEST(configuration_is_read_back) {
     CHECK_STR(first, "a");
     CHECK_STR(wire_option_next("skip", first), "b");
     CHECK(wire_option_next("skip", wire_option_next("skip", first)) == NULL);
+}
+
+// A supervisor in another process. It takes `count` messages and notes in the file how many it has
+// taken; then it is idle, or ends.
+static pid_t start_supervisor(int note, int count, bool is_idle_then) {
+    pid_t pid = fork();
+    if (pid)
+        return pid;
+    struct wire_message message;
+    wire_board_working();
+    for (int taken = 0; taken < count;) {
+        if (wire_receive(ends[0], buffer, &message) != WIRE_GOT)
+            continue;
+        taken++;
+        usleep(1000);
+        CHECK_EQ(wire_board_write(note, "x", 1), 0);
+        wire_board_took();
+    }
+    if (is_idle_then)
+        wire_board_end_turn(true);
+    _exit(0);
+}
+
+TEST(settled_messages_are_taken) {
+    static const char *const options[] = {"a=b"};
+    struct stat note_status;
+    int note = memfd_create("note", 0);
+    open_pair();
+    int fd = wire_config_write(options, 1);
+    CHECK_EQ(wire_config_load(fd), 0);
+    close(fd);
+    wire_board_set_places(note, -1);
+    CHECK_EQ(fstat(note, &note_status), 0);
+    CHECK_EQ(wire_board()->log.inode, note_status.st_ino);
+    CHECK_EQ(wire_board()->xml.inode, 0);
+    CHECK(wire_settle());
+    CHECK(wire_is_settled());
+    wire_send_module_unmap(0x1000, 0x2000);
+    CHECK(wire_is_settled());
+    for (int i = 1; i <= 20; i++) {
+        wire_send_notice(0, "text");
+        CHECK(!wire_is_settled());
+        // The last supervisor is never idle, and ends.
+        pid_t pid = start_supervisor(note, i == 1 ? 2 : 1, i < 20);
+        if (i == 20)
+            close(ends[0]);
+        CHECK(wire_settle());
+        CHECK(wire_is_settled());
+        CHECK_EQ(fstat(note, &note_status), 0);
+        CHECK_EQ(note_status.st_size, i + 1);
+        waitpid(pid, NULL, 0);
+    }
+    ends[0] = -1;
+    close(note);
 }
 
 TEST(damaged_configuration_is_refused) {

@@ -11,7 +11,7 @@
 
 #include "base/fd.h"
 #include "base/template.h"
-#include "report/shared/stack_text.h"
+#include "supervisor/tool/names.h"
 #include "tools/bbv/bbv.h"
 #include "tools/bbv/supervisor/bbv.h"
 
@@ -21,13 +21,18 @@ struct pair {
     uint64_t pc, number, count;
 };
 
+struct bbv_file {
+    FILE *stream; // NULL: not open
+    char *name;
+};
+
 struct bbv_output {
     int totals, records; // memory files; -1: none
     uint64_t *pcs;       // of blocks, by number
     size_t pc_count;
     struct pair *pairs; // of the interval that is being read
     size_t pair_count, pair_room;
-    FILE *files[BBV_THREADS]; // by thread
+    struct bbv_file files[BBV_THREADS]; // by thread
     bool is_damaged;
 };
 
@@ -53,31 +58,35 @@ static char *name_file(const struct tool_run *run, const struct followed *proces
     return text_take(&name);
 }
 
-static FILE *open_file(const struct tool_run *run, const struct followed *process,
-                       const char *pattern, const char *option, unsigned thread) {
+static struct bbv_file open_file(const struct tool_run *run, const struct followed *process,
+                                 const char *pattern, const char *option, unsigned thread) {
     char *name = name_file(run, process, pattern, option, thread);
     int fd = name ? open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
-    FILE *file = fd < 0 ? NULL : fdopen(fd_move_high(fd), "w");
-    if (name && !file)
-        log_cannot_write(name, strerror(errno));
+    FILE *stream = fd < 0 ? NULL : fdopen(fd_move_high(fd), "w");
+    if (stream)
+        return (struct bbv_file){stream, name};
+    if (name)
+        log_cannot_write(run->log, name, strerror(errno));
     free(name);
-    return file;
+    return (struct bbv_file){0};
 }
 
-static void close_file(FILE *file, const char *option) {
-    bool failed = ferror(file);
-    if (fclose(file) != 0 || failed)
-        log_cannot_write(option, strerror(errno));
+static void close_file(const struct tool_run *run, struct bbv_file *file) {
+    bool failed = ferror(file->stream);
+    if (fclose(file->stream) != 0 || failed)
+        log_cannot_write(run->log, file->name, strerror(errno));
+    free(file->name);
+    *file = (struct bbv_file){0};
 }
 
 static FILE *file_of_thread(const struct tool_run *run, const struct followed *process,
                             unsigned thread) {
     const struct bbv_settings *settings = run->state;
     struct bbv_output *output = process->own;
-    if (!output->files[thread])
+    if (!output->files[thread].stream)
         output->files[thread] =
             open_file(run, process, settings->bb_out_file, "bb-out-file", thread);
-    return output->files[thread];
+    return output->files[thread].stream;
 }
 
 // ---- records -----------------------------------------------------------------------------------
@@ -185,14 +194,14 @@ static void write_summaries(struct tool_run *run, struct followed *process) {
     if (!read_whole(output->totals, totals, sizeof *totals))
         output->is_damaged = true;
     for (unsigned i = 1; i < BBV_THREADS; i++) {
-        if (!totals->threads[i].instructions && !output->files[i])
+        if (!totals->threads[i].instructions && !output->files[i].stream)
             continue;
         char *text = summary(run, i, &totals->threads[i]);
         FILE *file = file_of_thread(run, process, i);
         if (file)
             fputs(text, file);
-        if (!process->muted && log_shows(0))
-            log_print(process->pid, LOG_USER, text);
+        if (!process->muted && log_shows(run->log, 0))
+            log_print(run->log, process->pid, LOG_USER, text);
         free(text);
     }
     if (totals->is_incomplete)
@@ -222,25 +231,25 @@ static void write_pcs(const struct tool_run *run, const struct followed *process
         if (output->pcs[i])
             add_pair(output, i, 0);
     qsort(output->pairs, output->pair_count, sizeof *output->pairs, compare_pcs);
-    FILE *file = open_file(run, process, settings->pc_out_file, "pc-out-file", 1);
-    if (!file)
+    struct bbv_file file = open_file(run, process, settings->pc_out_file, "pc-out-file", 1);
+    if (!file.stream)
         return;
     for (size_t i = 0; i < output->pair_count; i++) {
         const struct pair *pair = &output->pairs[i];
-        fprintf(file, "F:%" PRIu64 ":%" PRIx64 ":", pair->number, pair->pc);
-        write_function(file, run, process->pid, pair->pc);
-        fputc('\n', file);
+        fprintf(file.stream, "F:%" PRIu64 ":%" PRIx64 ":", pair->number, pair->pc);
+        write_function(file.stream, run, process->pid, pair->pc);
+        fputc('\n', file.stream);
     }
-    close_file(file, "--pc-out-file");
+    close_file(run, &file);
 }
 
-static void free_output(struct followed *process) {
+static void free_output(const struct tool_run *run, struct followed *process) {
     struct bbv_output *output = process->own;
     if (!output)
         return;
     for (unsigned i = 0; i < BBV_THREADS; i++)
-        if (output->files[i])
-            close_file(output->files[i], "--bb-out-file");
+        if (output->files[i].stream)
+            close_file(run, &output->files[i]);
     if (output->totals >= 0)
         close(output->totals);
     if (output->records >= 0)
@@ -261,15 +270,15 @@ void bbv_finish(struct tool_run *run, struct followed *process) {
     write_pcs(run, process);
     if (output->is_damaged)
         log_complain("what exp-bbv counted in process %d cannot be read", process->pid);
-    free_output(process);
+    free_output(run, process);
 }
 
 // ---- memory files ------------------------------------------------------------------------------
 
 // A program that another one has become starts anew, as in Valgrind.
-static void begin(struct followed *process, int totals) {
+static void begin(const struct tool_run *run, struct followed *process, int totals) {
     struct bbv_output *output = base_allocate(sizeof *output);
-    free_output(process);
+    free_output(run, process);
     output->totals = totals;
     output->records = -1;
     process->own = output;
@@ -283,7 +292,7 @@ void bbv_take_file(struct tool_run *run, struct followed *process, int fd) {
         return;
     bool is_known = fstat(fd, &status) == 0 && read_whole(fd, &magic, sizeof magic);
     if (is_known && magic == BBV_TOTALS_MAGIC && status.st_size == sizeof(struct bbv_totals_file)) {
-        begin(process, fd);
+        begin(run, process, fd);
         return;
     }
     struct bbv_output *output = process->own;

@@ -1,5 +1,6 @@
 #include <sys/mman.h>
 
+#include "base/hash.h"
 #include "tools/bbv/target/target.h"
 
 enum { SLOTS = 2 * BLOCKS };
@@ -141,7 +142,7 @@ uint64_t bbv_blocks_address(uint32_t index, uint32_t instruction) {
 // ---- the table ---------------------------------------------------------------------------------
 
 static uint32_t add_block(uint64_t pc, bool *is_new) {
-    uint32_t at = (uint32_t)(pc * 0x9e3779b97f4a7c15ull >> 40) % SLOTS;
+    uint32_t at = (uint32_t)(hash_integer(pc) % SLOTS);
     uint32_t index;
     *is_new = false;
     bbv_records_lock();

@@ -7,8 +7,8 @@
 #include "wire/call_counts.h"
 
 struct row {
-    uint64_t *values;
-    uint32_t room;
+    uint64_t *values; // by number (base_reach)
+    size_t room;
 };
 
 struct thread_base {
@@ -49,12 +49,7 @@ static struct thread_base *thread_of(struct counts_base *base, uint32_t thread) 
 }
 
 static uint64_t exchange(struct row *row, uint32_t at, uint64_t now) {
-    if (at >= row->room) {
-        uint32_t room = at + 1 > 2 * row->room ? at + 1024 : 2 * row->room;
-        row->values = base_reallocate(row->values, room * sizeof *row->values);
-        memset(row->values + row->room, 0, (room - row->room) * sizeof *row->values);
-        row->room = room;
-    }
+    row->values = base_reach(row->values, &row->room, at, sizeof *row->values);
     // Costs of calls that go on are read while they grow, in parts that may be of different ages.
     uint64_t before = row->values[at];
     if (now <= before)

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/text.h"
+#include "base/vector.h"
 
 #define UNKNOWN "???"
 
@@ -17,10 +19,10 @@ struct place {
 
 // ---- names -------------------------------------------------------------------------------------
 
-static void resolve(struct counts_build *build, struct place *place) {
+static void resolve(struct counts_build *build, uint64_t pc, struct place *place) {
     struct symbol_frame frame;
-    *place = (struct place){.pc = place->pc, .object = UNKNOWN, .file = UNKNOWN};
-    if (!symbols_resolve(build->symbols, build->pid, place->pc, false, &frame, 1))
+    *place = (struct place){.pc = pc, .object = UNKNOWN, .file = UNKNOWN};
+    if (!symbols_resolve(build->symbols, build->pid, pc, false, &frame, 1))
         return;
     place->address = frame.address;
     place->line = frame.line;
@@ -37,39 +39,16 @@ static void resolve(struct counts_build *build, struct place *place) {
     }
 }
 
-static struct place *slot_of(struct place *places, size_t room, uint64_t pc) {
-    size_t at = pc * 0x9e3779b97f4a7c15ull >> 20 & (room - 1);
-    while (places[at].pc && places[at].pc != pc)
-        at = (at + 1) & (room - 1);
-    return &places[at];
-}
-
-static void grow_places(struct counts_build *build) {
-    size_t room = build->place_room ? 2 * build->place_room : 1 << 14;
-    struct place *places = base_allocate(room * sizeof *places);
-    memset(places, 0, room * sizeof *places);
-    for (size_t i = 0; i < build->place_room; i++)
-        if (build->places[i].pc)
-            *slot_of(places, room, build->places[i].pc) = build->places[i];
-    free(build->places);
-    build->places = places;
-    build->place_room = room;
-}
-
 // By value: the table may move.
 static struct place place_of(struct counts_build *build, uint64_t pc) {
     static const struct place nowhere = {.object = UNKNOWN, .file = UNKNOWN};
     if (!pc)
         return nowhere;
-    if (2 * build->place_count >= build->place_room)
-        grow_places(build);
-    struct place *place = slot_of(build->places, build->place_room, pc);
-    if (!place->pc) {
-        place->pc = pc;
-        resolve(build, place);
-        build->place_count++;
-    }
-    return *place;
+    bool is_new;
+    uint32_t number = map_integers_add(&build->place_map, pc, &is_new);
+    if (is_new)
+        resolve(build, pc, vector_push(build->places, build->place_count));
+    return build->places[number];
 }
 
 // The functions through which the C library calls main go by one name, as in stacks.
@@ -109,15 +88,13 @@ static struct place place_of_function(struct counts_build *build, uint32_t funct
 static uint32_t add_function(struct counts_build *build, const struct place *place,
                              const char *name) {
     struct call_graph *graph = build->graph;
-    graph->functions =
-        base_reallocate(graph->functions, (graph->function_count + 1) * sizeof *graph->functions);
-    graph->functions[graph->function_count] =
+    *vector_push(graph->functions, graph->function_count) =
         (struct graph_function){.object = place->object,
                                 .file = place->file,
                                 .name = symbols_keep(build->symbols, name),
                                 .address = place->address,
                                 .line = place->line};
-    return graph->function_count++;
+    return (uint32_t)graph->function_count - 1;
 }
 
 uint32_t build_function(struct counts_build *build, uint32_t function, uint32_t level) {
@@ -131,7 +108,7 @@ uint32_t build_function(struct counts_build *build, uint32_t function, uint32_t 
     struct place place = place_of_function(build, function);
     struct text name = {0};
     add_name(build, &place, &name);
-    if (level > 1)
+    if (level > 1 && !build->source->plain_names)
         text_format(&name, "'%u", level);
     uint32_t number = add_function(build, &place, name.bytes);
     text_free(&name);
@@ -141,36 +118,16 @@ uint32_t build_function(struct counts_build *build, uint32_t function, uint32_t 
 
 // ---- contexts ----------------------------------------------------------------------------------
 
-// Where the function of that name is, or is to be, in the table.
-static uint32_t *context_slot(const struct counts_build *build, const struct place *place,
-                              const char *name) {
-    const struct graph_function *functions = build->graph->functions;
-    uint32_t hash = 2166136261u;
-    for (const char *c = name; *c; c++)
-        hash = (hash ^ (uint8_t)*c) * 16777619u;
-    uint32_t at = hash & (build->context_room - 1);
-    for (; build->contexts[at]; at = (at + 1) & (build->context_room - 1)) {
-        const struct graph_function *other = &functions[build->contexts[at] - 1];
+static uint32_t find_context(const struct counts_build *build, const struct place *place,
+                             const char *name, uint64_t hash) {
+    struct map_walk walk = map_walk(hash);
+    for (uint32_t number; (number = map_next(&build->context_map, &walk)) != MAP_NONE;) {
+        const struct graph_function *other = &build->graph->functions[build->contexts[number]];
         if (strcmp(other->name, name) == 0 && strcmp(other->file, place->file) == 0 &&
             strcmp(other->object, place->object) == 0)
-            break;
+            return number;
     }
-    return &build->contexts[at];
-}
-
-static void grow_contexts(struct counts_build *build) {
-    uint32_t *old = build->contexts, room = build->context_room;
-    build->context_room = room ? 2 * room : 1 << 12;
-    build->contexts = base_allocate(build->context_room * sizeof *build->contexts);
-    memset(build->contexts, 0, build->context_room * sizeof *build->contexts);
-    for (uint32_t i = 0; i < room; i++) {
-        if (!old[i])
-            continue;
-        const struct graph_function *function = &build->graph->functions[old[i] - 1];
-        struct place place = {.object = function->object, .file = function->file};
-        *context_slot(build, &place, function->name) = old[i];
-    }
-    free(old);
+    return MAP_NONE;
 }
 
 // Threads have contexts of their own: the same one by name is the same.
@@ -191,15 +148,19 @@ uint32_t build_context(struct counts_build *build, const struct counts_context *
         text_char(&name, '\'');
         add_name(build, &caller, &name);
     }
-    if (2 * build->context_count >= build->context_room)
-        grow_contexts(build);
-    uint32_t *slot = context_slot(build, &place, name.bytes);
-    if (!*slot) {
-        *slot = add_function(build, &place, name.bytes) + 1;
-        build->context_count++;
+    if (build->source->plain_names) {
+        text_clear(&name);
+        add_name(build, &place, &name);
+    }
+    uint64_t hash = hash_words(name.bytes, name.size);
+    uint32_t number = find_context(build, &place, name.bytes, hash);
+    if (number == MAP_NONE) {
+        uint32_t function = add_function(build, &place, name.bytes);
+        number = map_add(&build->context_map, hash);
+        *vector_push(build->contexts, build->context_count) = function;
     }
     text_free(&name);
-    return *slot - 1;
+    return build->contexts[number];
 }
 
 struct graph_place build_place(struct counts_build *build, uint32_t function, uint64_t pc) {
@@ -212,12 +173,8 @@ struct graph_place build_place(struct counts_build *build, uint32_t function, ui
 static size_t add_values(struct counts_build *build) {
     struct call_graph *graph = build->graph;
     size_t at = graph->value_count;
-    if (at + graph->event_count > build->value_room) {
-        build->value_room = build->value_room ? 2 * build->value_room : 1 << 15;
-        graph->values = base_reallocate(graph->values, build->value_room * sizeof *graph->values);
-    }
-    memset(graph->values + at, 0, graph->event_count * sizeof *graph->values);
-    graph->value_count += graph->event_count;
+    uint64_t *values = vector_extend(graph->values, graph->value_count, graph->event_count);
+    memset(values, 0, graph->event_count * sizeof *values);
     return at;
 }
 
@@ -229,13 +186,9 @@ void build_value(struct counts_build *build, size_t values, enum counts_event ev
 
 size_t build_cost(struct counts_build *build, uint32_t function, uint64_t pc) {
     struct call_graph *graph = build->graph;
-    if (graph->cost_count == build->cost_room) {
-        build->cost_room = build->cost_room ? 2 * build->cost_room : 4096;
-        graph->costs = base_reallocate(graph->costs, build->cost_room * sizeof *graph->costs);
-    }
     size_t values = add_values(build);
-    graph->costs[graph->cost_count++] =
-        (struct graph_cost){.at = build_place(build, function, pc), .values = values};
+    struct graph_place at = build_place(build, function, pc);
+    *vector_push(graph->costs, graph->cost_count) = (struct graph_cost){.at = at, .values = values};
     return values;
 }
 
@@ -247,31 +200,27 @@ void build_event(struct counts_build *build, uint32_t function, uint64_t pc,
 size_t build_call(struct counts_build *build, uint32_t function, uint64_t pc, uint32_t callee,
                   uint64_t count) {
     struct call_graph *graph = build->graph;
-    if (graph->call_count == build->call_room) {
-        build->call_room = build->call_room ? 2 * build->call_room : 1024;
-        graph->calls = base_reallocate(graph->calls, build->call_room * sizeof *graph->calls);
-    }
     size_t values = add_values(build);
-    graph->calls[graph->call_count++] = (struct graph_call){
-        .at = build_place(build, function, pc), .callee = callee, .count = count, .values = values};
+    struct graph_place at = build_place(build, function, pc);
+    *vector_push(graph->calls, graph->call_count) =
+        (struct graph_call){.at = at, .callee = callee, .count = count, .values = values};
     return values;
 }
 
 void build_jump(struct counts_build *build, const struct graph_jump *jump) {
     struct call_graph *graph = build->graph;
-    if (graph->jump_count == build->jump_room) {
-        build->jump_room = build->jump_room ? 2 * build->jump_room : 1024;
-        graph->jumps = base_reallocate(graph->jumps, build->jump_room * sizeof *graph->jumps);
-    }
-    graph->jumps[graph->jump_count++] = *jump;
+    *vector_push(graph->jumps, graph->jump_count) = *jump;
 }
 
 void build_free(struct counts_build *build) {
     free(build->functions);
+    map_free(&build->context_map);
     free(build->contexts);
     free(build->by_function);
     free(build->first_id);
+    map_integers_free(&build->place_map);
     free(build->places);
+    map_integers_free(&build->branch_map);
     free(build->branches);
     free(build->entries);
 }

@@ -4,6 +4,7 @@
 #ifndef QUERN_SUPERVISOR_COUNTS_BUILD_H
 #define QUERN_SUPERVISOR_COUNTS_BUILD_H
 
+#include "base/map.h"
 #include "tools/callgrind/supervisor/graph.h"
 
 struct place; // what is known of an address
@@ -26,21 +27,24 @@ struct counts_build {
     struct counts_result *result;
     struct call_graph *graph;
     unsigned columns[COUNTS_EVENTS]; // of the graph, by event; COUNTS_EVENTS: not counted
-    size_t cost_room, call_room, jump_room, value_room;
-    uint32_t *branches;   // ids, by the pc of a branch; a hash table. NULL: jumps are not collected
-    uint32_t branch_mask; // its size - 1
+    bool with_jumps;                 // they are collected
+    struct map_integers branch_map;  // by the pc of a branch
+    uint32_t *branches;              // their ids
+    size_t branch_count;
     struct jump_entry {
         uint32_t site;
         uint64_t target;
     } * entries; // sorted: functions entered by jumps
     size_t entry_count;
-    uint32_t *functions; // number in the graph + 1, by function and level
-    uint32_t *contexts;  // number in the graph + 1, by name; a hash table
-    uint32_t context_count, context_room;
-    uint32_t *by_function; // ids in the order of their functions
-    uint32_t *first_id;    // of each function, in that; one more at the end
-    struct place *places;  // hash table by pc
-    size_t place_count, place_room;
+    uint32_t *functions;    // number in the graph + 1, by function and level
+    struct map context_map; // by name, file and object
+    uint32_t *contexts;     // their numbers in the graph
+    size_t context_count;
+    uint32_t *by_function;         // ids in the order of their functions
+    uint32_t *first_id;            // of each function, in that; one more at the end
+    struct map_integers place_map; // by pc
+    struct place *places;
+    size_t place_count;
 };
 
 // The function's number in the graph. Without a symbol it is named by its address.
@@ -74,13 +78,13 @@ uint32_t contexts_number(struct counts_build *, const uint8_t *part, uint32_t co
 // ---- supervisor/jumps.c ----
 
 void jumps_start(struct counts_build *);
-// In a function of the graph: the instruction at pc was met so often; a branch was taken so often;
-// an indirect jump was made, as an edge says.
+// In a function of the graph: the instruction at pc was executed `times` times; a branch was taken
+// `times` times; an indirect jump was made, by an edge.
 void jumps_met(struct counts_build *, uint32_t function, uint64_t pc, uint64_t times);
 void jumps_taken(struct counts_build *, uint32_t function, const struct counts_id *,
                  uint64_t times);
 void jumps_indirect(struct counts_build *, uint32_t function, const struct counts_edge *);
-// Before the latter, all edges of the thread: jumps that have entered functions are calls already.
+// Before jumps_indirect, with all edges of the thread: jumps into functions count as calls already.
 void jumps_note_calls(struct counts_build *, const struct counts_edge *edges, uint32_t count);
 
 #endif

@@ -9,8 +9,8 @@
 #include "base/fd.h"
 #include "base/template.h"
 #include "config.h"
-#include "report/callgrind/callgrind.h"
-#include "report/callgrind/event_text.h"
+#include "supervisor/tool/files.h"
+#include "tools/callgrind/supervisor/event_text.h"
 #include "tools/callgrind/supervisor/base.h"
 #include "tools/callgrind/supervisor/graph.h"
 
@@ -59,7 +59,7 @@ static void write_out(const struct tool_run *run, const struct counts_source *so
     if (fd >= 0 && close(fd) != 0 && !failure)
         failure = errno;
     if (failure)
-        log_cannot_write(name, strerror(failure));
+        log_cannot_write(run->log, name, strerror(failure));
     else if (!part)
         present_file(run->request, source->pid, name);
     free(name);
@@ -67,10 +67,11 @@ static void write_out(const struct tool_run *run, const struct counts_source *so
 
 static void say_totals(const struct tool_run *run, int pid, const struct call_graph *graph) {
     struct text lines = {0};
-    if (!log_shows(0))
+    if (!log_shows(run->log, 0))
         return;
     event_text(graph, settings_of(run)->cachegrind, &lines);
-    log_format(pid, LOG_USER, "%s%s", settings_of(run)->cachegrind ? "" : "\n", lines.bytes);
+    log_format(run->log, pid, LOG_USER, "%s%s", settings_of(run)->cachegrind ? "" : "\n",
+               lines.bytes);
     text_free(&lines);
 }
 
@@ -128,6 +129,7 @@ static struct counts_source source_of(const struct tool_run *run, const struct f
                                   .symbols = run->symbols,
                                   .show_below_main = run->request->stacks.show_below_main,
                                   .cachegrind = settings_of(run)->cachegrind,
+                                  .plain_names = settings_of(run)->plain_names,
                                   .thread = -1,
                                   .base = own->base};
 }

@@ -11,7 +11,8 @@ struct counts_settings {
     bool compress_strings, compress_positions;
     bool cachegrind; // that tool's file and order of events
     bool separate_threads;
-    bool combine; // dumps in one file
+    bool combine;     // dumps in one file
+    bool plain_names; // functions of several contexts have the same name
 };
 
 // What is known of a process; its `own`. NULL: it has not handed a file over.

@@ -10,10 +10,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/guard.h"
 #include "base/text.h"
 #include "tools/callgrind/supervisor/base.h"
 #include "tools/callgrind/supervisor/build.h"
-#include "symbols/guard.h"
 #include "wire/call_counts.h"
 
 enum { OWN_AREA = 4 };

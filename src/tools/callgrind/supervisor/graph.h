@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-#include "report/callgrind/call_graph.h"
-#include "symbols/symbols.h"
+#include "profile/costs/call_graph.h"
+#include "supervisor/tool/names.h"
 #include "tools/callgrind/supervisor/base.h"
 #include "wire/call_counts.h"
 
@@ -15,9 +15,10 @@ struct counts_source {
     struct symbols *symbols;
     bool show_below_main;
     bool cachegrind;          // events in its order
+    bool plain_names;         // without what tells contexts of a function apart
     int thread;               // -1: all
     struct counts_base *base; // NULL: since the beginning
-    bool forget;              // nothing is shown: counting starts from nought
+    bool forget;              // nothing is shown: counting starts from 0
 };
 
 struct counts_result {

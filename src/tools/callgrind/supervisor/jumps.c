@@ -1,37 +1,23 @@
 #include "tools/callgrind/supervisor/build.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/text.h"
-
-static uint32_t *slot_of(const struct counts_build *build, uint64_t pc) {
-    uint32_t at = pc * 0x9e3779b97f4a7c15ull >> 32 & build->branch_mask;
-    while (build->branches[at] && build->ids[build->branches[at]].pc != pc)
-        at = (at + 1) & build->branch_mask;
-    return &build->branches[at];
-}
+#include "base/vector.h"
 
 static bool jumps(const struct counts_id *id) {
     return id->kind == COUNTS_BRANCH || id->kind == COUNTS_REPEAT;
 }
 
 void jumps_start(struct counts_build *build) {
-    uint32_t count = 0, room = 16;
-    if (!build->header->collects_jumps)
-        return;
-    for (uint32_t i = 1; i < build->id_count; i++)
-        count += jumps(&build->ids[i]);
-    while (room < 2 * count)
-        room *= 2;
-    build->branches = base_allocate(room * sizeof *build->branches);
-    memset(build->branches, 0, room * sizeof *build->branches);
-    build->branch_mask = room - 1;
-    for (uint32_t i = 1; i < build->id_count && count; i++) {
-        if (jumps(&build->ids[i])) {
-            *slot_of(build, build->ids[i].pc) = i;
-            count--;
-        }
+    build->with_jumps = build->header->collects_jumps;
+    for (uint32_t i = 1; build->with_jumps && i < build->id_count; i++) {
+        if (!jumps(&build->ids[i]))
+            continue;
+        bool is_new;
+        uint32_t number = map_integers_add(&build->branch_map, build->ids[i].pc, &is_new);
+        if (is_new)
+            vector_push(build->branches, build->branch_count);
+        build->branches[number] = i;
     }
 }
 
@@ -50,10 +36,10 @@ static void add(struct counts_build *build, uint32_t function, uint64_t pc, uint
 }
 
 void jumps_met(struct counts_build *build, uint32_t function, uint64_t pc, uint64_t times) {
-    uint32_t id = build->branches ? *slot_of(build, pc) : 0;
-    if (!id)
+    uint32_t number = build->with_jumps ? map_integers_find(&build->branch_map, pc) : MAP_NONE;
+    if (number == MAP_NONE)
         return;
-    const struct counts_id *branch = &build->ids[id];
+    const struct counts_id *branch = &build->ids[build->branches[number]];
     if (branch->kind == COUNTS_REPEAT || branch->count)
         add(build, function, pc, target_of(branch), true, 0, times);
     else
@@ -62,7 +48,7 @@ void jumps_met(struct counts_build *build, uint32_t function, uint64_t pc, uint6
 
 void jumps_taken(struct counts_build *build, uint32_t function, const struct counts_id *branch,
                  uint64_t times) {
-    if (build->branches)
+    if (build->with_jumps)
         add(build, function, branch->pc, target_of(branch), true, times,
             branch->kind == COUNTS_REPEAT ? times : 0);
 }
@@ -78,14 +64,13 @@ static int compare_entries(const void *a, const void *b) {
 
 void jumps_note_calls(struct counts_build *build, const struct counts_edge *edges, uint32_t count) {
     build->entry_count = 0;
-    if (!build->branches)
+    if (!build->with_jumps)
         return;
-    build->entries = base_reallocate(build->entries, (count + 1ul) * sizeof *build->entries);
     for (uint32_t i = 1; i <= count; i++) {
         const struct counts_edge *edge = &edges[i];
         if (edge->site < build->id_count && build->ids[edge->site].kind == COUNTS_JUMP &&
             !(edge->level & COUNTS_TO_ADDRESS) && edge->function < build->function_count)
-            build->entries[build->entry_count++] =
+            *vector_push(build->entries, build->entry_count) =
                 (struct jump_entry){edge->site, build->function_pcs[edge->function]};
     }
     if (build->entry_count)

@@ -2,6 +2,9 @@
 #include "base/option_table.h"
 #include "tools/callgrind/supervisor/options.h"
 
+#define NO_BLOCKS "costs of single instructions say more; see --dump-instr=yes"
+#define NO_TRACE  "it traces Valgrind's own work; see --dump-instr=yes and --collect-jumps=yes"
+
 const struct option callgrind_options[] = {
     {NAMED("callgrind-out-file", "callgrind.out.%p"), .help = "output file"},
     {BOOL("dump-line", "yes"), .help = "write costs per source line; no: needs --dump-instr=yes"},
@@ -9,11 +12,11 @@ const struct option callgrind_options[] = {
     {BOOL("compress-strings", "yes"), .help = "shorten names"},
     {BOOL("compress-pos", "yes"), .help = "shorten positions"},
     {BOOL("combine-dumps", "no"), LOCAL, .help = "write all dumps to one file"},
-    {NOT_YET, BOOL("dump-bb", "no"), .fine = "no", .help = "write costs per basic block"},
-    {NOT_YET, BOOL("dump-bbs", "no"), .fine = "no", .help = "list basic blocks"},
-    {NOT_YET, BOOL("compress-mangled", "no"), .fine = "no", .help = "shorten mangled names"},
-    {NOT_YET, BOOL("mangle-names", "yes"), .fine = "yes",
-     .help = "distinguish functions of the same name"},
+    {NO_EFFECT(NO_BLOCKS), BOOL("dump-bb", "no"), .help = "write costs per basic block"},
+    {NO_EFFECT(NO_BLOCKS), BOOL("dump-bbs", "no"), .help = "list basic blocks"},
+    {NO_EFFECT("--compress-strings shortens all names"), BOOL("compress-mangled", "no"),
+     .help = "shorten mangled names"},
+    {BOOL("mangle-names", "yes"), LOCAL, .help = "distinguish functions of the same name"},
     {SIZE("dump-every-bb", "0"), .help = "dump after this many basic blocks; 0: never"},
     {STRING("dump-before", "FUNCTION", NULL), ALL_MANY,
      .help = "dump when this function is entered"},
@@ -38,8 +41,7 @@ const struct option callgrind_options[] = {
      .help = "levels of recursion to distinguish; --separate-recsN=FUNCTION: of this one only"},
     {STRING("separate-recs-of", "N,FUNCTION", NULL), ALL_MANY, .numbered = "separate-recs",
      .help = "same as --separate-recsN=FUNCTION"},
-    {NOT_YET, BOOL("skip-plt", "yes"), .fine = "yes",
-     .help = "attribute PLT entries to their callers"},
+    {BOOL("skip-plt", "yes"), .help = "attribute PLT entries to their callers"},
     {BOOL("skip-direct-rec", "no"), .help = "do not count a direct recursion as a new level"},
     {STRING("fn-skip", "FUNCTION", NULL), ALL_MANY,
      .help = "attribute the cost of this function to its caller"},
@@ -50,7 +52,7 @@ const struct option callgrind_options[] = {
     {STRING("pop-on-jump", "FUNCTION", NULL), ALL_MANY,
      .help = "treat a jump from this function to another as return plus call"},
     {BOOL("cache-sim", NULL), LOCAL, .alias = "simulate-cache", .also = "cachegrind",
-     .help = "simulate caches; default: yes for cachegrind or with --I1, --D1, --LL"},
+     .help = "simulate caches; default: with --I1, --D1, --LL"},
     {BOOL("branch-sim", "no"), LOCAL, .also = "cachegrind", .help = "simulate branch prediction"},
     {BOOL("simulate-wb", "no"), .help = "simulate write-back caches"},
     {BOOL("simulate-hwpref", "no"), .help = "simulate a hardware prefetcher"},
@@ -61,8 +63,8 @@ const struct option callgrind_options[] = {
      .help = "first-level data cache"},
     {STRING("LL", "SIZE,ASSOC,LINE", NULL), LOCAL, .also = "cachegrind",
      .help = "last-level cache"},
-    {NOT_YET, SIZE("ct-verbose", "0"), .fine = "0", .help = "debugging output"},
-    {NOT_YET, SIZE("ct-vstart", "0"), .fine = "0",
+    {NO_EFFECT(NO_TRACE), SIZE("ct-verbose", "0"), .help = "debugging output"},
+    {NO_EFFECT(NO_TRACE), SIZE("ct-vstart", "0"),
      .help = "basic block from which debugging output starts"},
     {0},
 };

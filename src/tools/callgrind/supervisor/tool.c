@@ -20,8 +20,7 @@ static void choose_simulation(struct tool_setup *setup, bool is_cachegrind) {
     if (!is_cachegrind)
         given |= option_yes(values, "simulate-wb") || option_yes(values, "simulate-hwpref") ||
                  option_yes(values, "cacheuse");
-    bool on = option_given(values, "cache-sim") && !given ? option_yes(values, "cache-sim")
-                                                          : given || is_cachegrind;
+    bool on = given || (option_given(values, "cache-sim") && option_yes(values, "cache-sim"));
     tool_send_option(setup, "simulate-branches=%s",
                      option_yes(values, "branch-sim") ? "yes" : "no");
     if (!on)
@@ -50,6 +49,7 @@ static struct counts_settings *choose_counts(struct tool_setup *setup, bool is_c
         .cachegrind = is_cachegrind,
         .separate_threads = option_yes(values, "separate-threads"),
         .combine = option_yes(values, "combine-dumps"),
+        .plain_names = !is_cachegrind && !option_yes(values, "mangle-names"),
         // A cost has to be somewhere.
         .lines = option_yes(values, "dump-line") || !option_yes(values, "dump-instr"),
         .instructions = option_yes(values, "dump-instr"),
@@ -91,7 +91,7 @@ static void report(struct tool_run *run, struct followed *process) {
 }
 
 static bool take_request(struct tool_run *run, const char *request, struct text *answer) {
-    struct followed *process = followed_find(run->main_pid);
+    struct followed *process = followed_find(run->processes, run->main_pid);
     const struct counts_process *own = process ? process->own : NULL;
     if (!own)
         return false;
@@ -101,7 +101,7 @@ static bool take_request(struct tool_run *run, const char *request, struct text 
         counts_zero(run, process);
     else if (strcmp(request, "status") == 0)
         text_format(answer, "ok tool %s, processes %zu, dumps %u, counting %s",
-                    run->request->tool->name, followed_count(), own->dumps,
+                    run->request->tool->name, run->processes->count, own->dumps,
                     counts_are_on(process) ? "on" : "off");
     else if ((strcmp(request, "on") != 0 && strcmp(request, "off") != 0) ||
              !counts_switch(run, process, request[1] == 'n'))
@@ -117,7 +117,7 @@ static bool take_request(struct tool_run *run, const char *request, struct text 
     { "zero", NULL, "reset all counts" }
 
 static const struct tool_request callgrind_requests[] = {
-    DUMP_REQUEST,       ZERO_REQUEST, {"off", "off, on", "stop or resume counting"},
+    DUMP_REQUEST,       ZERO_REQUEST, {"off", "off, on", "pause or resume the measurement"},
     {"on", NULL, NULL}, {0},
 };
 static const struct tool_request cachegrind_requests[] = {DUMP_REQUEST, ZERO_REQUEST, {0}};

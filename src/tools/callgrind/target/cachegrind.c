@@ -2,6 +2,7 @@
 // them; who calls whom is not followed.
 #include <string.h>
 
+#include "tools/callgrind/target/lines.h"
 #include "tools/callgrind/target/counts.h"
 #include "tools/callgrind/target/functions.h"
 #include "tools/callgrind/target/runs.h"
@@ -51,6 +52,7 @@ const struct tool tool_cachegrind = {
     .block = on_block,
     .instruction = on_instruction,
     .block_end = run_end_block,
+    .flushed = lines_flushed,
     .thread_started = counts_thread_started,
     .thread_ended = counts_thread_ended,
     .forking = counts_forking,

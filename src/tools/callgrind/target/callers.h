@@ -1,5 +1,5 @@
-// Contexts that are numbered (wire/call_counts.h): functions told apart by callers and by levels of
-// recursion, as --separate-callers and --separate-recs say.
+// Numbered contexts (wire/call_counts.h): a function has one for each chain of callers and each
+// level of recursion, as far as --separate-callers and --separate-recs ask for it.
 //
 // The functions may be called from fast calls: general registers only.
 #ifndef QUERN_TOOLS_CALLGRIND_CALLERS_H
@@ -8,7 +8,7 @@
 #include "tools/callgrind/target/events.h"
 
 extern bool callers_on;
-extern uint8_t *callers_wanted, *levels_wanted; // by function: how many are told apart
+extern uint8_t *callers_wanted, *levels_wanted; // by function: how many make contexts
 extern bool levels_skip_direct;                 // a function that calls itself stays at its level
 
 void callers_start(void);

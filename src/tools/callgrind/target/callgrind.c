@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/x86.h"
+#include "tools/callgrind/target/lines.h"
 #include "tools/callgrind/target/collect.h"
 #include "tools/callgrind/target/counts.h"
 #include "tools/callgrind/target/functions.h"
@@ -430,6 +431,7 @@ static struct tool callgrind = {
     .block = on_block,
     .instruction = on_instruction,
     .block_end = on_block_end,
+    .flushed = lines_flushed,
     .thread_started = counts_thread_started,
     .thread_ended = counts_thread_ended,
     .forking = counts_forking,
@@ -443,5 +445,6 @@ static struct tool callgrind = {
     .signal_returned = on_signal_returned,
     .request = on_request,
 };
-// The table of tools takes it for constant; on_start adds hooks for system calls if they are wanted.
+// The table of tools takes it for constant; on_start adds hooks for system calls if they are
+// wanted.
 extern const struct tool tool_callgrind __attribute__((alias("callgrind")));

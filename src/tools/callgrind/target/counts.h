@@ -11,16 +11,17 @@ void counts_start(void); // makes the file and hands it over
 // Reads the options about what is collected when.
 void counts_choose(void);
 void counts_collect_jumps(void); // branches have ids
-// Has what was counted written to a file (or forgotten), and waits until that is done.
+// Lets the supervisor write the counts to a file (or discard them), and waits until that is done.
 void counts_dump(bool write, const char *why);
-// The same because a function was entered or left, as an option has it; the supervisor names it.
+// The same because an option asks for it when this function is entered or left. The supervisor
+// names the function.
 void counts_dump_at(const char *option, uint32_t function);
 
 // Hooks of the tools.
 void counts_forking(void);
 void counts_forked(void); // a file of the child's own, with nothing counted yet
 void counts_vforking(void);
-void counts_vforked(void); // what the child does is not counted, as nobody would ask for it
+void counts_vforked(void); // the child is not counted
 void counts_vfork_made(void);
 void counts_thread_started(void);
 void counts_thread_ended(void);
@@ -46,9 +47,9 @@ uint32_t counts_site_to_plt(uint64_t pc, uint32_t function); // a jump
 uint32_t counts_branch(uint64_t pc, uint32_t function, uint64_t target, bool conditional);
 // Three ids in a row, for the events of a system call.
 uint32_t counts_system_call(uint64_t pc, uint32_t function, enum counts_kind);
-// Two events at an instruction, concerning so many bytes (or another number that is noted). The id
-// of the second follows; after those of misses come, with --simulate-wb, the id of misses that have
-// evicted a dirty line, and with --cacheuse the four of what lines are charged for.
+// Two events at an instruction; `size` is the number of bytes accessed (or another number to keep).
+// The second event has the next id. After the ids of misses follow, with --simulate-wb, the id of
+// misses that evict a dirty line, and with --cacheuse the four ids of the costs of lines.
 uint32_t counts_events(uint64_t pc, uint32_t function, enum counts_kind, enum counts_event first,
                        enum counts_event second, uint32_t size);
 

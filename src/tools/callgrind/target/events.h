@@ -1,4 +1,4 @@
-// The call stack of each thread as it is followed at run time: who runs, and for whom costs are
+// The call stack of each thread, followed at run time: which function runs, and where its costs are
 // counted. See wire/call_counts.h for the words.
 //
 // A frame is pushed when a function's first instruction is reached by a call or a jump, and popped
@@ -79,7 +79,7 @@ struct thread {
     uint64_t system_wall, system_cpu;
 };
 
-// Of counts.c, here because fast and quick calls need them.
+// Defined in counts.c, declared here because fast and quick calls need them.
 extern struct counts_header *counts_shared; // `plain` there says whether quick calls may be made
 extern struct counts_id *counts_ids;
 extern bool counts_many_events;    // there are others than instructions
@@ -110,14 +110,15 @@ static inline uint64_t *thread_counters(const struct thread *thread) {
            (uint64_t)(thread->paused ? (uint32_t)COUNTS_OFF_AREA : thread->shown) * COUNTS_IDS;
 }
 
-// Of an event of what is skipped; the first counter, which nobody reads, if nothing has called.
+// The counter of an event in skipped code. Without a call site it is the first counter, which is
+// never read.
 static inline uint64_t *thread_skipped_counter(const struct thread *thread,
                                                enum counts_event event) {
     uint32_t site = *thread_site(thread);
     return thread_counters(thread) + (site ? site + counts_group[event] : 0);
 }
 
-// Of an event at an instruction, or the `offset`-th after it.
+// The counter of an event at an instruction, or of the `offset`-th after it.
 static inline uint64_t *thread_counter(const struct thread *thread, uint32_t id, unsigned offset,
                                        enum counts_event event) {
     return counts_ids[id].kind == COUNTS_SKIPPED_EVENT ? thread_skipped_counter(thread, event)
@@ -141,7 +142,7 @@ static inline void thread_count(struct thread *thread, uint32_t id, unsigned off
     thread->totals[event] += amount;
 }
 
-// Goes by counts_shared->on and thread->collects from now on.
+// Applies counts_shared->on and thread->collects.
 void thread_update(struct thread *);
 void threads_forked(const struct thread *); // it is the only one now
 // A child of vfork is gone.

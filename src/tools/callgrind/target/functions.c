@@ -1,6 +1,5 @@
 #include "tools/callgrind/target/functions.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <libiberty/demangle.h>
 #include <pthread.h>
@@ -12,7 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/elf_view.h"
 #include "base/glob.h"
+#include "engine/tool.h"
 
 enum { PLT_SECTIONS = 4 };
 
@@ -38,22 +39,9 @@ struct module {
     struct module *next;
 };
 
-struct elf_view {
-    const uint8_t *bytes;
-    size_t size;
-    const Elf64_Shdr *sections;
-    unsigned section_count;
-    const char *names;
-    size_t names_size;
-};
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct module *modules;
 static struct mark *marks;
-
-static const void *part(const struct elf_view *elf, uint64_t offset, uint64_t size) {
-    return offset <= elf->size && size <= elf->size - offset ? elf->bytes + offset : NULL;
-}
 
 static int by_start(const void *a, const void *b) {
     const struct range *x = a, *y = b;
@@ -113,24 +101,23 @@ static void add_marks(struct function_marks *to, const struct function_marks *mo
 static struct function_marks marks_of(const struct elf_view *elf, const Elf64_Shdr *table,
                                       const Elf64_Sym *symbol) {
     struct function_marks found = {0};
-    if (!marks || table->sh_link >= elf->section_count)
-        return found;
-    const Elf64_Shdr *strings = &elf->sections[table->sh_link];
-    const char *names = part(elf, strings->sh_offset, strings->sh_size);
-    if (!names || symbol->st_name >= strings->sh_size || names[strings->sh_size - 1])
+    Elf64_Shdr strings;
+    const char *name = NULL;
+    if (marks && elf_view_section(elf, table->sh_link, &strings))
+        name = elf_view_text(elf, &strings, symbol->st_name);
+    if (!name)
         return found;
     struct source_name source;
-    bool mangled = demangle(names + symbol->st_name, &source);
+    bool mangled = demangle(name, &source);
     for (const struct mark *mark = marks; mark; mark = mark->next)
-        if (glob_match(mark->pattern, names + symbol->st_name) ||
-            (mangled && glob_match(mark->pattern, source.text)))
+        if (glob_match(mark->pattern, name) || (mangled && glob_match(mark->pattern, source.text)))
             add_marks(&found, &mark->marks);
     return found;
 }
 
 static void add_symbols(struct module *module, const struct elf_view *elf, const Elf64_Shdr *table,
                         uint64_t bias) {
-    const Elf64_Sym *symbols = part(elf, table->sh_offset, table->sh_size);
+    const Elf64_Sym *symbols = elf_view_contents(elf, table);
     size_t count = table->sh_size / sizeof *symbols;
     struct range *grown =
         symbols ? realloc(module->functions, (module->count + count) * sizeof *grown) : NULL;
@@ -166,99 +153,74 @@ static void tidy(struct module *module) {
     module->count = kept;
 }
 
+static bool skips_plt(void) {
+    const char *option = tool_option("skip-plt");
+    return !option || strcmp(option, "no") != 0;
+}
+
 static void add_section(struct module *module, const struct elf_view *elf,
                         const Elf64_Shdr *section, uint64_t bias) {
     if (section->sh_type == SHT_SYMTAB || section->sh_type == SHT_DYNSYM)
         add_symbols(module, elf, section, bias);
-    if (section->sh_type == SHT_PROGBITS && section->sh_name < elf->names_size &&
-        module->plt_count < PLT_SECTIONS && strncmp(elf->names + section->sh_name, ".plt", 4) == 0)
+    const char *name =
+        section->sh_type == SHT_PROGBITS ? elf_view_text(elf, &elf->names, section->sh_name) : NULL;
+    if (name && module->plt_count < PLT_SECTIONS && strncmp(name, ".plt", 4) == 0 && skips_plt())
         module->plt[module->plt_count++] = (struct range){
             section->sh_addr + bias, section->sh_addr + bias + section->sh_size, {0}};
-}
-
-static bool open_sections(struct elf_view *elf) {
-    const Elf64_Ehdr *header = part(elf, 0, sizeof *header);
-    if (!header || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
-        header->e_shentsize != sizeof(Elf64_Shdr) || header->e_shstrndx >= header->e_shnum)
-        return false;
-    elf->section_count = header->e_shnum;
-    elf->sections = part(elf, header->e_shoff, header->e_shnum * sizeof *elf->sections);
-    if (!elf->sections)
-        return false;
-    const Elf64_Shdr *names = &elf->sections[header->e_shstrndx];
-    elf->names = part(elf, names->sh_offset, names->sh_size);
-    elf->names_size = names->sh_size;
-    return elf->names && elf->names_size && elf->names[elf->names_size - 1] == 0;
-}
-
-// What must be added to the file's own addresses; false if the mapping is of no segment.
-static bool find_bias(const struct elf_view *elf, uint64_t start, uint64_t offset, uint64_t *bias) {
-    const Elf64_Ehdr *header = part(elf, 0, sizeof *header);
-    const Elf64_Phdr *segments = part(elf, header->e_phoff, header->e_phnum * sizeof *segments);
-    if (!segments || header->e_phentsize != sizeof *segments)
-        return false;
-    for (unsigned i = 0; i < header->e_phnum; i++) {
-        uint64_t first = segments[i].p_offset & ~4095ul;
-        if (segments[i].p_type == PT_LOAD && segments[i].p_flags & PF_X && offset >= first &&
-            offset < segments[i].p_offset + segments[i].p_filesz) {
-            *bias = start - ((segments[i].p_vaddr & ~4095ul) + (offset - first));
-            return true;
-        }
-    }
-    return false;
 }
 
 static bool map_file(struct elf_view *elf, const char *path) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat st;
-    *elf = (struct elf_view){0};
+    void *bytes = MAP_FAILED;
     if (fd < 0)
         return false;
-    if (fstat(fd, &st) == 0 && st.st_size > 0) {
-        void *bytes = mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (bytes != MAP_FAILED) {
-            elf->bytes = bytes;
-            elf->size = st.st_size;
-        }
-    }
+    if (fstat(fd, &st) == 0 && st.st_size > 0)
+        bytes = mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     close(fd);
-    if (elf->bytes && open_sections(elf))
-        return true;
-    if (elf->bytes)
-        munmap((void *)elf->bytes, elf->size);
-    return false;
+    if (bytes == MAP_FAILED)
+        return false;
+    bool is_elf = elf_view_open(elf, bytes, st.st_size);
+    if (!is_elf)
+        munmap(bytes, st.st_size);
+    return is_elf;
 }
 
 static void add_sections(struct module *module, const struct elf_view *elf, uint64_t bias) {
-    for (unsigned i = 0; i < elf->section_count; i++)
-        add_section(module, elf, &elf->sections[i], bias);
+    Elf64_Shdr section;
+    for (size_t i = 0; elf_view_section(elf, i, &section); i++)
+        add_section(module, elf, &section, bias);
 }
 
 static bool has_section(const struct elf_view *elf, uint32_t type) {
-    for (unsigned i = 0; i < elf->section_count; i++)
-        if (elf->sections[i].sh_type == type)
+    Elf64_Shdr section;
+    for (size_t i = 0; elf_view_section(elf, i, &section); i++)
+        if (section.sh_type == type)
             return true;
+    return false;
+}
+
+static bool find_build_id(const struct elf_view *elf, struct elf_note *id) {
+    Elf64_Shdr section;
+    for (size_t i = 0; elf_view_section(elf, i, &section); i++) {
+        const uint8_t *notes =
+            section.sh_type == SHT_NOTE ? elf_view_contents(elf, &section) : NULL;
+        if (notes && elf_view_build_id(notes, section.sh_size, id))
+            return id->size >= 2 && id->size <= 32;
+    }
     return false;
 }
 
 // The path of the separate debug file by build id; false if the file has none.
 static bool debug_path(const struct elf_view *elf, char *path, size_t room) {
-    for (unsigned i = 0; i < elf->section_count; i++) {
-        const Elf64_Shdr *section = &elf->sections[i];
-        const Elf64_Nhdr *note =
-            section->sh_type == SHT_NOTE ? part(elf, section->sh_offset, section->sh_size) : NULL;
-        if (!note || section->sh_size < sizeof *note + 4 || note->n_type != NT_GNU_BUILD_ID ||
-            note->n_namesz != 4 || note->n_descsz < 2 || note->n_descsz > 32 ||
-            note->n_descsz > section->sh_size - sizeof *note - 4)
-            continue;
-        const uint8_t *id = (const uint8_t *)(note + 1) + 4;
-        int used = snprintf(path, room, "/usr/lib/debug/.build-id/%02x/", id[0]);
-        for (unsigned j = 1; j < note->n_descsz; j++)
-            used += snprintf(path + used, room - used, "%02x", id[j]);
-        snprintf(path + used, room - used, ".debug");
-        return true;
-    }
-    return false;
+    struct elf_note id;
+    if (!find_build_id(elf, &id))
+        return false;
+    int used = snprintf(path, room, "/usr/lib/debug/.build-id/%02x/", id.content[0]);
+    for (unsigned i = 1; i < id.size; i++)
+        used += snprintf(path + used, room - used, "%02x", id.content[i]);
+    snprintf(path + used, room - used, ".debug");
+    return true;
 }
 
 static void read_module(struct module *module, uint64_t offset, const char *path) {
@@ -267,7 +229,7 @@ static void read_module(struct module *module, uint64_t offset, const char *path
     uint64_t bias;
     if (!map_file(&elf, path))
         return;
-    if (find_bias(&elf, module->start, offset, &bias)) {
+    if (elf_view_bias(&elf, module->start, offset, &bias)) {
         add_sections(module, &elf, bias);
         if (!has_section(&elf, SHT_SYMTAB) && debug_path(&elf, other, sizeof other) &&
             map_file(&debug, other)) {

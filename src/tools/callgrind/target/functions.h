@@ -1,5 +1,5 @@
-// Which code belongs to which function, as far as the files' own symbol tables say: enough to see
-// where a function begins. Names are the supervisor's business.
+// Which code belongs to which function, by the symbol tables of the files: enough to see where a
+// function begins. The supervisor finds names.
 //
 // All functions may be called on any thread, none from a fast call.
 #ifndef QUERN_TOOLS_CALLGRIND_FUNCTIONS_H
@@ -11,7 +11,7 @@
 // What options say of a function, by patterns.
 struct function_marks {
     uint8_t events;          // FUNCTION_* (events.h)
-    uint8_t callers, levels; // told apart, plus 1; 0: as usual
+    uint8_t callers, levels; // that make contexts, plus 1; 0: the default
 };
 
 struct code_place {

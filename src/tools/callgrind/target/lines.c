@@ -133,6 +133,10 @@ void lines_insert_code_check(struct tool_block *block, uint64_t line,
     asm_unspill(a, RCX);
 }
 
+void lines_flushed(void) {
+    __builtin_memset(known_gates, 0, sizeof known_gates);
+}
+
 // Goes to r8 if the access of so many bytes at rcx lies within a known line, to r9 if not.
 static uint64_t known_gate(uint32_t size) {
     enum { BITS_OF_LINE = 4 }; // of sizeof(struct known_line)

@@ -36,5 +36,6 @@ void lines_insert_code_check(struct tool_block *, uint64_t line, tool_address_fu
                              uint32_t argument);
 // In block_end: the code that checks branch to.
 void lines_end_block(struct tool_block *);
+void lines_flushed(void); // the hook
 
 #endif

@@ -1,5 +1,5 @@
-// What callgrind and cachegrind insert alike: runs of instructions are counted where they are
-// begun; with simulation, accesses and branches are looked at one by one.
+// Code that callgrind and cachegrind both insert. A run of instructions is counted at its first
+// instruction. With simulation, each access and each branch is simulated by itself.
 //
 // All functions are called while code is translated, with the engine's lock held.
 #ifndef QUERN_TOOLS_CALLGRIND_RUNS_H
@@ -11,15 +11,15 @@
 #include "engine/tool.h"
 #include "wire/call_counts.h"
 
-// An instruction that reads and writes one place counts as one access; of which kind, the tools
-// differ. So does the sense of the branch by rcx in string instructions that compare.
+// An instruction that reads and writes one place counts as one access, of a kind in which the tools
+// differ. They also differ in the sense of the branch by rcx in string instructions that compare.
 extern bool runs_modify_is_read, runs_first_branch_goes_on;
 extern bool runs_join_branches; // joined.h; the thread's instructions are all in WORD_TOTALS then
-extern bool runs_have_callers;  // so that reads and writes of calls are wanted
+extern bool runs_have_callers;  // reads and writes of calls are counted
 
 void run_block(void); // a block begins
 bool run_is_open(void);
-// From pc on, for a function; a run that is skipped counts for whoever called it.
+// Opens a run at pc, for a function. A skipped run counts at the site that called it.
 void run_open(struct tool_block *, uint64_t pc, uint32_t function, bool skipped);
 uint32_t run_function(void);
 enum counts_kind run_kind(void); // of its events

@@ -1,18 +1,18 @@
-// Simulated caches and branch prediction, the same for every processor: what a program would meet
-// on a plain one. Each thread has its own.
+// Simulated caches and branch prediction, the same on every processor. Each thread has its own.
 //
-// Caches: I1, D1, and LL behind both; sets chosen by the low bits of a line's number, least
-// recently used lines go first, writes bring lines in like reads. An access that lies in two lines
-// is one access, and at most one miss.
+// Caches: I1, D1, and LL behind both. The low bits of a line's number choose its set. The least
+// recently used line is evicted first. Writes load lines as reads do. An access to two lines is one
+// access, and at most one miss.
 //
-// Written back (--simulate-wb): a write goes through D1 to LL, where the line is dirty from then
-// on; misses that a dirty line has to make room for are counted apart. Prefetched
-// (--simulate-hwpref): when misses in the first level walk through memory line by line, LL gets the
-// fifth line ahead; eight streams are followed, each 4 KiB of memory belonging to one.
+// --simulate-wb: a write goes through D1 to LL, and the line is dirty from then on. Misses that
+// evict a dirty line are counted separately. --simulate-hwpref: when misses in the first level walk
+// through memory line by line, LL loads the fifth line ahead. Eight streams are followed; each 4
+// KiB of memory belong to one.
 //
-// Branches: a conditional one is predicted by one of 16384 two-bit counters, chosen by the low 7
-// bits of its address and the outcomes of the last 7; an indirect one to go where the last went
-// whose address has the same low 9 bits. Returns are always predicted.
+// Branches: one of 16384 two-bit counters predicts a conditional branch. The low 7 bits of its
+// address and the outcomes of the last 7 branches choose the counter. An indirect branch is
+// predicted to go where the last one went whose address has the same low 9 bits. Returns are always
+// predicted.
 //
 // The functions named simulate_* are fast calls (engine/tool.h): general registers only.
 #ifndef QUERN_TOOLS_CALLGRIND_SIMULATE_H
@@ -24,7 +24,7 @@
 #include "tools/callgrind/target/events.h"
 
 extern bool simulate_caches, simulate_branches, simulate_write_back, simulate_uses;
-extern unsigned simulate_code_bits; // of I1: a line has so many bits
+extern unsigned simulate_code_bits; // the line size of I1 is 1 << this
 extern uint32_t simulate_line;      // bytes of the smallest line: no access counts for more
 
 void simulate_start(void); // reads options

@@ -12,11 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/guard.h"
 #include "base/template.h"
-#include "report/dhat/file.h"
-#include "report/heap/text.h"
-#include "report/shared/named_stack.h"
-#include "symbols/guard.h"
+#include "base/text.h"
+#include "supervisor/tool/files.h"
+#include "supervisor/tool/names.h"
 #include "wire/dhat_counts.h"
 #include "wire/dhat_events.h"
 
@@ -25,6 +25,7 @@ enum { FRAMES_MOST = 500, ACCESSES_SHOWN = 0xffff };
 struct report {
     const struct supervisor_request *request;
     struct symbols *symbols;
+    struct log *log;
     const struct followed *process;
     struct dhat_file *file;
     const uint8_t *memory;
@@ -194,7 +195,7 @@ static char *write_out(const struct tool_run *run, const struct followed *proces
         dhat_out(out, file);
     bool failed = !out || ferror(out);
     if ((out && fclose(out) != 0) || failed) {
-        log_cannot_write(name, strerror(errno));
+        log_cannot_write(run->log, name, strerror(errno));
         free(name);
         return NULL;
     }
@@ -208,8 +209,8 @@ static char *write_out(const struct tool_run *run, const struct followed *proces
 static void sum_line(struct text *lines, const char *what, uint64_t bytes, uint64_t blocks,
                      bool is_ad_hoc) {
     char first[32], second[32];
-    text_format(lines, "%-10s %s %s in %s %s\n", what, heap_text_number(first, bytes),
-                is_ad_hoc ? "units" : "bytes", heap_text_number(second, blocks),
+    text_format(lines, "%-10s %s %s in %s %s\n", what, text_number(first, bytes),
+                is_ad_hoc ? "units" : "bytes", text_number(second, blocks),
                 is_ad_hoc ? "events" : "blocks");
 }
 
@@ -230,8 +231,8 @@ static void say_sums(const struct report *report, const char *path) {
     if (h->mode == DHAT_HEAP) {
         sum_line(&lines, "At t-gmax:", h->max_bytes, h->max_blocks, false);
         sum_line(&lines, "At t-end:", h->bytes, h->blocks, false);
-        text_format(&lines, "Reads:     %s bytes\n", heap_text_number(digits, sum.rb));
-        text_format(&lines, "Writes:    %s bytes\n", heap_text_number(digits, sum.wb));
+        text_format(&lines, "Reads:     %s bytes\n", text_number(digits, sum.rb));
+        text_format(&lines, "Writes:    %s bytes\n", text_number(digits, sum.wb));
     }
     if (!h->is_over)
         text_string(&lines, "The process was killed: accesses to single bytes of blocks that were "
@@ -242,7 +243,7 @@ static void say_sums(const struct report *report, const char *path) {
                     "or open it in Valgrind's dh_view.html\n",
                     path);
     lines.bytes[--lines.size] = 0; // the log ends lines itself
-    log_format(report->process->pid, LOG_USER, "%s", lines.bytes);
+    log_format(report->log, report->process->pid, LOG_USER, "%s", lines.bytes);
     text_free(&lines);
 }
 
@@ -258,7 +259,7 @@ static void check(const struct report *report) {
     budget_number(&numbers, BUDGET_PEAK, report->header.max_bytes);
     budget_number(&numbers, BUDGET_LEAKED, report->header.bytes);
     budget_number(&numbers, BUDGET_ALLOCATIONS, blocks);
-    budgets_check(&request->budgets, report->process->pid, &numbers);
+    budgets_check(request, report->process->pid, &numbers);
     if (report->process->muted || !diagnosis_wanted(request, false))
         return;
     struct diagnoses diagnoses;
@@ -284,8 +285,11 @@ static void start_file(struct report *report) {
 
 void dhat_report(const struct tool_run *run, const struct followed *process, int counts) {
     struct dhat_file file = {0};
-    struct report report = {
-        .request = run->request, .symbols = run->symbols, .process = process, .file = &file};
+    struct report report = {.request = run->request,
+                            .symbols = run->symbols,
+                            .log = run->log,
+                            .process = process,
+                            .file = &file};
     void *memory =
         is_sound(counts) ? mmap(NULL, DHAT_SIZE, PROT_READ, MAP_SHARED, counts, 0) : MAP_FAILED;
     if (memory != MAP_FAILED) {
@@ -299,7 +303,7 @@ void dhat_report(const struct tool_run *run, const struct followed *process, int
         log_complain("what dhat counted in process %d cannot be read", process->pid);
     } else {
         char *path = write_out(run, process, &file);
-        if (!process->muted && log_shows(0))
+        if (!process->muted && log_shows(run->log, 0))
             say_sums(&report, path);
         check(&report);
         if (report.header.incomplete)

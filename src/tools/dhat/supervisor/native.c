@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "profile/heap/lifetimes.h"
-#include "report/dhat/native.h"
-#include "report/heap/text.h"
 #include "tools/dhat/supervisor/dhat.h"
+#include "tools/dhat/supervisor/native_file.h"
 
 static void start(struct recorded_process *process) {
     struct lifetimes *lifetimes = base_allocate(sizeof *lifetimes);
@@ -35,11 +35,10 @@ static void say_sums(const struct recorded_process *process, const char *path) {
                  {"At t-end: ", total->live_bytes, total->live}};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         char bytes[32], blocks[32];
-        log_format(process->pid, LOG_USER, "%s %s bytes in %s blocks", lines[i].what,
-                   heap_text_number(bytes, lines[i].bytes),
-                   heap_text_number(blocks, lines[i].blocks));
+        log_format(process->log, process->pid, LOG_USER, "%s %s bytes in %s blocks", lines[i].what,
+                   text_number(bytes, lines[i].bytes), text_number(blocks, lines[i].blocks));
     }
-    log_format(process->pid, LOG_USER,
+    log_format(process->log, process->pid, LOG_USER,
                "\nTo view the resulting profile, run\n  quern print %s\n"
                "or open it in Valgrind's dh_view.html",
                path);
@@ -57,15 +56,15 @@ static void report(struct recorded_process *process) {
         free(command);
         bool failed = ferror(file);
         if (fclose(file) != 0 || failed)
-            log_cannot_write(path, strerror(errno));
+            log_cannot_write(process->log, path, strerror(errno));
     }
-    if (file && log_shows(0))
+    if (file && log_shows(process->log, 0))
         say_sums(process, path);
     struct budget_numbers numbers = {0};
     budget_number(&numbers, BUDGET_PEAK, lifetimes->total.peak_bytes);
     budget_number(&numbers, BUDGET_LEAKED, lifetimes->total.live_bytes);
     budget_number(&numbers, BUDGET_ALLOCATIONS, lifetimes->total.blocks);
-    budgets_check(&process->recorded->run->request->budgets, process->pid, &numbers);
+    budgets_check(process->recorded->run->request, process->pid, &numbers);
     free(path);
 }
 

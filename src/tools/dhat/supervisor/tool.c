@@ -118,7 +118,7 @@ static void finish(struct tool_run *run) {
 }
 
 static const struct tool_request requests[] = {
-    {"leaks", NULL, "search for blocks that no pointer refers to (--mode=native)"},
+    {"leaks", NULL, "search for blocks that no pointer refers to"},
     {0},
 };
 

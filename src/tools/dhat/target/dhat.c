@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tools/dhat/target/dhat.h"
+#include "tools/shared/allocators.h"
 #include "tools/shared/syscalls/pass.h"
 #include "tools/tools.h"
 #include "wire/heap_requests.h"
@@ -174,22 +175,21 @@ static void on_forked(void) {
     events_forked();
 }
 
-static const struct tool_exit_function exit_functions[] = {
-    {"_ZN9__gnu_cxx9__freeresEv", "run-cxx-freeres"},
-    {"__libc_freeres", "run-libc-freeres"},
-    {NULL, NULL},
-};
-
 const struct tool tool_dhat = {
     .name = "dhat",
     .thread_size = sizeof(struct dhat_thread),
+    .memory_start = HEAP_NOTES,
+    .memory_end = HEAP_COUNTERS + 2 * (HEAP_END - HEAP_START),
     .plain_hooks = true,
     .symbols = symbols,
-    .exit_functions = exit_functions,
+    .exit_functions = allocators_exit_functions,
+    .allocator_function = allocators_call,
+    .allocator_modules = allocators_family_modules,
     .start = on_start,
     .end = on_end,
     .instruction = on_instruction,
     .block_end = on_block_end,
+    .flushed = heap_code_flushed,
     .thread_started = on_thread_started,
     .thread_ended = on_thread_ended,
     .forking = on_forking,

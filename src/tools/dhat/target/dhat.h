@@ -147,7 +147,7 @@ void events_forked(void);     // in the child: so it is there, nobody else is le
 // 0: no memory.
 uint64_t slots_allocate(size_t size, size_t alignment, bool zeroed);
 void slots_free(uint64_t address);
-uint64_t slots_resize(uint64_t address, size_t size);
+uint64_t slots_resize(uint64_t address, size_t size, size_t alignment, bool zeroed);
 size_t slots_size_of(uint64_t address);
 void slots_thread_ended(struct dhat_thread *); // gives back what it has at hand
 

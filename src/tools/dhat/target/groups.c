@@ -245,9 +245,14 @@ static struct asm_jump write_find(struct assembler *a, const struct heap_group *
 }
 
 // Vectors of a small number in each lane, for saturating additions; made when first needed.
+static uint64_t places[COUNTS_MOST + 1];
+
+void heap_code_flushed(void) {
+    __builtin_memset(places, 0, sizeof places);
+}
+
 static uint64_t lanes_of(unsigned count) {
     enum { VECTOR = 16, FILLER = 0xcc }; // int3
-    static uint64_t places[COUNTS_MOST + 1];
     if (places[count])
         return places[count];
     struct assembler a = insert_gate_begin();

@@ -32,7 +32,7 @@ static inline uint64_t heap_slot(unsigned bits, uint64_t number) {
     return HEAP_START + ((uint64_t)(bits - 2) << HEAP_CLASS_BITS) + (number << bits);
 }
 
-// Of an address in the heap.
+// The size class of an address in the heap.
 static inline unsigned heap_bits(uint64_t address) {
     return ((address - HEAP_START) >> HEAP_CLASS_BITS) + 2;
 }
@@ -53,14 +53,16 @@ struct heap_touches {
     struct heap_touch touches[];
 };
 
-// While a block of code is translated: counts an access that reads and then writes so many times.
-// For a group that does not lie within one block, the function is called: its argument is where
-// the heap_touches lie, its address (the least one + the group's size) << HEAP_PLACE_SHIFT.
+// While a block of code is translated: inserts code that counts an access of `reads` reads and then
+// `writes` writes. For a group that does not lie within one block, the code calls `beyond`: its
+// argument is the address of the heap_touches, its address (the lowest one + the group's size) <<
+// HEAP_PLACE_SHIFT.
 void heap_insert_access(struct tool_block *, const struct tool_access *, unsigned reads,
                         unsigned writes, tool_address_function *beyond);
 // All accesses of the instruction have been inserted.
 void heap_end_instruction(struct tool_block *, bool goes_on);
 // In block_end: the code that does the counting.
 void heap_end_block(struct tool_block *);
+void heap_code_flushed(void); // the hook
 
 #endif

@@ -47,6 +47,14 @@ static void return_or_end(uint64_t block) {
     replaced_return(block);
 }
 
+// Whether a block is one of an allocator of the program, which then serves the call itself.
+static bool is_left_to_itself(uint64_t block) {
+    if (!UNLIKELY(allocators_has_own) || !block || note_of(block))
+        return false;
+    tool_run_itself();
+    return true;
+}
+
 // ---- the C library's ---------------------------------------------------------------------------
 
 static void on_malloc(void) {
@@ -63,6 +71,8 @@ static void on_calloc(void) {
 
 static void on_free(void) {
     uint64_t block = argument(0);
+    if (is_left_to_itself(block))
+        return;
     replaced_cost(COST_FREE);
     if (block)
         slots_free(block);
@@ -74,13 +84,15 @@ static bool zero_frees = true;
 static void on_realloc(void) {
     uint64_t block = argument(0);
     size_t size = argument(1);
+    if (is_left_to_itself(block))
+        return;
     if (!block) {
         return_block(allocate(size, ALLOCATORS_ALIGNMENT, false));
     } else if (!size && zero_frees) {
         on_free();
     } else {
         replaced_cost(COST_ALLOCATION);
-        return_block(slots_resize(block, size));
+        return_block(slots_resize(block, size, 1, false));
     }
 }
 
@@ -129,6 +141,8 @@ static void on_pvalloc(void) {
 // ---- about the allocator -----------------------------------------------------------------------
 
 static void on_malloc_usable_size(void) {
+    if (is_left_to_itself(argument(0)))
+        return;
     replaced_return(slots_size_of(argument(0)));
 }
 
@@ -177,6 +191,42 @@ static void on_new_aligned_nothrow(void) {
     replaced_return(allocate(argument(0), allocators_alignment(argument(1)), false));
 }
 
+// ---- what only some allocators have ------------------------------------------------------------
+
+static uint64_t serve_other(const struct allocator_call *call) {
+    size_t alignment = allocators_alignment(call->alignment), size = call->size;
+    bool is_zeroed = call->act == ALLOCATOR_ZEROED || call->act == ALLOCATOR_REZERO;
+    if (call->is_refused)
+        return 0;
+    if (!call->block)
+        return allocate(size, alignment, is_zeroed);
+    replaced_cost(COST_ALLOCATION);
+    return slots_resize(call->block, size, alignment, is_zeroed);
+}
+
+static void on_other(const struct allocator_call *call) {
+    uint64_t block = call->block;
+    if (is_left_to_itself(block))
+        return;
+    switch (call->act) {
+    case ALLOCATOR_SIZE:
+    case ALLOCATOR_GROW:
+        replaced_return(slots_size_of(block));
+        break;
+    case ALLOCATOR_EXPAND:
+        replaced_return(block && call->size <= slots_size_of(block) ? block : 0);
+        break;
+    case ALLOCATOR_RELEASE:
+        replaced_cost(COST_FREE);
+        if (block)
+            slots_free(block);
+        replaced_return(0);
+        break;
+    default:
+        return_block(serve_other(call));
+    }
+}
+
 // ---- where -------------------------------------------------------------------------------------
 
 static const struct allocators hooks = {
@@ -203,6 +253,7 @@ static const struct allocators hooks = {
     .new_array_aligned_nothrow = on_new_aligned_nothrow,
     .delete = on_free,
     .delete_array = on_free,
+    .other = on_other,
 };
 
 size_t replaced_start(struct tool_symbol *symbols) {

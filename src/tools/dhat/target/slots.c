@@ -62,6 +62,9 @@ static void map(void *argument) {
     struct mapping *mapping = argument;
     struct class *class = &classes[mapping->bits];
     uint32_t fresh;
+    mapping->start = 0;
+    if (!tool_may_map(mapping->size))
+        return;
     do {
         fresh = atomic_load(&class->fresh);
         do {
@@ -76,7 +79,7 @@ static void map(void *argument) {
 
 static void map_again(void *argument) {
     struct mapping *mapping = argument;
-    if (!tool_map_at(mapping->start, mapping->size))
+    if (!tool_may_map(mapping->size) || !tool_map_at(mapping->start, mapping->size))
         mapping->start = 0;
 }
 
@@ -389,7 +392,7 @@ static void move_note(struct dhat_note *to, const struct dhat_note *from) {
 }
 
 // A block that grows moves.
-uint64_t slots_resize(uint64_t address, size_t size) {
+uint64_t slots_resize(uint64_t address, size_t size, size_t alignment, bool zeroed) {
     struct dhat_thread *thread = tool_thread_state();
     struct dhat_note *note = note_of_block(address), *to = note;
     size = size ? size : 1;
@@ -399,10 +402,12 @@ uint64_t slots_resize(uint64_t address, size_t size) {
     uint64_t block = address, old_size = note->size;
     drop_counters(note, address);
     if (grows) {
-        block = find_slot(thread, size, 1).start;
+        block = find_slot(thread, size, alignment).start;
         if (!block)
             return 0;
         copy(block, address, old_size);
+        if (zeroed)
+            fill(block + old_size, size - old_size);
         to = note_of(block);
     }
     begin_change(thread);

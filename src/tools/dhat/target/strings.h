@@ -1,5 +1,5 @@
-// How dhat replaces mem*, str* and wcs* functions (copies.c, strings.c): what one of them has done
-// is noted in a struct call, and told when it has ended. General registers only.
+// How dhat replaces mem*, str* and wcs* functions (copies.c, strings.c). A function collects its
+// accesses in a struct call, which is counted when the function ends. General registers only.
 #ifndef QUERN_DHAT_STRINGS_H
 #define QUERN_DHAT_STRINGS_H
 
@@ -30,8 +30,8 @@ struct call {
 // By bytes, a few instructions for each.
 enum { COST_CALL = 8, COST_BYTE = 4, COST_COPIED = 6, COST_TOLOWER = 14 };
 
-// Runs the body of a function with the arguments that the target has called it with (strings.c). A
-// body takes a struct call; it may be begun anew.
+// Runs the body of a function with the target's arguments (strings.c). A body takes a struct call;
+// it may be started again from the beginning.
 void string_call(tool_function *body);
 
 #define HOOK(name)                                                                                 \

@@ -1,21 +1,20 @@
 #include "tools/flame/supervisor/code.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/elf_file.h"
 #include "base/text.h"
 
 #define FILES_MAX   16
-#define HEADERS_MAX 64
 #define ENTRIES_MAX 128
 
 struct code_file {
     char *path; // NULL: none
     int fd;     // -1: it cannot be read
-    Elf64_Phdr loaded[HEADERS_MAX];
+    Elf64_Phdr loaded[ELF_FILE_SEGMENTS];
     size_t loaded_count;
     // Relocations by the file's own address, which linkers put first and in order.
     uint64_t relocations, relocation_count;
@@ -30,10 +29,6 @@ struct flame_code *flame_code_open(void) {
     struct flame_code *code = base_allocate(sizeof *code);
     *code = (struct flame_code){0};
     return code;
-}
-
-static bool read_at(const struct code_file *file, uint64_t offset, void *bytes, size_t size) {
-    return file->fd >= 0 && pread(file->fd, bytes, size, (off_t)offset) == (ssize_t)size;
 }
 
 static bool offset_of(const struct code_file *file, uint64_t address, uint64_t *offset) {
@@ -64,7 +59,7 @@ static void read_dynamic(struct code_file *file, const Elf64_Phdr *part) {
     Elf64_Dyn entries[ENTRIES_MAX];
     size_t size = part->p_filesz < sizeof entries ? part->p_filesz : sizeof entries;
     uint64_t table = 0, count = 0;
-    if (!read_at(file, part->p_offset, entries, size))
+    if (!elf_file_read(file->fd, part->p_offset, entries, size))
         return;
     for (size_t i = 0; i < size / sizeof *entries && entries[i].d_tag != DT_NULL; i++) {
         if (entries[i].d_tag == DT_RELA)
@@ -77,16 +72,12 @@ static void read_dynamic(struct code_file *file, const Elf64_Phdr *part) {
 }
 
 static void read_headers(struct code_file *file) {
-    Elf64_Ehdr header;
-    Elf64_Phdr parts[HEADERS_MAX];
-    if (!read_at(file, 0, &header, sizeof header) || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-        header.e_phentsize != sizeof *parts || header.e_phnum > HEADERS_MAX ||
-        !read_at(file, header.e_phoff, parts, header.e_phnum * sizeof *parts))
-        return;
-    for (size_t i = 0; i < header.e_phnum; i++)
+    Elf64_Phdr parts[ELF_FILE_SEGMENTS];
+    size_t count = elf_file_open(file->fd, parts);
+    for (size_t i = 0; i < count; i++)
         if (parts[i].p_type == PT_LOAD)
             file->loaded[file->loaded_count++] = parts[i];
-    for (size_t i = 0; i < header.e_phnum; i++)
+    for (size_t i = 0; i < count; i++)
         if (parts[i].p_type == PT_DYNAMIC)
             read_dynamic(file, &parts[i]);
 }
@@ -112,7 +103,7 @@ static const struct code_file *find_file(struct flame_code *code, const char *pa
 
 bool flame_code_read(struct flame_code *code, const char *path, uint64_t offset, uint8_t *bytes,
                      size_t size) {
-    return read_at(find_file(code, path), offset, bytes, size);
+    return elf_file_read(find_file(code, path)->fd, offset, bytes, size);
 }
 
 // The relocation of the pointer at an address; false: none is there.
@@ -120,7 +111,8 @@ static bool find_relocation(const struct code_file *file, uint64_t address, Elf6
     uint64_t low = 0, high = file->relocation_count;
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
-        if (!read_at(file, file->relocations + middle * sizeof *found, found, sizeof *found))
+        if (!elf_file_read(file->fd, file->relocations + middle * sizeof *found, found,
+                           sizeof *found))
             return false;
         if (found->r_offset == address)
             return ELF64_R_TYPE(found->r_info) == R_X86_64_RELATIVE;

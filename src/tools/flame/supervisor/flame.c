@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/flame/names.h"
+#include "base/vector.h"
 #include "tools/flame/supervisor/code.h"
+#include "tools/flame/supervisor/names.h"
 
 #define STACKS_BYTES ((size_t)64 << 20)
 #define NODES_MAX    ((size_t)1 << 20)
@@ -37,9 +38,7 @@ static struct image *add_image(struct flame *flame, int pid, const char *name,
                             .threads = 1,
                             .name = base_copy(name),
                             .space = space};
-    flame->images =
-        base_reallocate(flame->images, (flame->image_count + 1) * sizeof *flame->images);
-    flame->images[flame->image_count++] = image;
+    *vector_push(flame->images, flame->image_count) = image;
     return image;
 }
 
@@ -268,6 +267,7 @@ bool flame_open(struct tool_run *run) {
     options.keep_unmapped = true;
     options.own_debug_only = !flame->settings.all_inlined || options.no_inlined;
     options.no_lines = true;
+    options.full_names = true;
     flame->symbols = symbols_new(&options);
     flame->tree = calltree_new(NODES_MAX);
     if (flame->settings.off_cpu)

@@ -6,10 +6,7 @@
 #include <sys/resource.h>
 
 #include "base/template.h"
-#include "report/flame/flamegraph.h"
-#include "report/flame/folded.h"
-#include "report/flame/stack_file.h"
-#include "report/shared/tree_text.h"
+#include "supervisor/tool/files.h"
 #include "tools/flame/supervisor/flame.h"
 
 #define TOP_MAX 10
@@ -33,7 +30,7 @@ static void show_top(struct flame *flame) {
         return;
     tree_text_functions(out, flame->tree, TOP_MAX);
     fclose(out);
-    log_print(flame->run->main_pid, LOG_USER, text);
+    log_print(flame->run->log, flame->run->main_pid, LOG_USER, text);
     free(text);
 }
 
@@ -89,7 +86,7 @@ static void show_counts(struct flame *flame) {
     if (flame->tree->shortened)
         text_format(&text, "\n%.1f %% of the samples: the tree was full, inner calls are left out",
                     percent(flame, flame->tree->shortened));
-    log_print(flame->run->main_pid, LOG_USER, text.bytes);
+    log_print(flame->run->log, flame->run->main_pid, LOG_USER, text.bytes);
     text_free(&text);
 }
 
@@ -106,7 +103,7 @@ static char *write_file(struct flame *flame, const char *pattern,
         written &= fclose(file) == 0;
     }
     if (!written)
-        log_cannot_write(path ? path : pattern, reason ? reason : strerror(errno));
+        log_cannot_write(flame->run->log, path ? path : pattern, reason ? reason : strerror(errno));
     free(reason);
     if (written)
         return path;
@@ -177,21 +174,22 @@ static void write_folded(struct flame *flame, FILE *out) {
 }
 
 static void say_where(struct flame *flame, const char *what, char *path) {
-    if (path && log_shows(0))
-        log_format(flame->run->main_pid, LOG_USER, "%s: %s", what, path);
+    if (path && log_shows(flame->run->log, 0))
+        log_format(flame->run->log, flame->run->main_pid, LOG_USER, "%s: %s", what, path);
     free(path);
 }
 
 static void show_left_over(struct flame *flame, size_t left) {
-    if (left && log_shows(0))
-        log_format(flame->run->main_pid, LOG_USER,
+    if (left && log_shows(flame->run->log, 0))
+        log_format(flame->run->log, flame->run->main_pid, LOG_USER,
                    "%zu child process%s still running, not sampled any more", left,
                    left == 1 ? " is" : "es are");
 }
 
 static void report_waits(struct flame *flame) {
-    if (log_shows(0))
-        log_format(flame->run->main_pid, LOG_USER, "\nThreads waited %.3f s in all, %llu times",
+    if (log_shows(flame->run->log, 0))
+        log_format(flame->run->log, flame->run->main_pid, LOG_USER,
+                   "\nThreads waited %.3f s in all, %llu times",
                    (double)flame->waits.nanoseconds / 1e9, (unsigned long long)flame->waits.ended);
     say_where(flame, "Flame graph of waits",
               write_file(flame, flame->settings.waits_file, write_waits_graph));
@@ -210,13 +208,13 @@ static double own_seconds(void) {
 void flame_report(struct flame *flame) {
     double before = own_seconds();
     show_left_over(flame, flame_gather(flame));
-    if (log_shows(0)) {
-        log_print(flame->run->main_pid, LOG_USER, "");
+    if (log_shows(flame->run->log, 0)) {
+        log_print(flame->run->log, flame->run->main_pid, LOG_USER, "");
         show_counts(flame);
         if (flame->sample_count) {
-            log_print(flame->run->main_pid, LOG_USER, "");
+            log_print(flame->run->log, flame->run->main_pid, LOG_USER, "");
             show_top(flame);
-            log_print(flame->run->main_pid, LOG_USER, "");
+            log_print(flame->run->log, flame->run->main_pid, LOG_USER, "");
         }
     }
     say_where(flame, "Flame graph", write_file(flame, flame->settings.out_file, write_graph));
@@ -226,8 +224,8 @@ void flame_report(struct flame *flame) {
                   write_file(flame, flame->settings.folded_file, write_folded));
     if (flame->waits_tree)
         report_waits(flame);
-    if (log_shows(1))
-        log_format(flame->run->main_pid, LOG_USER,
+    if (log_shows(flame->run->log, 1))
+        log_format(flame->run->log, flame->run->main_pid, LOG_USER,
                    "Quern's own CPU time: %.3f s until the program ended, %.3f s after that",
                    before, own_seconds() - before);
 }

@@ -10,8 +10,9 @@
 //           kernel looks after such timers when its clock ticks (mostly 250 times a second): a
 //           sample stands for as many periods as have passed.
 //
-// In either way samples are in memory of the supervisor's, so nothing is lost when the target is
-// killed. Records are told in the order of their time. One that finds no room is lost, and counted.
+// In both cases the samples are in the supervisor's memory, so nothing is lost when the target is
+// killed. Records are delivered in the order of their time. A record that finds no room is lost,
+// and counted.
 #ifndef QUERN_SUPERVISOR_SAMPLER_H
 #define QUERN_SUPERVISOR_SAMPLER_H
 
@@ -20,7 +21,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "unwind/unwind.h"
+#include "supervisor/tool/walk.h"
 
 enum flame_sampler { FLAME_ANY, FLAME_PERF, FLAME_TIMERS };
 
@@ -44,7 +45,7 @@ struct sampler_mapping {
 
 struct sampler_sink {
     void *context;
-    // Whether samples of a process are of use. Those of others need not be told.
+    // Whether samples of a process are needed. Those of others may be left out.
     bool (*wants)(void *context, int pid);
     void (*sample)(void *context, const struct sampler_sample *sample);
     void (*map)(void *context, const struct sampler_mapping *mapping); // of code only
@@ -61,7 +62,7 @@ struct sampler_settings {
     unsigned frequency;
     size_t stack_bytes;
     bool without_kernel; // perf only: time in the kernel does not count
-    bool off_cpu;        // perf only: tell when threads leave their CPUs and come back
+    bool off_cpu;        // perf only: report when threads leave their CPUs and come back
     bool children;       // timers only: executed programs sample themselves, too
     const char *agent;   // path of quern-sampler.so
     bool is_static;      // the program: nothing can be preloaded
@@ -86,9 +87,9 @@ void sampler_enter(const struct sampler *sampler);
 // Samples pid from its next exec on, with its threads and descendants. False after as above.
 bool sampler_open(struct sampler *sampler, pid_t pid, const struct sampler_sink *sink,
                   char **problem);
-// Whether CPU time is sampled, from now on. It is at first. Waits are told in any case.
+// Switches sampling of CPU time on or off. It is on at first. Waits are reported in any case.
 void sampler_switch(struct sampler *sampler, bool on);
-// Tells what has come. With `last`, everything; else what cannot be overtaken any more.
+// Delivers records. With `last`, all of them; otherwise those that no older one can follow.
 void sampler_drain(struct sampler *sampler, bool last);
 // Nanoseconds between two calls of sampler_drain that keep room for samples.
 int64_t sampler_interval(const struct sampler *sampler);

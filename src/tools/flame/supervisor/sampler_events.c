@@ -15,9 +15,9 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/text.h"
 
@@ -313,12 +313,6 @@ void sampler_perf_close(struct sampler_perf *sampler) {
 
 // ---- clocks ----
 
-uint64_t sampler_events_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static void close_event(int *fd) {
     if (*fd >= 0)
         close(*fd);
@@ -345,7 +339,7 @@ static void hand_over(struct sampler_perf *sampler) {
             ioctl(sampler->rings[i].wide, PERF_EVENT_IOC_ENABLE, 0);
         ioctl(sampler->rings[i].fd, PERF_EVENT_IOC_ENABLE, 0);
     }
-    sampler->handed_over = sampler_events_now();
+    sampler->handed_over = clock_nanoseconds();
     for (size_t i = 0; i < sampler->ring_count; i++) {
         close_event(&sampler->rings[i].clock);
         close_event(&sampler->rings[i].news);

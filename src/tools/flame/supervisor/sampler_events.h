@@ -40,7 +40,6 @@ struct sampler_perf {
     _Alignas(8) uint8_t record[SAMPLER_RECORD_MAX];
 };
 
-uint64_t sampler_events_now(void);
 // Looks whether threads come and go so often that the events of CPUs must take over.
 void sampler_events_watch(struct sampler_perf *, uint64_t now);
 // Nothing of use is sampled any more.

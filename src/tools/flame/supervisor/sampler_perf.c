@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "base/clock.h"
 #include "tools/flame/supervisor/sampler_events.h"
 
 // A record is written a moment after the time in it was taken.
@@ -202,7 +203,7 @@ static void take_record(struct sampler_perf *sampler, struct ring *ring) {
 }
 
 void sampler_perf_drain(struct sampler_perf *sampler, bool last) {
-    uint64_t now = sampler_events_now();
+    uint64_t now = clock_nanoseconds();
     uint64_t limit = now - SETTLING_NS;
     if (last)
         sampler_events_stop(sampler);

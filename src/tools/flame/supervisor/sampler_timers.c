@@ -10,7 +10,10 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/hash.h"
+#include "base/maps.h"
 #include "base/text.h"
+#include "base/vector.h"
 #include "supervisor/tool.h"
 #include "wire/wire_samples.h"
 
@@ -103,9 +106,7 @@ static struct process *find_process(struct sampler_timers *timers, int pid) {
 static struct process *begin_process(struct sampler_timers *timers, int pid) {
     struct process *process = find_process(timers, pid);
     if (!process) {
-        timers->processes = base_reallocate(timers->processes, (timers->process_count + 1) *
-                                                                   sizeof *timers->processes);
-        process = &timers->processes[timers->process_count++];
+        process = vector_push(timers->processes, timers->process_count);
         *process = (struct process){.pid = pid};
     }
     process->map_count = 0;
@@ -134,36 +135,25 @@ static void drop_gone(struct sampler_timers *timers, const struct sampler_sink *
 
 // ---- maps --------------------------------------------------------------------------------------
 
-static uint64_t hash_line(const char *line) {
-    uint64_t hash = 0xcbf29ce484222325;
-    for (; *line; line++)
-        hash = (hash ^ (uint8_t)*line) * 0x100000001b3;
-    return hash;
-}
-
 static bool is_new(struct process *process, const char *line) {
-    uint64_t hash = hash_line(line);
+    uint64_t hash = hash_text(HASH_TEXT_START, line);
     for (size_t i = 0; i < process->map_count; i++)
         if (process->maps[i] == hash)
             return false;
-    process->maps = base_reallocate(process->maps, (process->map_count + 1) * sizeof hash);
-    process->maps[process->map_count++] = hash;
+    *vector_push(process->maps, process->map_count) = hash;
     return true;
 }
 
-// "start-end perms offset device inode   path"
 static void tell_line(struct process *process, const struct sampler_sink *sink, const char *line) {
-    unsigned long long start, end, offset;
-    int path = 0;
-    if (sscanf(line, "%llx-%llx %*4s %llx %*s %*u %n", &start, &end, &offset, &path) < 3 || !path ||
-        !is_new(process, line))
+    struct maps_mapping mapping;
+    if (!maps_parse(line, &mapping) || !is_new(process, line))
         return;
     sink->map(sink->context,
               &(struct sampler_mapping){.pid = process->pid,
-                                        .start = start,
-                                        .end = end,
-                                        .offset = offset,
-                                        .path = line[path] ? line + path : "//anon"});
+                                        .start = mapping.start,
+                                        .end = mapping.end,
+                                        .offset = mapping.offset,
+                                        .path = *mapping.path ? mapping.path : "//anon"});
 }
 
 static void tell_maps(struct sampler_timers *timers, const struct sampler_sink *sink, int pid,

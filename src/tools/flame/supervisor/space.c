@@ -1,6 +1,5 @@
 #include "tools/flame/supervisor/space.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/elf_view.h"
 #include "base/text.h"
-#include "symbols/guard.h"
+#include "base/vector.h"
 
 #define ENTRY_BYTES 96
 
@@ -24,7 +24,7 @@ struct mapping {
 // Invariant: mappings are sorted by address and do not overlap.
 struct flame_space {
     struct mapping *mappings;
-    size_t count, room;
+    size_t count;
     struct unwind_space modules; // state NULL: not open
 };
 
@@ -50,14 +50,10 @@ void flame_space_free(struct flame_space *space) {
 }
 
 static void insert(struct flame_space *space, size_t at, struct mapping mapping) {
-    if (space->count == space->room) {
-        space->room = space->room ? space->room * 2 : 16;
-        space->mappings = base_reallocate(space->mappings, space->room * sizeof *space->mappings);
-    }
+    struct mapping *last = vector_push(space->mappings, space->count);
     memmove(&space->mappings[at + 1], &space->mappings[at],
-            (space->count - at) * sizeof *space->mappings);
+            (size_t)(last - &space->mappings[at]) * sizeof *last);
     space->mappings[at] = mapping;
-    space->count++;
 }
 
 struct flame_space *flame_space_copy(const struct flame_space *space) {
@@ -118,37 +114,6 @@ void flame_space_map(struct flame_space *space, const struct sampler_mapping *ma
 
 // ---- modules ----
 
-// The program headers of a file; NULL: it is not a program.
-static const uint8_t *find_headers(const uint8_t *bytes, size_t size, size_t *count) {
-    Elf64_Ehdr header;
-    if (size < sizeof header)
-        return NULL;
-    memcpy(&header, bytes, sizeof header);
-    if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof(Elf64_Phdr) ||
-        header.e_phoff > size || header.e_phnum * sizeof(Elf64_Phdr) > size - header.e_phoff)
-        return NULL;
-    *count = header.e_phnum;
-    return bytes + header.e_phoff;
-}
-
-// The bias of a file of which code is mapped at start, from offset on; false: it is no program.
-static bool find_bias(const uint8_t *bytes, size_t size, uint64_t start, uint64_t offset,
-                      uint64_t *bias) {
-    size_t count = 0;
-    const uint8_t *headers = find_headers(bytes, size, &count);
-    for (size_t i = 0; headers && i < count; i++) {
-        Elf64_Phdr part;
-        memcpy(&part, headers + i * sizeof part, sizeof part);
-        uint64_t first = part.p_offset & ~(uint64_t)4095;
-        if (part.p_type != PT_LOAD || !(part.p_flags & PF_X) || offset < first ||
-            offset >= part.p_offset + part.p_filesz)
-            continue;
-        *bias = start - offset + part.p_offset - part.p_vaddr;
-        return true;
-    }
-    return false;
-}
-
 // A file in memory, to be unmapped; NULL: there is none.
 static void *map_file(const char *path, size_t *size) {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -183,14 +148,13 @@ struct reading {
 static void find_first_part(void *context) {
     struct reading *reading = context;
     const struct sampler_mapping *sampled = reading->sampled;
-    size_t count = 0;
+    struct elf_view view;
+    Elf64_Phdr header;
     uint64_t bias;
-    const uint8_t *headers = find_headers(reading->bytes, reading->size, &count);
-    if (!find_bias(reading->bytes, reading->size, sampled->start, sampled->offset, &bias))
+    if (!elf_view_open(&view, reading->bytes, reading->size) ||
+        !elf_view_bias(&view, sampled->start, sampled->offset, &bias))
         return;
-    for (size_t i = 0; i < count && !reading->found; i++) {
-        Elf64_Phdr header;
-        memcpy(&header, headers + i * sizeof header, sizeof header);
+    for (size_t i = 0; !reading->found && elf_view_segment(&view, i, &header); i++) {
         uint64_t start = bias + header.p_vaddr;
         uint64_t end = start + ((header.p_filesz + 4095) & ~(uint64_t)4095);
         reading->found = header.p_type == PT_LOAD && !(header.p_flags & PF_X) &&
@@ -213,11 +177,11 @@ bool flame_space_first_part(const struct sampler_mapping *mapping, struct sample
 static void add_module(struct flame_space *space, struct mapping *mapping, const uint8_t *bytes,
                        size_t size) {
     uint64_t bias;
-    Elf64_Ehdr header;
-    if (!find_bias(bytes, size, mapping->start, mapping->offset, &bias))
+    struct elf_view view;
+    if (!elf_view_open(&view, bytes, size) ||
+        !elf_view_bias(&view, mapping->start, mapping->offset, &bias))
         return;
-    memcpy(&header, bytes, sizeof header);
-    mapping->entry = header.e_entry ? bias + header.e_entry : 0;
+    mapping->entry = view.header.e_entry ? bias + view.header.e_entry : 0;
     unwind_space_add_file(&space->modules, bytes, size, bias, false);
 }
 

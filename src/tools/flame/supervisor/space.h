@@ -5,8 +5,8 @@
 #ifndef QUERN_SUPERVISOR_FLAME_SPACE_H
 #define QUERN_SUPERVISOR_FLAME_SPACE_H
 
+#include "supervisor/tool/walk.h"
 #include "tools/flame/supervisor/sampler.h"
-#include "unwind/unwind.h"
 
 // The frames of a walk at most.
 #define FLAME_FRAMES_MAX 2048
@@ -23,10 +23,10 @@ void flame_space_free(struct flame_space *space);
 // Gives back what only walking needs: the process has ended.
 void flame_space_rest(struct flame_space *space);
 void flame_space_map(struct flame_space *space, const struct sampler_mapping *mapping);
-// Where the first part of a file lies of which code is mapped; false: there is no such part. The
-// kernel tells of code only, and an offset in the file may belong to two parts of it.
+// Where the first part of a file lies, given a mapping of its code; false: there is no such part.
+// The kernel reports mappings of code only, and an offset in the file may belong to two parts.
 bool flame_space_first_part(const struct sampler_mapping *mapping, struct sampler_mapping *part);
-// The file of the code at an address, and where in it; NULL: it is of none.
+// The file of the code at an address, and the offset in it; NULL: none.
 const char *flame_space_file(const struct flame_space *space, uint64_t address, uint64_t *offset);
 // Walks a sample's stack: addresses within the functions, innermost first, and how many. *end says
 // why it ended: an enum unwind_end or enum flame_end.

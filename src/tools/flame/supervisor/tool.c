@@ -58,7 +58,7 @@ static void note_end(struct tool_run *run, struct followed *process) {
 }
 
 static const struct tool_request requests[] = {
-    {"off", "off, on", "stop or resume sampling"},
+    {"off", "off, on", "pause or resume the measurement"},
     {"on", NULL, NULL},
     {0},
 };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/vector.h"
 
 // The thread's wait. If it has none: a free one, or NULL unless it is to be made.
 static struct flame_wait *find(struct flame_waits *waits, int tid, bool make) {
@@ -18,25 +19,22 @@ static struct flame_wait *find(struct flame_waits *waits, int tid, bool make) {
         return NULL;
     if (unused)
         return unused;
-    waits->list = base_reallocate(waits->list, (waits->count + 1) * sizeof *waits->list);
-    waits->list[waits->count] = (struct flame_wait){0};
-    return &waits->list[waits->count++];
+    struct flame_wait *wait = vector_push(waits->list, waits->count);
+    *wait = (struct flame_wait){0};
+    return wait;
 }
 
 void flame_waits_left(struct flame_waits *waits, int tid, uint64_t time, uint32_t key,
                       const uint64_t *addresses, size_t count, bool broken) {
     struct flame_wait *wait = find(waits, tid, true);
-    if (count > wait->room) {
-        wait->room = 2 * count;
-        wait->addresses = base_reallocate(wait->addresses, wait->room * sizeof *addresses);
-    }
+    wait->count = 0;
     if (count)
-        memcpy(wait->addresses, addresses, count * sizeof *addresses);
+        memcpy(vector_extend(wait->addresses, wait->count, count), addresses,
+               count * sizeof *addresses);
     wait->tid = tid;
     wait->time = time;
     wait->key = key;
     wait->broken = broken;
-    wait->count = count;
 }
 
 void flame_waits_displaced(struct flame_waits *waits, int tid) {

@@ -19,7 +19,7 @@ struct flame_waits {
         uint32_t key;
         bool broken;
         uint64_t *addresses;
-        size_t count, room;
+        size_t count;
     } * list;
     size_t count;
     struct stack_counts stacks; // of waits that are over, in microseconds; the owner may clear them
@@ -29,7 +29,7 @@ struct flame_waits {
 // The thread has left its CPU with this stack.
 void flame_waits_left(struct flame_waits *waits, int tid, uint64_t time, uint32_t key,
                       const uint64_t *addresses, size_t count, bool broken);
-// The same, told afterwards: it was displaced, so that it does not wait.
+// Corrects the call before: the thread was displaced, so it does not wait.
 void flame_waits_displaced(struct flame_waits *waits, int tid);
 // The thread is back.
 void flame_waits_back(struct flame_waits *waits, int tid, uint64_t time);

@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "profile/heap/summary.h"
 #include "profile/recording/recording.h"
-#include "report/heap/text.h"
+#include "supervisor/tool/files.h"
 #include "tools/heap/supervisor/options.h"
 #include "tools/shared/supervisor/recorded/recorded.h"
 
@@ -48,7 +48,8 @@ static void *heap_settings(struct tool_setup *setup) {
     };
     recorded_settings(&state->recorded, setup, option_number(values, "heap-depth"), NULL);
     // As when the recording is read; losses are shown as memcheck shows them.
-    setup->symbols->plain_libc = state->recorded.leaks.check == LEAK_CHECK_NO;
+    bool finds_losses = state->recorded.leaks.check != LEAK_CHECK_NO;
+    setup->symbols->plain_libc = setup->symbols->full_names = !finds_losses;
     return state;
 }
 
@@ -115,11 +116,11 @@ static void merge_recording(struct recorded_process *process) {
 
 static void show_line(void *context, const char *text) {
     struct recorded_process *process = context;
-    log_print(process->pid, LOG_USER, text);
+    log_print(process->log, process->pid, LOG_USER, text);
 }
 
 // Reading a long recording again would take as long as a user notices.
-#define DIAGNOSED_BYTES (1 << 20)
+#define DIAGNOSED_BYTES (32 << 20)
 
 static void show_diagnoses(struct recorded_process *process) {
     const struct supervisor_request *request = process->recorded->run->request;
@@ -132,7 +133,8 @@ static void show_diagnoses(struct recorded_process *process) {
         return;
     if (!diagnosis_demanded(request) &&
         (fstat(fd, &status) < 0 || status.st_size > DIAGNOSED_BYTES)) {
-        log_format(process->pid, LOG_USER, "What stands out: quern diagnose %s", profile->path);
+        log_format(process->log, process->pid, LOG_USER,
+                   "\nFor a diagnosis, run\n  quern diagnose %s", profile->path);
         close(fd);
         return;
     }
@@ -149,19 +151,18 @@ static void show_diagnoses(struct recorded_process *process) {
 
 static void show_summary(struct recorded_process *process, const struct recording_merges *merges) {
     struct profile *profile = process->profile;
-    heap_text(&profile->summary, process->names,
-              &(struct heap_text_options){
-                  .top = state_of(process)->top,
-                  .callers = process->recorded->names.text.callers,
-              },
-              show_line, process);
+    heap_text_totals(&profile->summary, show_line, process);
+    heap_text_ending(&profile->summary, process->names, state_of(process)->top, show_line, process);
     char *notice = heap_text_merges(merges);
     if (notice)
-        log_format(process->pid, LOG_USER, "\nmerged:     %s", notice);
+        log_format(process->log, process->pid, LOG_USER, "\nmerged:     %s", notice);
     free(notice);
-    if (profile->writer)
-        log_format(process->pid, LOG_USER, "\nRecorded in %s: quern print %s", profile->path,
-                   profile->path);
+}
+
+static void show_next(struct recorded_process *process) {
+    const struct profile *profile = process->profile;
+    log_format(process->log, process->pid, LOG_USER, "\nRecorded in %s: quern print %s",
+               profile->path, profile->path);
 }
 
 // Who holds what may be growing, if leaks were searched for.
@@ -192,17 +193,19 @@ static void report(struct recorded_process *process) {
         recording_set_sums(profile->writer, &profile->summary);
         int error = recording_close(profile->writer, &end);
         if (error) {
-            log_cannot_write(profile->path, strerror(error));
+            log_cannot_write(process->log, profile->path, strerror(error));
             profile->writer = NULL;
         }
     }
-    if (log_shows(0))
+    if (log_shows(process->log, 0))
         show_summary(process, &merges);
     if (profile->writer)
         show_diagnoses(process);
+    if (profile->writer && log_shows(process->log, 0))
+        show_next(process);
     struct budget_numbers numbers = {0};
     budgets_recorded(&numbers, &request->budgets, &profile->summary, profile->path);
-    budgets_check(&request->budgets, process->pid, &numbers);
+    budgets_check(request, process->pid, &numbers);
 }
 
 static void release(struct recorded_process *process) {
@@ -230,7 +233,7 @@ static void add_status(const struct recorded_process *process, struct text *answ
     char digits[32];
     if (profile->writer)
         text_format(answer, "; %s bytes recorded in %s",
-                    heap_text_number(digits, recording_size(profile->writer)), profile->path);
+                    text_number(digits, recording_size(profile->writer)), profile->path);
 }
 
 static void take_snapshot(struct recorded_process *process, struct text *answer) {
@@ -250,7 +253,7 @@ static const struct recorded_tool hooks = {.start = start,
                                            .snapshot = take_snapshot};
 
 static const struct tool_request requests[] = {
-    {"snapshot", NULL, "write everything recorded so far"},
+    {"snapshot", NULL, "write what has been recorded so far"},
     RECORDED_LEAKS_REQUEST,
     {0},
 };

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "profile/heap/summary.h"
-#include "report/massif/out.h"
+#include "supervisor/tool/files.h"
 #include "tools/heap/supervisor/options.h"
 
 // Of a process.
@@ -109,6 +109,7 @@ static void *massif_settings(struct tool_setup *setup) {
     // Frames below main, and alloc functions, are taken off later.
     recorded_settings(&state->recorded, setup, option_number(values, "depth") + 40,
                       engine_reason(values));
+    tool_send_option(setup, "follow-forks=yes");
     if (!option_is(values, "xtree-memory", "none"))
         state->xtree_memory = option_text(values, "xtree-memory-file");
     if (!option_given(values, "time-unit") && !state->recorded.note)
@@ -179,7 +180,7 @@ static char *write_file(struct recorded_process *process, unsigned number) {
     bool failed = ferror(file);
     if (fclose(file) == 0 && !failed)
         return path;
-    log_cannot_write(path, strerror(errno));
+    log_cannot_write(process->log, path, strerror(errno));
     free(path);
     return NULL;
 }
@@ -201,7 +202,7 @@ static void check_limits(struct recorded_process *process, const char *path) {
         fclose(in);
     }
     budgets_recorded(&numbers, limits, &profile_of(process)->summary, NULL);
-    budgets_check(limits, process->pid, &numbers);
+    budgets_check(process->recorded->run->request, process->pid, &numbers);
 }
 
 static void report(struct recorded_process *process) {
@@ -250,7 +251,7 @@ static const struct recorded_tool hooks = {.start = start,
                                            .snapshot = take_snapshot};
 
 static const struct tool_request requests[] = {
-    {"snapshot", NULL, "take a detailed snapshot and write all snapshots"},
+    {"snapshot", NULL, "write what has been recorded so far"},
     RECORDED_LEAKS_REQUEST,
     {0},
 };

@@ -24,7 +24,7 @@ const struct option massif_options[] = {
 
 const struct option heap_options[] = {
     {LOCAL, NAMED("heap-out-file", "heap.%p.quern"), .help = "file for the recording"},
-    {LOCAL, NUMBER("top", "5", 0, 1000), .help = "number of stacks in each list of the summary"},
+    {LOCAL, NUMBER("top", "10", 0, 1000), .help = "number of functions in the summary at the end"},
     {LOCAL, .name = "max-size", .type = OPTION_SIZE, .initial = "0", .least = 16384, V1,
      .help = "merge old details to keep the recording below this; 0: never"},
     {LOCAL, .name = "max-peak", .type = OPTION_SIZE, V1, .also = "massif|dhat|memcheck",

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/heap/names.h"
+#include "supervisor/tool/files.h"
+#include "supervisor/tool/names.h"
 #include "tools/heap/supervisor/massif.h"
 
 struct live {
@@ -49,7 +50,7 @@ void massif_write_xtree(struct recorded_process *process) {
     struct heap_names *names = heap_names_new(run->symbols, process->pid, &options);
     struct live live = {0};
     heap_source_blocks(process->source, add_block, &live);
-    char *command = xtree_file_command(process->pid, run->request->argv);
+    char *command = xtree_file_command(run->request, process->pid);
     struct xtree tree = {.events = xtree_memory_events,
                          .event_count = XTREE_LIVE_EVENTS,
                          .compress_strings = state->xtree_compress,
@@ -66,7 +67,7 @@ void massif_write_xtree(struct recorded_process *process) {
     }
     char *said = xtree_file_write_memory(&tree, run->request, pattern);
     if (said)
-        log_print(process->pid, LOG_USER, said);
+        log_print(process->log, process->pid, LOG_USER, said);
     free(said);
     xtree_free(&tree);
     for (size_t i = 0; i < live.count; i++)

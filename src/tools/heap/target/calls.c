@@ -52,10 +52,10 @@ static void release(uint64_t block) {
     room_free(block, &size);
 }
 
-static uint64_t resize(uint64_t block, size_t size) {
+static uint64_t resize(uint64_t block, size_t size, size_t alignment, bool zeroed) {
     size_t old;
     if (!block)
-        return allocate(size, 0, false);
+        return allocate(size, alignment, zeroed);
     if (!room_find(block, &old))
         return 0;
     if (size == 0) {
@@ -63,14 +63,23 @@ static uint64_t resize(uint64_t block, size_t size) {
         return 0;
     }
     if (!heap_choices.blocks)
-        return room_resize(block, size);
+        return room_resize(block, size, alignment, zeroed);
     uint32_t stack = tell_stack(1);
     tell_resize_began(block);
-    uint64_t moved = room_resize(block, size);
+    uint64_t moved = room_resize(block, size, alignment, zeroed);
     tell_resize_ended(moved, size, stack);
     if (moved)
         ticks_heap_changed(weight(size) - weight(old));
     return moved;
+}
+
+// Whether a block is one of an allocator of the program, which then serves the call itself.
+static bool is_left_to_itself(uint64_t block) {
+    size_t size;
+    if (!allocators_has_own || !block || room_find(block, &size))
+        return false;
+    tool_run_itself();
+    return true;
 }
 
 // ---- the C library's ----
@@ -86,13 +95,17 @@ static void on_calloc(void) {
 }
 
 static void on_free(void) {
+    if (is_left_to_itself(argument(0)))
+        return;
     release(argument(0));
     set_result(0);
 }
 
 // Nothing is left of a block that is to have no bytes: that is no failure.
 static void return_resized(uint64_t block, size_t size) {
-    uint64_t resized = resize(block, size);
+    if (is_left_to_itself(block))
+        return;
+    uint64_t resized = resize(block, size, 0, false);
     if (block && !size)
         set_result(resized);
     else
@@ -146,6 +159,8 @@ static void on_pvalloc(void) {
 
 static void on_malloc_usable_size(void) {
     size_t size = 0;
+    if (is_left_to_itself(argument(0)))
+        return;
     if (room_find(argument(0), &size))
         size = (size + ALLOCATORS_ALIGNMENT - 1) & ~(size_t)(ALLOCATORS_ALIGNMENT - 1);
     set_result(size);
@@ -192,6 +207,31 @@ static void on_new_aligned_nothrow(void) {
     set_result(allocate_aligned(argument(1), argument(0)));
 }
 
+// ---- what only some allocators have ----
+
+static void on_other(const struct allocator_call *call) {
+    size_t alignment = allocators_alignment(call->alignment), size = 0;
+    bool is_zeroed = call->act == ALLOCATOR_ZEROED || call->act == ALLOCATOR_REZERO;
+    if (is_left_to_itself(call->block))
+        return;
+    switch (call->act) {
+    case ALLOCATOR_SIZE:
+    case ALLOCATOR_GROW:
+        room_find(call->block, &size);
+        set_result(size);
+        break;
+    case ALLOCATOR_EXPAND:
+        set_result(room_find(call->block, &size) && call->size <= size ? call->block : 0);
+        break;
+    case ALLOCATOR_RELEASE:
+        release(call->block);
+        set_result(0);
+        break;
+    default:
+        return_block(call->is_refused ? 0 : resize(call->block, call->size, alignment, is_zeroed));
+    }
+}
+
 // ---- where ----
 
 static uint64_t place_of_malloc;
@@ -223,6 +263,7 @@ static const struct allocators hooks = {
     .new_array_aligned_nothrow = on_new_aligned_nothrow,
     .delete = on_free,
     .delete_array = on_free,
+    .other = on_other,
 };
 
 struct tool_symbol calls_symbols[ALLOCATORS_SYMBOLS + 4];

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/shared/allocators.h"
 #include "tools/tools.h"
 #include "wire/wire.h"
 
@@ -27,6 +28,7 @@ static void on_start(void) {
     heap_choices.stacks = is_yes("stacks");
     heap_choices.instructions = unit && strcmp(unit, "i") == 0;
     heap_choices.follow_children = is_yes("trace-children");
+    heap_choices.follow_forks = heap_choices.follow_children || is_yes("follow-forks");
     heap_choices.depth = number("recorder-depth", 64);
     heap_choices.admin = number("heap-admin", 8);
     calls_start();
@@ -126,15 +128,18 @@ static void on_forked(void) {
     ticks_forked();
     room_unlock();
     pthread_mutex_unlock(&modules_lock);
-    if (!heap_choices.follow_children)
+    if (!heap_choices.follow_forks)
         return;
     tell_open();
+    if (!heap_choices.follow_children)
+        tell_provisional();
     tell_modules();
     tell_thread_started();
 }
 
 static void on_end(void) {
     tell_thread_ended();
+    tell_ended();
     if (heap_choices.blocks && !calls_found())
         tool_say("No function of an allocator was found by name in the program (stripped?):\n"
                  "only memory that it maps itself is known");
@@ -146,17 +151,20 @@ static void on_system_call(long number, const uint64_t arguments[6]) {
 }
 
 #define HOOKS                                                                                      \
-    .thread_size = sizeof(struct heap_thread), .symbols = calls_symbols, .start = on_start,        \
-    .end = on_end, .thread_started = on_thread_started, .thread_ended = on_thread_ended,           \
-    .forking = on_forking, .fork_made = on_fork_made, .forked = on_forked, .module = on_module,    \
-    .unmapped = on_unmapped, .before_system_call = on_system_call,                                 \
-    .after_system_call = pages_after_system_call, .request = said_request
+    .thread_size = sizeof(struct heap_thread), .symbols = calls_symbols,                           \
+    .allocator_function = allocators_call, .allocator_modules = allocators_family_modules,         \
+    .start = on_start, .end = on_end, .thread_started = on_thread_started,                         \
+    .thread_ended = on_thread_ended, .forking = on_forking, .fork_made = on_fork_made,             \
+    .forked = on_forked, .module = on_module, .unmapped = on_unmapped,                             \
+    .before_system_call = on_system_call, .after_system_call = pages_after_system_call,            \
+    .request = said_request
 
 const struct tool tool_heap = {.name = "heap", HOOKS};
 
 const struct tool tool_massif = {
     .name = "massif",
     HOOKS,
+    .exit_functions = allocators_exit_functions,
     .block = ticks_block,
     .instruction = ticks_instruction,
     .block_end = ticks_block_end,

@@ -1,17 +1,16 @@
-// The heap as the engine sees it: the recorder's events (wire/wire_heap.h) of programs that nothing
-// can be preloaded into, and what only translated code can tell: how many instructions have been
-// executed, and how deep stacks are.
+// The heap as the engine sees it: the recorder's events (wire/wire_heap.h) of programs into which
+// nothing can be preloaded, and what only translated code can measure: the number of executed
+// instructions, and the depth of stacks.
 //
-// How it works: calls.c stands in for the allocator's functions, found by symbol, and gives out
-// memory of room.c. pages.c looks at system calls that map memory. ticks.c counts instructions and
-// follows the stack pointer. All of them hand what happened to tell.c, which writes it into the
-// ring of the calling thread, as the preloaded recorder does; the supervisor cannot tell the
-// difference.
+// How it works: calls.c replaces the allocator's functions, found by symbol, and hands out memory
+// of room.c. pages.c follows system calls that map memory. ticks.c counts instructions and follows
+// the stack pointer. All of them pass their events to tell.c. It writes them to the ring of the
+// calling thread, as the preloaded recorder does, so that the supervisor sees no difference.
 //
 // Words
 //   pages   mode of the tool: mapped pages count, the allocator is left alone (--pages-as-heap)
 //   depth   bytes of a thread's stack that are in use, counted from where it began
-//   moment  instructions and bytes of stacks, told before an event when somebody wants them
+//   moment  instructions and bytes of stacks, written before an event if the options ask for them
 //
 // Everything here runs in the target's process on the thread concerned, outside signal handlers.
 #ifndef QUERN_TOOLS_HEAP_HEAP_H
@@ -26,7 +25,7 @@
 
 struct heap_thread {
     struct wire_heap_ring *ring; // NULL: what the thread does is not recorded
-    uint64_t limit;              // words that may be written before `head` must be looked at again
+    uint64_t limit;              // words that may be written before `head` must be read again
     uint32_t index;
     uint64_t *words;                 // the engine's counters of this thread
     uint64_t stack_start, stack_end; // 0, 0: not known
@@ -40,7 +39,7 @@ struct heap_options {
     bool blocks;       // allocations are recorded
     bool instructions; // are counted
     bool stacks;       // are followed
-    bool follow_children;
+    bool follow_children, follow_forks;
     unsigned depth; // frames of a stack
     unsigned admin; // bytes added for each block
 };
@@ -61,6 +60,9 @@ bool heap_is_loader(uint64_t pc);
 void tell_open(void);
 void tell_thread_started(void);
 void tell_thread_ended(void);
+// Of the process (wire_heap.h).
+void tell_provisional(void);
+void tell_ended(void);
 // Around a fork.
 void tell_forking(void);
 void tell_fork_made(void);
@@ -70,7 +72,7 @@ void tell_forked(void);
 uint32_t tell_stack(unsigned skipped);
 void tell_allocated(uint64_t address, uint64_t size, uint32_t stack);
 void tell_freed(uint64_t address);
-// Nothing else is told in between. To 0: the block is as it was.
+// No other event may come between these two. To 0: the block is unchanged.
 void tell_resize_began(uint64_t from);
 void tell_resize_ended(uint64_t to, uint64_t size, uint32_t stack);
 void tell_mapped(uint64_t start, uint64_t size, enum wire_heap_region, uint32_t stack);
@@ -95,7 +97,7 @@ uint64_t room_allocate(size_t size, size_t alignment, bool zeroed);
 bool room_free(uint64_t address, size_t *size);
 bool room_find(uint64_t address, size_t *size);
 // In place or elsewhere; 0: no memory, the block is as it was. There is such a block.
-uint64_t room_resize(uint64_t address, size_t size);
+uint64_t room_resize(uint64_t address, size_t size, size_t alignment, bool zeroed);
 void room_lock(void);
 void room_unlock(void);
 

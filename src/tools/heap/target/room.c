@@ -249,17 +249,20 @@ bool room_free(uint64_t address, size_t *size) {
     return found;
 }
 
-uint64_t room_resize(uint64_t address, size_t size) {
+uint64_t room_resize(uint64_t address, size_t size, size_t alignment, bool zeroed) {
     room_lock();
     struct block *block = find(address);
     size_t old = block ? block->size : 0;
-    bool fits = block && rounded(size) <= block->room - (block->address - block->slot);
+    bool fits = block && rounded(size) <= block->room - (block->address - block->slot) &&
+                (!alignment || address % alignment == 0);
     if (fits)
         block->size = size;
     room_unlock();
+    if (fits && zeroed && size > old)
+        change(fill_with_zeros, (struct copy){.to = address + old, .size = size - old});
     if (fits || !block)
         return block ? address : 0;
-    uint64_t moved = room_allocate(size, LEAST_ALIGNMENT, false);
+    uint64_t moved = room_allocate(size, alignment, zeroed);
     if (!moved)
         return 0;
     change(copy_bytes, (struct copy){moved, address, old < size ? old : size});

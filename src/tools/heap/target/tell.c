@@ -1,7 +1,6 @@
 // Writing into the rings of wire_heap.h.
 #include "tools/heap/target/heap.h"
 
-#include <cpuid.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -11,13 +10,11 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include <x86intrin.h>
 
 #include "base/fd.h"
 #include "wire/wire.h"
+#include "wire/wire_heap_ring.h"
 #include "wire/wire_heap_table.h"
-
-#define WAIT_NANOSECONDS 20000000
 
 static struct wire_heap_header *area;                    // NULL: nothing is recorded
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // guards the choice of rings
@@ -27,25 +24,6 @@ static struct wire_heap_ring *ring_at(uint32_t index) {
 }
 
 // ---- the area ----
-
-static uint64_t monotonic(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-static uint64_t clock_now(void) {
-    if (area->clock != WIRE_HEAP_CLOCK_TSC)
-        return monotonic();
-    _mm_lfence();
-    return __rdtsc();
-}
-
-static uint32_t choose_clock(void) {
-    unsigned eax, ebx, ecx, edx;
-    bool even = __get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) && (edx & 1u << 8);
-    return even ? WIRE_HEAP_CLOCK_TSC : WIRE_HEAP_CLOCK_MONOTONIC;
-}
 
 void tell_open(void) {
     int fd = memfd_create("quern-heap", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -60,8 +38,7 @@ void tell_open(void) {
         madvise(memory, WIRE_HEAP_SIZE, MADV_DONTFORK);
         area = memory;
         area->version = WIRE_VERSION;
-        area->clock = choose_clock();
-        area->clock_start = clock_now();
+        wire_heap_start_clock(area);
         atomic_store(&area->ring_count, 1);
         tool_give_heap(fd, WIRE_HEAP_SIZE);
     }
@@ -69,54 +46,39 @@ void tell_open(void) {
         close(fd);
 }
 
+void tell_provisional(void) {
+    if (area)
+        area->is_provisional = 1;
+}
+
+void tell_ended(void) {
+    if (area)
+        atomic_store(&area->ended_at, wire_heap_now(area));
+}
+
 // ---- writing ----
 
-// Waits until the supervisor has made room. False: it will not.
-static bool wait_for_room(struct heap_thread *thread, uint64_t needed) {
-    struct wire_heap_ring *ring = thread->ring;
-    for (;;) {
-        uint32_t taken = atomic_load(&ring->taken);
-        thread->limit = atomic_load(&ring->head) + WIRE_HEAP_RING_WORDS;
-        if (needed <= thread->limit)
-            return true;
-        if (atomic_load(&area->abandoned))
-            return false;
-        struct timespec time = {.tv_nsec = WAIT_NANOSECONDS};
-        atomic_store(&ring->waiting, 1);
-        syscall(SYS_futex, &ring->taken, FUTEX_WAIT, taken, &time, NULL, 0);
-        atomic_store(&ring->waiting, 0);
-    }
-}
-
-static void put(const struct heap_thread *thread, uint64_t at, uint64_t word) {
-    thread->ring->words[at % WIRE_HEAP_RING_WORDS] = word;
-}
-
-static void write_record(struct heap_thread *thread, enum wire_heap_kind kind,
-                         const uint64_t *words, size_t count, const uint64_t *more,
+static void write_record(struct heap_thread *thread, enum wire_heap_kind kind, unsigned count,
+                         uint64_t a, uint64_t b, uint64_t c, const uint64_t *more,
                          size_t more_count) {
-    uint64_t tail = atomic_load_explicit(&thread->ring->tail, memory_order_relaxed);
-    uint64_t end = tail + 1 + count + more_count;
-    if (end > thread->limit && !wait_for_room(thread, end)) {
-        atomic_fetch_add(&area->missed, 1);
-        return;
-    }
-    put(thread, tail, clock_now() << WIRE_HEAP_KIND_BITS | kind);
-    for (size_t i = 0; i < count; i++)
-        put(thread, tail + 1 + i, words[i]);
-    for (size_t i = 0; i < more_count; i++)
-        put(thread, tail + 1 + count + i, more[i]);
-    atomic_store_explicit(&thread->ring->tail, end, memory_order_release);
+    wire_heap_write(area, thread->ring, &thread->limit, kind, count, a, b, c, more, more_count,
+                    NULL);
 }
 
-#define WRITE(thread, kind, ...)                                                                   \
-    write_record(thread, kind, (const uint64_t[]){__VA_ARGS__},                                    \
-                 sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), NULL, 0)
-
-// What time it is, for who wants to know.
+// The moment of the next event, if the options ask for moments.
 static void write_moment(struct heap_thread *thread) {
     if (heap_choices.instructions || heap_choices.stacks)
-        WRITE(thread, WIRE_HEAP_MOMENT, ticks_instructions(), ticks_stacks());
+        write_record(thread, WIRE_HEAP_MOMENT, 2, ticks_instructions(), ticks_stacks(), 0, NULL, 0);
+}
+
+// An event of the calling thread, if it is recorded, with the moment before it.
+static void write_event(enum wire_heap_kind kind, unsigned count, uint64_t a, uint64_t b,
+                        uint64_t c) {
+    struct heap_thread *thread = heap_thread();
+    if (!thread->ring)
+        return;
+    write_moment(thread);
+    write_record(thread, kind, count, a, b, c, NULL, 0);
 }
 
 // ---- threads ----
@@ -138,7 +100,7 @@ static uint32_t claim_ring(void) {
 static void write_name(struct heap_thread *thread) {
     uint64_t name[2] = {0};
     prctl(PR_GET_NAME, name, 0, 0, 0);
-    WRITE(thread, WIRE_HEAP_NAME, thread->index, name[0], name[1]);
+    write_record(thread, WIRE_HEAP_NAME, 3, thread->index, name[0], name[1], NULL, 0);
 }
 
 void tell_thread_started(void) {
@@ -154,7 +116,7 @@ void tell_thread_started(void) {
     }
     thread->ring = ring_at(thread->index);
     thread->limit = 0;
-    WRITE(thread, WIRE_HEAP_THREAD, (uint64_t)syscall(SYS_gettid));
+    write_record(thread, WIRE_HEAP_THREAD, 1, (uint64_t)syscall(SYS_gettid), 0, 0, NULL, 0);
     write_name(thread);
 }
 
@@ -197,54 +159,34 @@ uint32_t tell_stack(unsigned skipped) {
     uint32_t id = wire_heap_intern(area, hash, &is_new);
     uint64_t word = id | (uint64_t)(count - first) << 32 | (uint64_t)truncated << 48;
     if (is_new)
-        write_record(thread, WIRE_HEAP_STACK, &word, 1, pcs + first, count - first);
+        write_record(thread, WIRE_HEAP_STACK, 1, word, 0, 0, pcs + first, count - first);
     return id;
 }
 
 void tell_allocated(uint64_t address, uint64_t size, uint32_t stack) {
-    struct heap_thread *thread = heap_thread();
-    if (!thread->ring)
-        return;
-    write_moment(thread);
-    WRITE(thread, WIRE_HEAP_ALLOCATED, address, size, stack);
+    write_event(WIRE_HEAP_ALLOCATED, 3, address, size, stack);
 }
 
 void tell_freed(uint64_t address) {
-    struct heap_thread *thread = heap_thread();
-    if (!thread->ring)
-        return;
-    write_moment(thread);
-    WRITE(thread, WIRE_HEAP_FREED, address);
+    write_event(WIRE_HEAP_FREED, 1, address, 0, 0);
 }
 
 void tell_resize_began(uint64_t from) {
-    struct heap_thread *thread = heap_thread();
-    if (!thread->ring)
-        return;
-    write_moment(thread);
-    WRITE(thread, WIRE_HEAP_RESIZE_BEGAN, from);
+    write_event(WIRE_HEAP_RESIZE_BEGAN, 1, from, 0, 0);
 }
 
 void tell_resize_ended(uint64_t to, uint64_t size, uint32_t stack) {
     struct heap_thread *thread = heap_thread();
     if (thread->ring)
-        WRITE(thread, WIRE_HEAP_RESIZE_ENDED, to, size, stack);
+        write_record(thread, WIRE_HEAP_RESIZE_ENDED, 3, to, size, stack, NULL, 0);
 }
 
 void tell_mapped(uint64_t start, uint64_t size, enum wire_heap_region kind, uint32_t stack) {
-    struct heap_thread *thread = heap_thread();
-    if (!thread->ring)
-        return;
-    write_moment(thread);
-    WRITE(thread, WIRE_HEAP_MAPPED, start, size, stack | (uint64_t)kind << 32);
+    write_event(WIRE_HEAP_MAPPED, 3, start, size, stack | (uint64_t)kind << 32);
 }
 
 void tell_unmapped(uint64_t start, uint64_t size) {
-    struct heap_thread *thread = heap_thread();
-    if (!thread->ring)
-        return;
-    write_moment(thread);
-    WRITE(thread, WIRE_HEAP_UNMAPPED, start, size);
+    write_event(WIRE_HEAP_UNMAPPED, 2, start, size, 0);
 }
 
 void tell_mark(unsigned kind, const char *name, size_t size) {
@@ -255,16 +197,12 @@ void tell_mark(unsigned kind, const char *name, size_t size) {
         return;
     memcpy(words, name, size);
     write_moment(thread);
-    write_record(thread, WIRE_HEAP_MARK, &word, 1, words,
+    write_record(thread, WIRE_HEAP_MARK, 1, word, 0, 0, words,
                  (size + sizeof *words - 1) / sizeof *words);
 }
 
 void tell_chunk(uint64_t start, uint64_t size) {
-    struct heap_thread *thread = heap_thread();
-    if (!thread->ring)
-        return;
-    write_moment(thread);
-    WRITE(thread, WIRE_HEAP_CHUNK, start, size);
+    write_event(WIRE_HEAP_CHUNK, 2, start, size, 0);
 }
 
 bool tell_ask(uint64_t *answers) {
@@ -273,9 +211,9 @@ bool tell_ask(uint64_t *answers) {
         return false;
     struct wire_heap_ring *ring = thread->ring;
     uint32_t answered, number = atomic_load(&ring->answered) + 1;
-    WRITE(thread, WIRE_HEAP_ASKED, number);
+    write_record(thread, WIRE_HEAP_ASKED, 1, number, 0, 0, NULL, 0);
     while ((answered = atomic_load(&ring->answered)) != number) {
-        struct timespec time = {.tv_nsec = WAIT_NANOSECONDS};
+        struct timespec time = {.tv_nsec = WIRE_HEAP_WAIT_NANOSECONDS};
         if (atomic_load(&area->abandoned))
             return false;
         syscall(SYS_futex, &ring->answered, FUTEX_WAIT, answered, &time, NULL, 0);
@@ -288,7 +226,7 @@ bool tell_ask(uint64_t *answers) {
 void tell_depth(uint64_t instructions, uint64_t stacks) {
     struct heap_thread *thread = heap_thread();
     if (thread->ring)
-        WRITE(thread, WIRE_HEAP_DEPTH, instructions, stacks);
+        write_record(thread, WIRE_HEAP_DEPTH, 2, instructions, stacks, 0, NULL, 0);
 }
 
 __attribute__((target("general-regs-only"))) struct tell_wishes tell_wishes(void) {

@@ -7,22 +7,23 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "report/findings/text.h"
-#include "report/findings/xml.h"
+#include "base/vector.h"
 #include "tools/memcheck/supervisor/parts.h"
 
-struct findings *findings_new(const struct supervisor_request *request, struct symbols *symbols,
-                              int main_pid, const struct findings_settings *settings) {
-    struct findings *run = base_allocate(sizeof *run);
-    *run = (struct findings){.request = request,
-                             .settings = settings,
-                             .symbols = symbols,
-                             .ask = settings->generate == GENERATE_ASK,
-                             .main_pid = main_pid};
-    return run;
+struct findings *findings_new(const struct tool_run *run,
+                              const struct findings_settings *settings) {
+    struct findings *findings = base_allocate(sizeof *findings);
+    *findings = (struct findings){.request = run->request,
+                                  .settings = settings,
+                                  .symbols = run->symbols,
+                                  .log = run->log,
+                                  .followed = run->processes,
+                                  .ask = settings->generate == GENERATE_ASK,
+                                  .main_pid = run->main_pid};
+    return findings;
 }
 
-static struct process_findings *find(const struct findings *run, int pid) {
+struct process_findings *findings_of_process(const struct findings *run, int pid) {
     for (size_t i = 0; i < run->process_count; i++)
         if (run->processes[i]->pid == pid)
             return run->processes[i];
@@ -30,15 +31,13 @@ static struct process_findings *find(const struct findings *run, int pid) {
 }
 
 static struct process_findings *find_or_add(struct findings *run, int pid) {
-    struct process_findings *process = find(run, pid);
+    struct process_findings *process = findings_of_process(run, pid);
     if (process)
         return process;
     process = base_allocate(sizeof *process);
     *process = (struct process_findings){
         .run = run, .pid = pid, .ledger = -1, .last_thread = 1, .cache = named_cache_new()};
-    run->processes =
-        base_reallocate(run->processes, (run->process_count + 1) * sizeof *run->processes);
-    run->processes[run->process_count++] = process;
+    *vector_push(run->processes, run->process_count) = process;
     return process;
 }
 
@@ -77,7 +76,7 @@ struct naming findings_naming(struct process_findings *process) {
 
 // A program may hand its ledger over before it says hello.
 void findings_begin(struct findings *run, int pid) {
-    struct process_findings *process = find(run, pid);
+    struct process_findings *process = findings_of_process(run, pid);
     if (!process)
         return;
     int ledger = process->ledger_is_new ? process->ledger : -1;
@@ -89,14 +88,14 @@ void findings_begin(struct findings *run, int pid) {
 }
 
 void findings_mapped(struct findings *run, int pid) {
-    struct process_findings *process = find(run, pid);
+    struct process_findings *process = findings_of_process(run, pid);
     if (process)
         named_cache_clear(process->cache);
 }
 
 void findings_fork(struct findings *run, int parent, int child) {
-    const struct process_findings *from = find(run, parent);
-    if (!from || find(run, child))
+    const struct process_findings *from = findings_of_process(run, parent);
+    if (!from || findings_of_process(run, child))
         return;
     struct process_findings *to = find_or_add(run, child);
     to->closed = from->closed;
@@ -106,12 +105,10 @@ void findings_fork(struct findings *run, int parent, int child) {
     to->next_unique = from->next_unique;
     to->shown_count = from->shown_count;
     to->last_sums = from->last_sums;
-    to->contexts = base_allocate(from->context_count * sizeof *to->contexts);
     for (size_t i = 0; i < from->context_count; i++) {
-        to->contexts[i] = from->contexts[i];
-        named_finding_share(to->contexts[i].finding);
+        *vector_push(to->contexts, to->context_count) = from->contexts[i];
+        named_finding_share(from->contexts[i].finding);
     }
-    to->context_count = from->context_count;
 }
 
 static void note_thread(struct process_findings *process, int tid, int number) {
@@ -121,13 +118,11 @@ static void note_thread(struct process_findings *process, int tid, int number) {
             return;
         }
     }
-    process->threads =
-        base_reallocate(process->threads, (process->thread_count + 1) * sizeof *process->threads);
-    process->threads[process->thread_count++] = (struct thread_number){tid, number};
+    *vector_push(process->threads, process->thread_count) = (struct thread_number){tid, number};
 }
 
 int findings_thread(const struct findings *run, int pid, int tid) {
-    const struct process_findings *process = find(run, pid);
+    const struct process_findings *process = findings_of_process(run, pid);
     for (size_t i = 0; process && i < process->thread_count; i++)
         if (process->threads[i].tid == tid)
             return process->threads[i].number;
@@ -138,15 +133,16 @@ int findings_thread(const struct findings *run, int pid, int tid) {
 
 void findings_say(struct process_findings *process, const char *text) {
     if (!process->muted)
-        log_print(process->pid, LOG_USER, text);
+        log_print(process->run->log, process->pid, LOG_USER, text);
 }
 
 // The answer to whether a suppression is to be printed: 'y', 'n', or 'c' for never again.
 static char ask(const struct process_findings *process) {
-    const struct followed *followed = followed_find(process->pid);
+    const struct followed *followed = followed_find(process->run->followed, process->pid);
     char reply = 'n';
-    log_print(process->pid, LOG_USER, "");
-    log_prompt(process->pid, "---- Print suppression ? --- [Return/N/n/Y/y/C/c] ---- ");
+    log_print(process->run->log, process->pid, LOG_USER, "");
+    log_prompt(process->run->log, process->pid,
+               "---- Print suppression ? --- [Return/N/n/Y/y/C/c] ---- ");
     for (char c = ' '; c != '\n';) {
         // Nobody waits for the answer when the process is gone.
         struct pollfd wait[2] = {{.fd = settings_of(process)->input_fd, .events = POLLIN},
@@ -184,13 +180,13 @@ void findings_show(struct process_findings *process, int thread, const char *thr
         text_format(&out, "Thread %d%s%s:\n", thread, *thread_name ? " " : "", thread_name);
     process->last_thread = thread;
     text_string(&out, text);
-    log_print(process->pid, LOG_USER, out.bytes);
-    log_print(process->pid, LOG_USER, "");
+    log_print(process->run->log, process->pid, LOG_USER, out.bytes);
+    log_print(process->run->log, process->pid, LOG_USER, "");
     if (settings->marker_end)
-        log_print(process->pid, LOG_USER, settings->marker_end);
+        log_print(process->run->log, process->pid, LOG_USER, settings->marker_end);
     text_free(&out);
     if (suppression && wants_suppression(process))
-        log_raw(process->pid, suppression);
+        log_raw(process->run->log, process->pid, suppression);
 }
 
 static void show_finding(struct process_findings *process, const struct named_finding *finding) {
@@ -201,7 +197,7 @@ static void show_finding(struct process_findings *process, const struct named_fi
         xml_finding(&text, finding, process->next_unique, stacks,
                     settings_of(process)->generate == GENERATE_ALL);
         if (!process->muted)
-            xml_put(process->pid, &text);
+            xml_put(process->run->request, process->pid, &text);
     } else {
         finding_text(finding, stacks, &text);
         finding_suppression(finding, &raw);
@@ -261,12 +257,12 @@ static struct finding finding_of(const struct wire_finding *message) {
     return finding;
 }
 
-static void stop_process(struct process_findings *process) {
+void findings_stop(struct process_findings *process) {
     process->stopped = true;
     if (process->run->request->xml.wanted) {
         struct text end = {0};
         text_string(&end, "</valgrindoutput>\n");
-        xml_put(process->pid, &end);
+        xml_put(process->run->request, process->pid, &end);
         text_free(&end);
     }
     findings_say(process, "\nExit program on first error (--exit-on-first-error=yes)");
@@ -278,12 +274,27 @@ static bool is_about_values(const struct finding_facts *facts) {
            (facts->kind == FINDING_CLIENT && facts->fault == FAULT_UNDEFINED);
 }
 
+static void show_place(struct process_findings *process, const struct wire_finding *message) {
+    struct naming naming = findings_naming(process);
+    struct finding finding = finding_of(message);
+    struct named_finding *named = named_finding_make(&naming, &finding);
+    struct text text = {0};
+    finding_place_text(named, &process->run->request->stacks, &text);
+    findings_say(process, text.bytes);
+    text_free(&text);
+    named_finding_drop(named);
+}
+
 static void take_finding(struct process_findings *process, const struct wire_message *message) {
     const struct finding_facts *facts = &message->finding->facts;
     uint32_t number = message->finding->context;
     if (facts->kind == FINDING_LIMIT) {
         if (!process->closed)
             say_limit(process, "10000000 total");
+        return;
+    }
+    if (facts->kind == FINDING_PLACE) {
+        show_place(process, message->finding);
         return;
     }
     note_thread(process, message->tid, facts->thread);
@@ -299,21 +310,20 @@ static void take_finding(struct process_findings *process, const struct wire_mes
                               .count = 1};
     context.suppressed_by =
         finding_suppressed_by(context.finding, settings_of(process)->suppressions);
-    process->contexts = base_reallocate(process->contexts,
-                                        (process->context_count + 1) * sizeof *process->contexts);
     uint8_t verdict = VERDICT_SUPPRESSED;
     if (!context.suppressed_by) {
         process->has_values |= is_about_values(facts);
         show_finding(process, context.finding);
         process->shown_count++;
-        if (outputs_results() && !process->muted)
-            context.result = results_add_finding(outputs_results(), context.finding,
-                                                 &process->run->request->stacks, process->pid);
+        if (outputs_results(process->run->request) && !process->muted)
+            context.result =
+                results_add_finding(outputs_results(process->run->request), context.finding,
+                                    &process->run->request->stacks, process->pid);
         verdict = settings_of(process)->exit_on_first ? VERDICT_STOP : VERDICT_SHOWN;
         if (verdict == VERDICT_STOP)
-            stop_process(process);
+            findings_stop(process);
     }
-    process->contexts[process->context_count++] = context;
+    *vector_push(process->contexts, process->context_count) = context;
     process->next_unique++;
     ledger_answer_verdict(process, number, verdict);
 }
@@ -333,8 +343,11 @@ static void search_progress(struct process_findings *process) {
         return;
     search->active = false;
     search->done = true;
-    if (!search->facts.at_end)
+    if (!search->facts.at_end) {
         leaks_show(process);
+        if (process->stopped)
+            ledger_answer_end(process, true);
+    }
     ledger_answer_search(process);
 }
 
@@ -342,7 +355,7 @@ static void take_end(struct process_findings *process, const struct wire_finding
     process->ended = true;
     process->heap = end->heap;
     summary_count(process);
-    ledger_answer_end(process, summary_failures(process) > 0);
+    ledger_answer_end(process, summary_failures(process) > 0 || leaks_stop(process));
 }
 
 bool findings_take(struct findings *run, const struct followed *followed,
@@ -377,7 +390,7 @@ bool findings_take(struct findings *run, const struct followed *followed,
 }
 
 void findings_finish(struct findings *run, const struct followed *followed) {
-    struct process_findings *process = find(run, followed->pid);
+    struct process_findings *process = findings_of_process(run, followed->pid);
     if (!process)
         return;
     process->muted = followed->muted;
@@ -395,7 +408,7 @@ void findings_finish(struct findings *run, const struct followed *followed) {
         if (context->result && context->result->pid == process->pid)
             context->result->count = context->count;
     }
-    xml_drop(process->pid);
+    xml_drop(process->run->request, process->pid);
     forget(process);
 }
 

@@ -1,10 +1,9 @@
 // The findings of all processes of a run: taken from the wire, suppressed, shown, counted, summed
 // up.
 //
-// The first finding of a context (profile/findings/finding.h) is shown when it arrives. How often
-// the context was seen stands in the process's ledger. The supervisor reads the ledger when the
-// process has ended, however that came about. A forked child starts with its parent's contexts, as
-// its memory does.
+// The first finding of a context (profile/findings/finding.h) is shown when it arrives. The ledger
+// of the process counts the findings of each context. The supervisor reads the ledger when the
+// process has ended, in whatever way. A forked child starts with its parent's contexts.
 #ifndef QUERN_MEMCHECK_SUPERVISOR_FINDINGS_H
 #define QUERN_MEMCHECK_SUPERVISOR_FINDINGS_H
 
@@ -14,8 +13,7 @@
 struct findings; // the state of a run
 
 // Once, before the main process runs.
-struct findings *findings_new(const struct supervisor_request *request, struct symbols *symbols,
-                              int main_pid, const struct findings_settings *settings);
+struct findings *findings_new(const struct tool_run *run, const struct findings_settings *settings);
 void findings_free(struct findings *); // NULL: nothing
 // The process runs a new program: what was found before is forgotten.
 void findings_begin(struct findings *, int pid);
@@ -31,5 +29,8 @@ void findings_finish(struct findings *, const struct followed *process);
 bool findings_main_failed(const struct findings *);
 // The number of a thread that has sent a finding, else 1.
 int findings_thread(const struct findings *, int pid, int tid);
+
+// A command of gdb's user about the errors of a process. False: it is none.
+bool findings_command(struct findings *run, int pid, const char *command, struct text *answer);
 
 #endif

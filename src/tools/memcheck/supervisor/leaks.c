@@ -2,12 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/findings/text.h"
-#include "report/findings/xml.h"
+#include "base/vector.h"
 #include "tools/memcheck/supervisor/parts.h"
-
-// More are announced only by a target that is broken: they come as they come.
-enum { MOST_ANNOUNCED = 1 << 20 };
 
 void leaks_drop(struct process_findings *process) {
     struct search *search = &process->search;
@@ -27,8 +23,6 @@ void leaks_begin(struct process_findings *process, const struct wire_leaks *mess
            sizeof message->heuristic_blocks);
     memcpy(process->last_sums.heuristic_bytes, message->heuristic_bytes,
            sizeof message->heuristic_bytes);
-    size_t room = message->losses < MOST_ANNOUNCED ? message->losses : MOST_ANNOUNCED;
-    process->search.losses = base_allocate(room * sizeof *process->search.losses);
 }
 
 static bool in(unsigned kinds, const struct named_loss *loss) {
@@ -41,9 +35,7 @@ static bool is_counted(const struct process_findings *process, const struct name
 
 static void hide(struct process_findings *process, struct suppression *by,
                  const struct loss *facts) {
-    process->hidden =
-        base_reallocate(process->hidden, (process->hidden_count + 1) * sizeof *process->hidden);
-    process->hidden[process->hidden_count++] = (struct hidden_loss){
+    *vector_push(process->hidden, process->hidden_count) = (struct hidden_loss){
         .by = by, .bytes = facts->bytes + facts->indirect_bytes, .blocks = facts->blocks};
 }
 
@@ -67,13 +59,14 @@ static void judge(struct process_findings *process, struct named_loss *loss) {
 static void collect(struct process_findings *process, struct named_loss *loss, size_t index) {
     const struct search *search = &process->search;
     bool fails = in(settings_of(process)->error_kinds, loss);
-    if (!outputs_results() || process->muted || !search->facts.at_end ||
+    if (!outputs_results(process->run->request) || process->muted || !search->facts.at_end ||
         !is_counted(process, loss) || !(fails || in(settings_of(process)->show_kinds, loss)))
         return;
     struct naming naming = findings_naming(process);
     named_loss_name_holder(loss, &naming);
-    const struct result *result = results_add_loss(
-        outputs_results(), loss, index, search->facts.losses, naming.options, process->pid, fails);
+    const struct result *result =
+        results_add_loss(outputs_results(process->run->request), loss, index, search->facts.losses,
+                         naming.options, process->pid, fails);
     process->known_leaks += fails && result->known;
 }
 
@@ -83,10 +76,7 @@ void leaks_add(struct process_findings *process, const struct wire_loss *losses,
     const char *at = (const char *)losses, *end = at + size;
     while (at < end && search->count < search->facts.losses) {
         const struct wire_loss *message = (const struct wire_loss *)at;
-        if (search->count >= MOST_ANNOUNCED)
-            search->losses =
-                base_reallocate(search->losses, (search->count + 1) * sizeof *search->losses);
-        struct named_loss *loss = &search->losses[search->count++];
+        struct named_loss *loss = vector_push(search->losses, search->count);
         named_loss_make(loss, &naming, &message->loss, message->pcs, message->pc_count);
         judge(process, loss);
         collect(process, loss, search->count);
@@ -108,7 +98,7 @@ static void show_loss(struct process_findings *process, size_t index) {
                  search->facts.is_delta, naming.options,
                  settings_of(process)->generate == GENERATE_ALL);
         if (!process->muted)
-            xml_put(process->pid, &text);
+            xml_put(process->run->request, process->pid, &text);
     } else {
         loss_text(loss, index + 1, search->count, search->facts.is_delta, naming.options, &text);
         loss_suppression(loss, &raw);
@@ -120,6 +110,12 @@ static void show_loss(struct process_findings *process, size_t index) {
     text_free(&raw);
 }
 
+// What the search itself asks for, or else the options.
+static unsigned kinds_to_show(const struct process_findings *process) {
+    unsigned kinds = process->search.facts.kinds;
+    return kinds ? kinds : settings_of(process)->show_kinds;
+}
+
 static void show_sums(struct process_findings *process) {
     const struct search *search = &process->search;
     const uint64_t *blocks = process->last_sums.blocks;
@@ -127,20 +123,47 @@ static void show_sums(struct process_findings *process) {
     leak_sums_text(&process->last_sums, search->facts.is_delta ? &search->old_sums : NULL, &text);
     if (!search->facts.full && (blocks[LEAK_DEFINITE] || blocks[LEAK_INDIRECT] ||
                                 blocks[LEAK_POSSIBLE] || blocks[LEAK_REACHABLE]))
-        text_string(&text, "\nRerun with --leak-check=full to see details of leaked memory");
+        text_string(&text, search->facts.by_command
+                               ? "\nTo see details of leaked memory, give 'full' arg to leak_check"
+                               : "\nRerun with --leak-check=full to see details of leaked memory");
     if (search->facts.full && blocks[LEAK_REACHABLE] &&
-        !(settings_of(process)->show_kinds & 1u << LEAK_REACHABLE))
-        text_string(&text,
+        !(kinds_to_show(process) & 1u << LEAK_REACHABLE))
+        text_format(&text,
                     "\nReachable blocks (those to which a pointer was found) are not shown.\n"
-                    "To see them, rerun with: --leak-check=full --show-leak-kinds=all");
+                    "To see them, %s",
+                    search->facts.by_command ? "add 'reachable any' args to leak_check"
+                                             : "rerun with: --leak-check=full "
+                                               "--show-leak-kinds=all");
     findings_say(process, text.bytes);
     findings_say(process, "");
     text_free(&text);
 }
 
+static bool is_shown(const struct process_findings *process, const struct named_loss *loss) {
+    return is_counted(process, loss) && in(kinds_to_show(process), loss);
+}
+
+bool leaks_stop(const struct process_findings *process) {
+    const struct search *search = &process->search;
+    bool is_tree = settings_of(process)->xtree_leak && search->facts.at_end;
+    bool stops = false;
+    for (size_t i = 0; !stops && !is_tree && search->done && i < search->count; i++)
+        stops = settings_of(process)->exit_on_first && is_shown(process, &search->losses[i]);
+    return stops;
+}
+
+// The number of losses, the largest last, that a limit leaves out.
+static size_t count_passed_over(const struct process_findings *process) {
+    const struct search *search = &process->search;
+    size_t shown = 0;
+    for (size_t i = 0; i < search->count; i++)
+        shown += is_shown(process, &search->losses[i]);
+    return search->facts.limit && shown > search->facts.limit ? shown - search->facts.limit : 0;
+}
+
 void leaks_show(struct process_findings *process) {
     const struct search *search = &process->search;
-    bool says_sums = log_shows(0) && !process->run->request->xml.wanted;
+    bool says_sums = log_shows(process->run->log, 0) && !process->run->request->xml.wanted;
     if (!search->count && !search->facts.is_delta) {
         if (says_sums) {
             findings_say(process, "All heap blocks were freed -- no leaks are possible");
@@ -151,10 +174,15 @@ void leaks_show(struct process_findings *process) {
     bool is_tree = settings_of(process)->xtree_leak && search->facts.at_end;
     if (is_tree)
         leaks_write_xtree(process);
+    size_t passed_over = count_passed_over(process);
     for (size_t i = 0; !is_tree && i < search->count; i++) {
-        const struct named_loss *loss = &search->losses[i];
-        if (is_counted(process, loss) && in(settings_of(process)->show_kinds, loss))
-            show_loss(process, i);
+        if (!is_shown(process, &search->losses[i]) || (passed_over && passed_over--))
+            continue;
+        show_loss(process, i);
+        if (settings_of(process)->exit_on_first) {
+            findings_stop(process);
+            return;
+        }
     }
     if (says_sums)
         show_sums(process);
@@ -174,7 +202,7 @@ void leaks_check(struct process_findings *process) {
                                   : 0);
     if (process->muted)
         return;
-    budgets_check(&request->budgets, process->pid, &numbers);
+    budgets_check(request, process->pid, &numbers);
     if (!diagnosis_wanted(request, false))
         return;
     struct diagnoses diagnoses = {0};

@@ -45,8 +45,6 @@ const struct option memcheck_options[] = {
     {BYTE("free-fill"), .help = "fill freed blocks with this byte"},
     {BOOL("show-mismatched-frees", "yes"), DYNAMIC,
      .help = "report blocks freed by the wrong function"},
-    {BOOL("show-realloc-size-zero", "yes"),
-     NO_EFFECT("Quern does not report it, as Valgrind up to 3.20"),
-     .help = "report realloc to 0 bytes"},
+    {BOOL("show-realloc-size-zero", "yes"), DYNAMIC, .help = "report realloc to 0 bytes"},
     {0},
 };

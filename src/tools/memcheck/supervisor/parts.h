@@ -2,13 +2,12 @@
 #ifndef QUERN_SUPERVISOR_FINDINGS_PARTS_H
 #define QUERN_SUPERVISOR_FINDINGS_PARTS_H
 
-#include "report/findings/named_finding.h"
-#include "report/results/results.h"
-#include "report/findings/suppressions.h"
+#include "supervisor/tool/findings.h"
 #include "wire/findings.h"
 #include "tools/memcheck/supervisor/findings.h"
 
-// Contexts shown, after which they are compared in less detail, and after which none is shown.
+// The numbers of shown contexts after which fewer frames are compared, and after which no more are
+// shown.
 enum { SHOWN_IN_DETAIL = 100, SHOWN_AT_MOST = 1000 };
 
 struct context {
@@ -71,6 +70,8 @@ struct findings {
     const struct supervisor_request *request;
     const struct findings_settings *settings;
     struct symbols *symbols;
+    struct log *log;
+    const struct followed_table *followed;
     bool ask; // --gen-suppressions=yes, until the answer is C
     int main_pid;
     bool main_failed;
@@ -82,12 +83,15 @@ static inline const struct findings_settings *settings_of(const struct process_f
     return process->run->settings;
 }
 
+// NULL: it is not known.
+struct process_findings *findings_of_process(const struct findings *, int pid);
 struct naming findings_naming(struct process_findings *process);
 // Prints the text of a finding or loss: markers, thread line, text, blank line. Then the
 // suppression, if it is wanted; NULL: there is none.
 void findings_show(struct process_findings *process, int thread, const char *thread_name,
                    const char *text, const char *suppression);
 void findings_say(struct process_findings *process, const char *text);
+void findings_stop(struct process_findings *process); // --exit-on-first-error
 
 // ledger.c
 bool ledger_read(const struct process_findings *, size_t offset, void *to, size_t size);
@@ -99,7 +103,9 @@ void ledger_answer_end(const struct process_findings *, bool failed);
 // leaks.c
 void leaks_begin(struct process_findings *, const struct wire_leaks *message);
 void leaks_add(struct process_findings *, const struct wire_loss *losses, size_t size);
-void leaks_show(struct process_findings *);  // the losses and the summary of the search
+// The losses and the summary of the search, or the first loss if the process stops there.
+void leaks_show(struct process_findings *);
+bool leaks_stop(const struct process_findings *);
 void leaks_check(struct process_findings *); // limits, and the diagnosis
 void leaks_drop(struct process_findings *);
 

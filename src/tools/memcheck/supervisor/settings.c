@@ -76,6 +76,7 @@ static char *choose_xml(const struct option_values *values, struct xml_settings 
         return NULL;
     xml->wanted = true;
     xml->comment = option_text(values, "xml-user-comment");
+    xml->protocol = option_is(values, "xml-protocol", "6") ? 6 : 4;
     if (option_is(values, "gen-suppressions", "yes"))
         return base_copy("--gen-suppressions=yes asks questions, which does not go with "
                          "--xml=yes; use --gen-suppressions=all");

@@ -2,8 +2,8 @@
 #ifndef QUERN_TOOLS_MEMCHECK_SETTINGS_H
 #define QUERN_TOOLS_MEMCHECK_SETTINGS_H
 
-#include "report/findings/suppressions.h"
 #include "supervisor/tool.h"
+#include "supervisor/tool/findings.h"
 #include "tools/shared/supervisor/error_settings.h"
 
 enum error_list { LIST_NO, LIST_YES, LIST_ALL };

@@ -4,8 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "report/findings/text.h"
-#include "report/findings/xml.h"
 #include "tools/memcheck/supervisor/parts.h"
 
 void summary_count(struct process_findings *process) {
@@ -54,15 +52,14 @@ static struct heap_sums heap_of_killed(const struct process_findings *process) {
     struct heap_sums heap = {0};
     if (!ledger_read(process, offsetof(struct ledger, threads), threads, sizeof threads))
         return heap;
-    uint64_t freed = 0;
     for (size_t i = 0; i < LEDGER_THREADS; i++) {
-        heap.allocations += threads[i].allocations;
-        heap.frees += threads[i].frees;
-        heap.bytes += threads[i].bytes;
-        freed += threads[i].freed_bytes;
+        const struct ledger_heap *thread = &threads[i];
+        heap.allocations += thread->allocations + thread->failed_resizes;
+        heap.frees += thread->frees + thread->failed_frees;
+        heap.bytes += thread->bytes + thread->failed_resize_bytes;
+        heap.live_blocks += thread->allocations - thread->frees;
+        heap.live_bytes += thread->bytes - thread->freed_bytes;
     }
-    heap.live_blocks = heap.allocations - heap.frees;
-    heap.live_bytes = heap.bytes - freed;
     if (!heap.allocations)
         ledger_read(process, offsetof(struct ledger, heap), &heap, sizeof heap);
     return heap;
@@ -88,7 +85,7 @@ static void show_heap(struct process_findings *process, const struct heap_sums *
 
 static void show_leaks(struct process_findings *process) {
     const struct search *search = &process->search;
-    bool text = log_shows(0) && !process->run->request->xml.wanted;
+    bool text = log_shows(process->run->log, 0) && !process->run->request->xml.wanted;
     if (search->done && search->facts.at_end) {
         leaks_show(process);
     } else if (text && !process->ended) {
@@ -165,12 +162,12 @@ static void show_suppressions(struct process_findings *process) {
     struct suppressions *suppressions = settings_of(process)->suppressions;
     if (process->muted)
         return;
-    log_print(process->pid, LOG_DEBUGGING, "");
+    log_print(process->run->log, process->pid, LOG_DEBUGGING, "");
     for (struct suppression *used = suppressions_next_used(suppressions, NULL); used;
          used = suppressions_next_used(suppressions, used)) {
         struct text line = {0};
         suppressions_used_text(used, &line);
-        log_print(process->pid, LOG_DEBUGGING, line.bytes);
+        log_print(process->run->log, process->pid, LOG_DEBUGGING, line.bytes);
         text_free(&line);
     }
 }
@@ -192,7 +189,7 @@ static void show_contexts(struct process_findings *process) {
     uint32_t full = 0;
     if (ledger_read(process, offsetof(struct ledger, full), &full, sizeof full) && full)
         findings_say(process, "There were more different errors than could be told apart.");
-    if (settings->list == LIST_NO && !log_shows(1))
+    if (settings->list == LIST_NO && !log_shows(process->run->log, 1))
         findings_say(process, "For lists of detected and suppressed errors, rerun with: -s");
     show_sums(process, &sums);
     if (settings->list == LIST_NO)
@@ -213,10 +210,21 @@ static void show_contexts(struct process_findings *process) {
 static void finish_xml(struct process_findings *process) {
     struct text text = {0};
     text_char(&text, '\n');
-    xml_status(&text, "FINISHED", log_milliseconds());
-    xml_put(process->pid, &text);
+    xml_status(&text, "FINISHED", log_milliseconds(process->run->log));
+    xml_put(process->run->request, process->pid, &text);
+    text_clear(&text);
+    bool has_summaries = process->run->request->xml.protocol >= 6;
+    const struct heap_sums *heap = &process->heap;
+    if (has_summaries)
+        xml_heap_summary(&text, &(struct xml_heap){heap->live_bytes, heap->live_blocks,
+                                                   heap->allocations, heap->frees, heap->bytes});
+    xml_put(process->run->request, process->pid, &text);
     text_clear(&text);
     show_leaks(process);
+    if (process->stopped)
+        return;
+    if (has_summaries && heap->live_blocks)
+        xml_leak_summary(&text, &process->last_sums);
     text_string(&text, "<errorcounts>\n");
     for (size_t i = process->context_count; i--;) {
         if (!process->contexts[i].suppressed_by)
@@ -235,8 +243,13 @@ static void finish_xml(struct process_findings *process) {
         xml_escaped(&text, used->name);
         text_string(&text, "</name>\n  </pair>\n");
     }
-    text_string(&text, "</suppcounts>\n\n</valgrindoutput>\n\n");
-    xml_put(process->pid, &text);
+    text_string(&text, "</suppcounts>\n\n");
+    struct sums sums = sum_up(process);
+    if (has_summaries)
+        xml_error_summary(&text, sums.findings, sums.contexts, sums.suppressed,
+                          sums.suppressed_contexts);
+    text_string(&text, "</valgrindoutput>\n\n");
+    xml_put(process->run->request, process->pid, &text);
     text_free(&text);
 }
 
@@ -248,19 +261,22 @@ static void show_all(struct process_findings *process) {
             finish_xml(process);
         return;
     }
-    if (log_shows(0))
+    if (log_shows(process->run->log, 0))
         findings_say(process, "");
     memory_write_xtree(process);
-    if (log_shows(0))
+    if (log_shows(process->run->log, 0))
         show_heap(process, &process->heap);
     show_leaks(process);
-    if (!log_shows(0) && settings->list == LIST_NO)
+    if (process->stopped || (!log_shows(process->run->log, 0) && settings->list == LIST_NO))
         return;
-    if (process->has_values && !settings->track_origins && log_shows(0) && !log_shows(1))
+    if (process->has_values && !settings->track_origins && log_shows(process->run->log, 0) &&
+        !log_shows(process->run->log, 1))
         findings_say(process,
                      "Use --track-origins=yes to see where uninitialised values come from");
     show_contexts(process);
-    char *baseline = process->pid == process->run->main_pid ? outputs_baseline_line() : NULL;
+    char *baseline = process->pid == process->run->main_pid
+                         ? outputs_baseline_line(process->run->request)
+                         : NULL;
     if (baseline)
         findings_say(process, baseline);
     free(baseline);

@@ -10,8 +10,7 @@ static struct findings *findings_of(const struct tool_run *run) {
 
 static bool open_run(struct tool_run *run) {
     struct memcheck *memcheck = run->state;
-    memcheck->findings =
-        findings_new(run->request, run->symbols, run->main_pid, &memcheck->settings);
+    memcheck->findings = findings_new(run, &memcheck->settings);
     return true;
 }
 
@@ -50,11 +49,31 @@ static int number_of_thread(struct tool_run *run, int pid, int tid) {
     return findings_thread(findings_of(run), pid, tid);
 }
 
+static bool take_command(struct tool_run *run, const struct followed *process, const char *command,
+                         struct text *answer) {
+    return findings_command(findings_of(run), process->pid, command, answer);
+}
+
+// What the target half performs (target/monitor.h).
+#define TAKES "ADDRESS [LENGTH]"
+static const struct tool_request requests[] = {
+    {"leak_check", "leak_check [ARGUMENTS]", "search for leaks now"},
+    {"block_list", "block_list RECORD", "list the blocks of a loss record"},
+    {"who_points_at", "who_points_at " TAKES, "list the places that point there"},
+    {"get_vbits", "get_vbits " TAKES, "show which bits are undefined"},
+    {"xb", "xb " TAKES, "show undefined bits and the bytes below them"},
+    {"make_memory", "make_memory STATE " TAKES, "mark memory as noaccess, undefined or defined"},
+    {"check_memory", "check_memory STATE " TAKES, "check whether memory is addressable or defined"},
+    {0},
+};
+
 const struct supervisor_tool supervisor_memcheck = {
     .name = "memcheck",
     .help = "detector of memory errors and leaks",
     .finds_errors = true,
     .options = memcheck_options,
+    .requests = requests,
+    .monitor = take_command,
     .settings = memcheck_settings,
     .release = memcheck_release,
     .changed = memcheck_changed,

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "supervisor/tool/files.h"
 #include "tools/memcheck/supervisor/parts.h"
 
 // What there is now, then how much more and how much less it is than in the search before.
@@ -66,7 +67,7 @@ static void say(struct process_findings *process, char *line) {
 }
 
 void leaks_write_xtree(struct process_findings *process) {
-    char *command = xtree_file_command(process->pid, process->run->request->argv);
+    char *command = xtree_file_command(process->run->request, process->pid);
     struct xtree tree = {.events = events,
                          .event_count = EVENTS,
                          .compress_strings = settings_of(process)->xtree_compress,
@@ -77,8 +78,8 @@ void leaks_write_xtree(struct process_findings *process) {
         if (!process->search.losses[i].facts.is_quiet) // else it is suppressed
             add(&tree, &process->search.losses[i]);
     xtree_write(&tree, &content);
-    say(process,
-        xtree_file_write(process->pid, "leak", settings_of(process)->xtree_leak, &content));
+    say(process, xtree_file_write(process->run->request, process->pid, "leak",
+                                  settings_of(process)->xtree_leak, &content));
     xtree_free(&tree);
     text_free(&content);
     free(command);
@@ -180,7 +181,7 @@ void memory_write_xtree(struct process_findings *process) {
         memory_free(&memory);
         return;
     }
-    char *command = xtree_file_command(process->pid, process->run->request->argv);
+    char *command = xtree_file_command(process->run->request, process->pid);
     bool is_full = settings_of(process)->xtree_memory_full;
     struct xtree tree = {.events = xtree_memory_events,
                          .event_count = is_full ? XTREE_MEMORY_EVENTS : XTREE_LIVE_EVENTS,

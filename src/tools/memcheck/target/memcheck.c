@@ -12,11 +12,13 @@
 #include "tools/memcheck/target/leaks/leaks.h"
 #include "tools/memcheck/target/findings/ledger.h"
 #include "tools/memcheck/target/functions/quick.h"
+#include "tools/memcheck/target/monitor.h"
 #include "tools/memcheck/target/requests.h"
 #include "tools/memcheck/target/shadow/shadow.h"
 #include "tools/memcheck/target/heap/sites.h"
 #include "tools/memcheck/target/syscalls.h"
 #include "tools/memcheck/target/track/track.h"
+#include "tools/shared/allocators.h"
 #include "tools/tools.h"
 
 enum { PAGE = 4096 };
@@ -46,11 +48,13 @@ static void start(void) {
 
 static void end(void) {
     requests_end();
+    findings_thread_ended();
     leaks_check_at_end();
     findings_end();
 }
 
 static void forking(void) {
+    leaks_forking();
     heap_forking();
     ledger_forking();
 }
@@ -58,12 +62,14 @@ static void forking(void) {
 static void fork_made(void) {
     ledger_fork_made();
     heap_fork_made();
+    leaks_fork_made();
 }
 
 static void forked(void) {
     heap_forked();
     findings_forked();
     requests_forked();
+    leaks_forked();
 }
 
 // A thread's stack below its stack pointer is free to be used and undefined.
@@ -77,6 +83,7 @@ static void thread_started(void) {
 }
 
 static void thread_ended(void) {
+    findings_thread_ended();
     frames_thread_ended();
     memcheck_forget_signals();
     origins_thread_ended();
@@ -104,27 +111,31 @@ static bool is_overflow(uint64_t address) {
 }
 
 // Looking at the instruction again as if the page were not addressable says what it did there.
+// A store changes the shadow before memory. Where there is no memory, nothing has been stored.
+static void forget_missing_page(uint64_t address) {
+    enum { PAGE = 4096 };
+    uint64_t start = address & ~(uint64_t)(PAGE - 1);
+    if (tool_has_shadow(start, PAGE))
+        tool_shadow_clear(start, start + PAGE);
+}
+
 static void faulted(const struct insn *insn, uint64_t address, bool is_known) {
     tool_lock_code(); // guards what is prepared
     const struct track *prepared = track_prepare(insn->pc, insn->bytes, &insn->z, insn->operands);
     tool_unlock_code();
     if (prepared && !(is_known && is_overflow(address))) {
-        shadow_assume_missing(address, !is_known);
+        shadow_assume_missing(address, is_known);
         track_run(prepared);
         shadow_assume_nothing();
     }
+    if (is_known)
+        forget_missing_page(address);
     memcheck_thread()->registers.any_hidden = true; // at least it may be
 }
 
 static void stored(uint64_t address, uint64_t size) {
     tool_shadow_clear(address, address + size);
 }
-
-static const struct tool_exit_function exit_functions[] = {
-    {"_ZN9__gnu_cxx9__freeresEv", "run-cxx-freeres"},
-    {"__libc_freeres", "run-libc-freeres"},
-    {NULL, NULL},
-};
 
 // Memory that is in use but holds no code is a matter of the program's own.
 static void jumped_nowhere(uint64_t address, bool is_mapped) {
@@ -141,7 +152,9 @@ const struct tool tool_memcheck = {
     .plain_hooks = true,
     .symbols = heap_symbols,
     .quick_hook = quick_hook,
-    .exit_functions = exit_functions,
+    .exit_functions = allocators_exit_functions,
+    .allocator_function = allocators_call,
+    .allocator_modules = allocators_family_modules,
     .start = start,
     .end = end,
     .exit_status = findings_exit_status,
@@ -155,10 +168,11 @@ const struct tool tool_memcheck = {
     .returned = checks_returned,
     .replaced = checks_replaced,
     .block_end = checks_end,
-    .flushed = track_forget_all,
+    .flushed = checks_flushed,
     .thread_set = checks_thread_set,
     .register_set = checks_register_set,
     .stored = stored,
+    .moved = shadow_moved,
     .thread_started = thread_started,
     .thread_ended = thread_ended,
     .signal_delivered = memcheck_signal_delivered,
@@ -168,5 +182,8 @@ const struct tool tool_memcheck = {
     .before_system_call = memcheck_before_system_call,
     .after_system_call = memcheck_after_system_call,
     .jumped_nowhere = jumped_nowhere,
+    .descriptor_fault = findings_add_descriptor,
     .request = requests_answer,
+    .monitor = monitor_perform,
+    .monitor_help = monitor_help,
 };

@@ -1,4 +1,5 @@
-// The memcheck tool as a whole; see docs/memcheck.md.
+// The memcheck tool as a whole: what the parts of its target half call in one another. See
+// docs/memcheck.md for how it works. Target context, on any thread.
 #ifndef QUERN_MEMCHECK_MEMCHECK_H
 #define QUERN_MEMCHECK_MEMCHECK_H
 
@@ -13,6 +14,8 @@ struct memcheck_thread {
     uint64_t stack_reach; // from the stack pointer up to here, all is the same stack (frames.c)
     uint64_t old_rsp;     // before an instruction that moves the stack pointer anywhere
     uint64_t store_back;  // where to go on after a first store (insert/store_gate.c)
+    uint64_t no_bits[4];  // zero, always: the bits of what is defined (insert/carry.c)
+    uint64_t moved_bits;  // on their way from memory to memory (insert/carry.c)
 };
 
 // signals.c

@@ -12,6 +12,8 @@
 #include "tools/memcheck/target/heap/heap.h"
 #include "tools/memcheck/target/leaks/leaks.h"
 #include "tools/memcheck/target/heap/pools.h"
+#include "tools/memcheck/target/monitor.h"
+#include "tools/memcheck/target/ranges.h"
 #include "tools/memcheck/target/shadow/shadow.h"
 #include "tools/shared/stacks.h"
 #include "tools/memcheck/target/track/track.h"
@@ -189,31 +191,27 @@ void requests_forked(void) {
 
 static uint64_t check_addressable(uint64_t start, size_t size) {
     uint64_t bad;
-    if (shadow_check_addressable(start, size, &bad) == SHADOW_FINE)
+    if (range_check(start, size, false, &bad) == SHADOW_FINE)
         return 0;
     findings_add_client_check(bad, FAULT_UNADDRESSABLE, 0);
     return bad;
 }
 
-// Both kinds of fault are reported, each where it first occurs.
+// The first byte that is not addressable, and the first one before it that is undefined.
 static uint64_t check_defined(uint64_t start, size_t size) {
-    uint64_t undefined = 0, unaddressable = 0, bad = start;
-    enum shadow_verdict verdict = shadow_check_defined(start, size, &bad);
+    uint64_t first, unaddressable = 0;
+    enum shadow_verdict verdict = range_check(start, size, true, &first);
     if (verdict == SHADOW_FINE)
         return 0;
-    for (uint64_t at = bad; at < start + size && !(undefined && unaddressable); at++) {
-        uint8_t bits = 0;
-        if (!shadow_state(at, &bits))
-            unaddressable = unaddressable ? unaddressable : at;
-        else if (bits)
-            undefined = undefined ? undefined : at;
+    if (verdict == SHADOW_BAD_VALUE) {
+        findings_add_client_check(first, FAULT_UNDEFINED, track_origins ? shadow_origin(first) : 0);
+        verdict = range_check(first, start + size - first, false, &unaddressable);
+    } else {
+        unaddressable = first;
     }
-    if (undefined)
-        findings_add_client_check(undefined, FAULT_UNDEFINED,
-                                  track_origins ? shadow_origin(undefined) : 0);
-    if (unaddressable)
+    if (verdict == SHADOW_BAD_ADDRESS)
         findings_add_client_check(unaddressable, FAULT_UNADDRESSABLE, 0);
-    return bad;
+    return first;
 }
 
 enum { BITS_DONE = 1, BITS_UNADDRESSABLE = 3 };
@@ -221,8 +219,8 @@ enum { BITS_DONE = 1, BITS_UNADDRESSABLE = 3 };
 static uint64_t get_bits(uint64_t start, uint64_t to, size_t size) {
     uint64_t bad;
     uint8_t bits;
-    if (shadow_check_addressable(start, size, &bad) != SHADOW_FINE ||
-        shadow_check_addressable(to, size, &bad) != SHADOW_FINE)
+    if (range_check(start, size, false, &bad) != SHADOW_FINE ||
+        range_check(to, size, false, &bad) != SHADOW_FINE)
         return BITS_UNADDRESSABLE;
     for (size_t i = 0; i < size; i++)
         if (!shadow_state(start + i, &bits) || tool_write(to + i, &bits, 1))
@@ -234,8 +232,8 @@ static uint64_t get_bits(uint64_t start, uint64_t to, size_t size) {
 static uint64_t set_bits(uint64_t start, uint64_t from, size_t size) {
     uint64_t bad;
     uint8_t bits;
-    if (shadow_check_addressable(start, size, &bad) != SHADOW_FINE ||
-        shadow_check_addressable(from, size, &bad) != SHADOW_FINE)
+    if (range_check(start, size, false, &bad) != SHADOW_FINE ||
+        range_check(from, size, false, &bad) != SHADOW_FINE)
         return BITS_UNADDRESSABLE;
     for (size_t i = 0; i < size; i++) {
         if (tool_read(&bits, from + i, 1))
@@ -252,8 +250,10 @@ static uint64_t do_leak_check(uint64_t mode, uint64_t delta) {
         tool_say("Warning: unknown memcheck leak search mode %lu: a summary is made", mode);
     if (delta > LEAKS_NEW)
         tool_say("Warning: unknown memcheck leak delta mode %lu: all is shown", delta);
-    leaks_check(mode == 0 ? LEAKS_FULL : LEAKS_SUMMARY,
-                delta > LEAKS_NEW ? LEAKS_ALL : (enum leak_delta)delta);
+    leaks_check(
+        &(struct leak_command){.mode = mode == 0 ? LEAKS_FULL : LEAKS_SUMMARY,
+                               .delta = delta > LEAKS_NEW ? LEAKS_ALL : (enum leak_delta)delta,
+                               .heuristics = -1});
     return 0;
 }
 
@@ -270,39 +270,15 @@ static uint64_t count_leaks(const uint64_t to[4], const uint64_t amounts[LEAK_KI
 
 // ---- commands that a debugger would give -------------------------------------------------------
 
-static bool next_word(char **rest, char **word) {
-    *word = strtok_r(NULL, " ", rest);
-    return *word != NULL;
-}
-
-static void command_leak_check(char *rest) {
-    enum leak_mode mode = LEAKS_FULL;
-    enum leak_delta delta = LEAKS_INCREASED;
-    for (char *word; next_word(&rest, &word);) {
-        if (strcmp(word, "summary") == 0)
-            mode = LEAKS_SUMMARY;
-        else if (strcmp(word, "any") == 0)
-            delta = LEAKS_ALL;
-        else if (strcmp(word, "changed") == 0)
-            delta = LEAKS_CHANGED;
-        else if (strcmp(word, "new") == 0)
-            delta = LEAKS_NEW;
-    }
-    leaks_check(mode, delta);
-}
-
 // 0: known and done; 1: not known.
 static uint64_t monitor_command(uint64_t address) {
     char text[256] = "";
     for (size_t i = 0; i + 1 < sizeof text; i++)
         if (tool_read(&text[i], address + i, 1) || !text[i])
             break;
-    char *rest, *word = strtok_r(text, " ", &rest);
-    if (word && strcmp(word, "leak_check") == 0) {
-        command_leak_check(rest);
+    if (monitor_perform(text))
         return 0;
-    }
-    tool_say("monitor command '%s' is not supported; leak_check is", word ? word : "");
+    tool_say("command '%s' not recognised", text);
     return 1;
 }
 
@@ -326,15 +302,27 @@ static void change_option(uint64_t address) {
 
 // ---- the requests ------------------------------------------------------------------------------
 
+// A block may lie on a stack, where the frame would be taken for the origin.
+static void set_maker_origin(uint64_t start, size_t size) {
+    if (track_origins)
+        shadow_set_origin(start, size, heap_making_stack());
+}
+
 static bool answer_blocks(const uint64_t w[6], uint64_t *result) {
+    bool is_about_block =
+        w[0] == MALLOCLIKE_BLOCK || w[0] == FREELIKE_BLOCK || w[0] == RESIZEINPLACE_BLOCK;
     *result = 0;
+    // Blocks of an allocator that nobody follows: it will hand out the same memory again, unseen.
+    if (is_about_block && tool_allocator_is_left_alone())
+        return true;
     switch (w[0]) {
     case MALLOCLIKE_BLOCK:
         heap_declare(w[1], w[2], w[3], w[4]);
+        set_maker_origin(w[1], w[2]);
         return true;
     case FREELIKE_BLOCK:
         if (!heap_undeclare(w[1], w[2]))
-            findings_add_free(w[1], "free");
+            heap_free(w[1], &(struct heap_claim){HEAP_CLIENT, "free", "", HEAP_ANY, HEAP_ANY});
         return true;
     case RESIZEINPLACE_BLOCK:
         if (!heap_redeclare(w[1], w[2], w[3], w[4]))
@@ -348,6 +336,7 @@ static bool answer_blocks(const uint64_t w[6], uint64_t *result) {
         return true;
     case POOL_ALLOC:
         pools_allocate(w[1], w[2], w[3]);
+        set_maker_origin(w[2], w[3]);
         return true;
     case POOL_FREE:
         pools_free(w[1], w[2]);

@@ -1,4 +1,5 @@
-// Client requests that concern memory: valgrind.h's and memcheck.h's numbering.
+// Client requests that concern memory, with the numbers of valgrind.h and memcheck.h. Called from
+// the tool's hook for requests, on the thread that makes one.
 #ifndef QUERN_MEMCHECK_REQUESTS_H
 #define QUERN_MEMCHECK_REQUESTS_H
 
@@ -11,8 +12,8 @@ bool requests_answer(const uint64_t words[6], uint64_t *result);
 void requests_forked(void); // in the child
 void requests_end(void);    // what was printed without an end of line is shown
 
-// What the target has said about an address, for descriptions: a block of CREATE_BLOCK, or a chunk
-// of a memory pool. Chunks of metapools only hold what else is known, and are asked for apart.
+// What the target has declared at an address, for descriptions: a block of CREATE_BLOCK, or a chunk
+// of a memory pool. Chunks of metapools contain other blocks, and have a question of their own.
 struct request_block {
     uint64_t start;
     size_t size;

@@ -6,7 +6,7 @@
 
 #include "base/x86.h"
 #include "tools/memcheck/target/findings/findings.h"
-#include "tools/memcheck/target/heap/heap.h"
+#include "tools/memcheck/target/ranges.h"
 #include "tools/memcheck/target/shadow/origins.h"
 #include "tools/memcheck/target/shadow/registers.h"
 #include "tools/memcheck/target/shadow/shadow.h"
@@ -24,49 +24,6 @@ static void report(const struct pass *pass, enum shadow_verdict verdict, uint64_
 
 // ---- memory ------------------------------------------------------------------------------------
 
-enum { LARGE_BUFFER = 1024 };
-
-// How much of a range is mapped, from its start on. What has no shadow is not known, and so not
-// doubted.
-static uint64_t mapped_part(uint64_t address, uint64_t size) {
-    struct tool_mapping mapping;
-    uint64_t at = address;
-    if (address >> 47)
-        return 0;
-    if (!tool_has_shadow(address, 1))
-        return size;
-    while (at - address < size) {
-        if (!tool_mapping_at(at, &mapping) || mapping.start > at || !mapping.prot)
-            return at - address;
-        at = mapping.end;
-    }
-    return size;
-}
-
-// Servers read into large buffers what is mostly short: looking through their shadow takes longer
-// than reading. A live block is addressable as a whole unless the target has said otherwise.
-static bool is_inside_block(uint64_t address, uint64_t size) {
-    struct heap_block block;
-    return size >= LARGE_BUFFER && !shadow_has_holes && heap_find(address, &block) &&
-           block.state == HEAP_LIVE && address >= block.start && size <= block.size &&
-           address - block.start <= block.size - size;
-}
-
-static enum shadow_verdict check_range(uint64_t address, uint64_t size, bool values,
-                                       uint64_t *bad) {
-    uint64_t mapped = mapped_part(address, size);
-    enum shadow_verdict verdict = SHADOW_FINE;
-    if (mapped == size && !values && is_inside_block(address, size))
-        return SHADOW_FINE;
-    if (mapped)
-        verdict = values ? shadow_check_defined(address, mapped, bad)
-                         : shadow_check_addressable(address, mapped, bad);
-    if (verdict != SHADOW_FINE || mapped == size)
-        return verdict;
-    *bad = address + mapped;
-    return SHADOW_BAD_ADDRESS;
-}
-
 static void mark_defined(uint64_t address, uint64_t size) {
     uint64_t bad;
     if (shadow_check_defined(address, size, &bad) == SHADOW_FINE)
@@ -80,7 +37,7 @@ static void mark_defined(uint64_t address, uint64_t size) {
 static void check_read(const struct pass *pass, uint64_t address, uint64_t size, const char *name,
                        va_list words) {
     uint64_t bad;
-    enum shadow_verdict verdict = check_range(address, size, true, &bad);
+    enum shadow_verdict verdict = range_check(address, size, true, &bad);
     if (verdict != SHADOW_FINE)
         report(pass, verdict, bad, name, words);
 }
@@ -88,7 +45,7 @@ static void check_read(const struct pass *pass, uint64_t address, uint64_t size,
 static void check_write(const struct pass *pass, uint64_t address, uint64_t size, const char *name,
                         va_list words) {
     uint64_t bad;
-    if (check_range(address, size, false, &bad) != SHADOW_FINE)
+    if (range_check(address, size, false, &bad) != SHADOW_FINE)
         report(pass, SHADOW_BAD_ADDRESS, bad, name, words);
 }
 
@@ -105,7 +62,7 @@ static enum shadow_verdict string_verdict(uint64_t address, uint64_t *bad) {
         }
         size_t length = strnlen(text, step);
         enum shadow_verdict verdict =
-            check_range(address, length < step ? length + 1 : step, true, bad);
+            range_check(address, length < step ? length + 1 : step, true, bad);
         if (verdict != SHADOW_FINE || length < step)
             return verdict;
         address += step;

@@ -1,4 +1,6 @@
-// What system calls do to target memory: memcheck checks it before and marks it after.
+// What system calls do to target memory. Before a call, memcheck checks what the kernel will read;
+// after it, memcheck marks what the kernel has written. Called from the tool's hooks of the same
+// names, on the thread that makes the call.
 #ifndef QUERN_MEMCHECK_SYSCALLS_H
 #define QUERN_MEMCHECK_SYSCALLS_H
 

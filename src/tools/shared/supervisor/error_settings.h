@@ -2,8 +2,8 @@
 #ifndef QUERN_TOOLS_ERROR_SETTINGS_H
 #define QUERN_TOOLS_ERROR_SETTINGS_H
 
-#include "report/findings/suppressions.h"
 #include "supervisor/tool.h"
+#include "supervisor/tool/findings.h"
 
 enum leak_check { LEAK_CHECK_NO, LEAK_CHECK_SUMMARY, LEAK_CHECK_FULL };
 

@@ -53,6 +53,7 @@ static const struct request requests[] = {
     R(TCXONC, NUMBER, 0),
     R(TCFLSH, NUMBER, 0),
     R(TIOCSCTTY, NUMBER, 0),
+    R(TIOCSIG, NUMBER, 0),
     R(TIOCNOTTY, NOTHING, 0),
     R(TIOCEXCL, NOTHING, 0),
     R(TIOCNXCL, NOTHING, 0),

@@ -1,12 +1,10 @@
 // prctl, bpf, and structures that carry their own size.
 #include <linux/bpf.h>
-#include <linux/io_uring.h>
 #include <linux/openat2.h>
 #include <linux/perf_event.h>
 #include <sched.h>
 #include <stddef.h>
 #include <sys/prctl.h>
-#include <sys/uio.h>
 #include <fcntl.h>
 
 #include "tools/shared/syscalls/pass.h"
@@ -162,54 +160,10 @@ void visit_sched_getattr(const struct pass *pass) {
     uint32_t size;
     if (!address)
         return;
-    pass_in(pass, address, sizeof size, "sched_setattr(attr->size)");
     pass_out(pass, address, (uint32_t)pass->arguments[2], 0, "sched_getattr(attr)");
     // The kernel says how much it has written.
     if (pass_read(&size, address, sizeof size))
         pass_mark(pass, address, size < pass->arguments[2] ? size : pass->arguments[2]);
-}
-
-void visit_io_uring_register(const struct pass *pass) {
-    uint64_t address = pass->arguments[2], count = (uint32_t)pass->arguments[3];
-    switch ((uint32_t)pass->arguments[1]) {
-    case IORING_REGISTER_BUFFERS:
-        // The kernel may read into them from now on.
-        for (uint64_t i = 0; i < count && count <= UIO_MAXIOV; i++) {
-            struct iovec buffer;
-            pass_in(pass, address + i * sizeof buffer, sizeof buffer, "arg");
-            if (pass_read(&buffer, address + i * sizeof buffer, sizeof buffer))
-                pass_mark(pass, (uint64_t)buffer.iov_base, buffer.iov_len);
-        }
-        break;
-    case IORING_REGISTER_FILES:
-        pass_in(pass, address, count * 4, "arg");
-        break;
-    case IORING_REGISTER_EVENTFD:
-    case IORING_REGISTER_EVENTFD_ASYNC:
-        pass_in(pass, address, 4, "arg");
-        break;
-    case IORING_REGISTER_PROBE:
-        pass_in(pass, address, sizeof(struct io_uring_probe), "arg");
-        pass_out(pass, address,
-                 sizeof(struct io_uring_probe) + count * sizeof(struct io_uring_probe_op),
-                 UINT64_MAX, "arg");
-        break;
-    case IORING_REGISTER_IOWQ_MAX_WORKERS:
-        pass_in(pass, address, 8, "arg");
-        pass_mark(pass, address, 8);
-        break;
-    }
-}
-
-void visit_io_uring_enter(const struct pass *pass) {
-    enum { EXTENDED = 1 << 3 };
-    uint64_t address = pass->arguments[4];
-    if (!address)
-        return;
-    if (pass->arguments[3] & EXTENDED)
-        pass_in(pass, address, pass->arguments[5], "sig");
-    else
-        pass_in(pass, address, pass->arguments[5] ? pass->arguments[5] : 8, "sig");
 }
 
 void visit_name_to_handle_at(const struct pass *pass) {

@@ -69,6 +69,11 @@ void pass_mark(const struct pass *pass, uint64_t address, uint64_t size) {
         pass->user->wrote(address, size);
 }
 
+void pass_fill(const struct pass *pass, uint64_t address, uint64_t size) {
+    if (!pass->after && size && address)
+        pass->user->wrote(address, size);
+}
+
 void pass_out(const struct pass *pass, uint64_t address, uint64_t size, uint64_t written,
               const char *name, ...) {
     va_list words;

@@ -114,6 +114,8 @@ void pass_string(const struct pass *, uint64_t address, const char *name, ...) P
 // `size` bytes may be written, `written` have been.
 void pass_out(const struct pass *, uint64_t address, uint64_t size, uint64_t written,
               const char *name, ...) PASS_NAME(5);
+// The kernel may write it from the call on, before that has returned.
+void pass_fill(const struct pass *, uint64_t address, uint64_t size);
 // Written by a call that succeeded, and checked otherwise.
 void pass_mark(const struct pass *, uint64_t address, uint64_t size);
 // An argument whose use depends on others; size in bytes. NULL: the name that the entry gives it.
@@ -147,6 +149,12 @@ struct vector {
     const char *element; // of a buffer, with %lu for its number or without
 };
 void pass_vector(const struct pass *, const struct vector *);
+
+// syscalls/rings.c
+void visit_io_uring_setup(const struct pass *);
+void visit_io_uring_register(const struct pass *);
+void visit_io_uring_enter(const struct pass *);
+void visit_mmap(const struct pass *);
 
 // syscalls/sockets.c
 void visit_connect(const struct pass *);
@@ -189,8 +197,6 @@ void visit_bpf(const struct pass *);
 void visit_perf_event_open(const struct pass *);
 void visit_sched_setattr(const struct pass *);
 void visit_sched_getattr(const struct pass *);
-void visit_io_uring_register(const struct pass *);
-void visit_io_uring_enter(const struct pass *);
 void visit_name_to_handle_at(const struct pass *);
 void visit_open_by_handle_at(const struct pass *);
 void visit_fsconfig(const struct pass *);

@@ -78,8 +78,6 @@ void visit_bind(const struct pass *pass) {
 static void pass_given(const struct pass *pass, uint64_t address, uint64_t length, const char *call,
                        const char *address_name, const char *length_name) {
     uint32_t size = 0;
-    if (!address || !length)
-        return;
     pass_in(pass, length, sizeof size, "socketcall.%s(%s_in)", call, length_name);
     if (!pass_read(&size, length, sizeof size))
         return;
@@ -92,7 +90,8 @@ static void pass_given(const struct pass *pass, uint64_t address, uint64_t lengt
 }
 
 void visit_accept(const struct pass *pass) {
-    pass_given(pass, pass->arguments[1], pass->arguments[2], "accept", "addr", "addrlen");
+    if (pass->arguments[1])
+        pass_given(pass, pass->arguments[1], pass->arguments[2], "accept", "addr", "addrlen");
 }
 
 void visit_getsockname(const struct pass *pass) {
@@ -115,7 +114,8 @@ void visit_recvfrom(const struct pass *pass) {
     const uint64_t *a = pass->arguments;
     // With MSG_TRUNC the result may be more than was written.
     pass_out(pass, a[1], a[2], pass->result, "socketcall.recvfrom(buf)");
-    pass_given(pass, a[4], a[5], "recvfrom", "from", "fromlen");
+    if (a[4])
+        pass_given(pass, a[4], a[5], "recvfrom", "from", "fromlen");
 }
 
 // Only fields: the gaps between them are nobody's.

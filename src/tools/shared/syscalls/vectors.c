@@ -106,31 +106,48 @@ void visit_process_madvise(const struct pass *pass) {
 
 // ---- exec --------------------------------------------------------------------------------------
 
-static void pass_words(const struct pass *pass, uint64_t list, const char *name,
-                       const char *first_name) {
-    enum { MOST = 1 << 20 };
-    for (unsigned i = 0; list && i < MOST; i++, list += sizeof(uint64_t)) {
-        uint64_t word;
-        pass_in(pass, list, sizeof word, "%s", name);
-        if (!pass_read(&word, list, sizeof word) || !word)
+enum { WORDS_MOST = 1 << 20 };
+
+// False: it cannot be read.
+static bool pass_word(const struct pass *pass, uint64_t at, const char *name, uint64_t *word) {
+    pass_in(pass, at, sizeof *word, "%s", name);
+    return pass_read(word, at, sizeof *word);
+}
+
+// A program needs a name: a list without one, and no list, are reported although the kernel takes
+// them.
+static void pass_exec_arguments(const struct pass *pass, uint64_t list) {
+    uint64_t word;
+    if (!pass_word(pass, list, "argv", &word))
+        return;
+    pass_string(pass, word, "argv[0]");
+    for (unsigned i = 1; word && i < WORDS_MOST; i++) {
+        if (!pass_word(pass, list + i * sizeof word, "argv", &word))
             return;
-        if (i == 0 && first_name)
-            pass_string(pass, word, "%s", first_name);
-        else
-            pass_string(pass, word, "%s[i]", name);
+        if (word)
+            pass_string(pass, word, "argv[i]");
+    }
+}
+
+static void pass_exec_environment(const struct pass *pass, uint64_t list) {
+    uint64_t word;
+    for (unsigned i = 0; list && i < WORDS_MOST; i++) {
+        if (!pass_word(pass, list + i * sizeof word, "envp", &word) || !word)
+            return;
+        pass_string(pass, word, "envp[i]");
     }
 }
 
 void visit_execve(const struct pass *pass) {
     pass_string(pass, pass->arguments[0], "filename");
-    pass_words(pass, pass->arguments[1], "argv", "argv[0]");
-    pass_words(pass, pass->arguments[2], "envp", NULL);
+    pass_exec_arguments(pass, pass->arguments[1]);
+    pass_exec_environment(pass, pass->arguments[2]);
 }
 
 void visit_execveat(const struct pass *pass) {
     pass_string(pass, pass->arguments[1], "filename");
-    pass_words(pass, pass->arguments[2], "argv", "argv[0]");
-    pass_words(pass, pass->arguments[3], "envp", NULL);
+    pass_exec_arguments(pass, pass->arguments[2]);
+    pass_exec_environment(pass, pass->arguments[3]);
 }
 
 // ---- asynchronous input and output -------------------------------------------------------------

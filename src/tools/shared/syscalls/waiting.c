@@ -55,17 +55,29 @@ void visit_mount(const struct pass *pass) {
 
 // ---- waiting -----------------------------------------------------------------------------------
 
+enum { POLL_STEP = 64 };
+
+// The kernel ignores the events of an entry with a negative descriptor.
+static void pass_some_pollfds(const struct pass *pass, uint64_t list, uint32_t count) {
+    struct pollfd entries[POLL_STEP];
+    bool is_known = !pass->after && pass_read(entries, list, count * sizeof *entries);
+    for (uint32_t i = 0; i < count; i++, list += sizeof(struct pollfd)) {
+        pass_in(pass, list + offsetof(struct pollfd, fd), 4, "ufds.fd");
+        if (!is_known || entries[i].fd >= 0)
+            pass_in(pass, list + offsetof(struct pollfd, events), 2, "ufds.events");
+        pass_out(pass, list + offsetof(struct pollfd, revents), 2, 2, "ufds.revents");
+    }
+}
+
 static void pass_pollfds(const struct pass *pass) {
     uint64_t list = pass->arguments[0];
     uint32_t count = (uint32_t)pass->arguments[1];
     enum { MOST = 1 << 20 };
     if (count > MOST)
         count = MOST;
-    for (uint32_t i = 0; i < count; i++, list += sizeof(struct pollfd)) {
-        pass_in(pass, list + offsetof(struct pollfd, fd), 4, "ufds.fd");
-        pass_in(pass, list + offsetof(struct pollfd, events), 2, "ufds.events");
-        pass_out(pass, list + offsetof(struct pollfd, revents), 2, 2, "ufds.revents");
-    }
+    for (uint32_t done = 0; done < count; done += POLL_STEP)
+        pass_some_pollfds(pass, list + done * sizeof(struct pollfd),
+                          count - done < POLL_STEP ? count - done : POLL_STEP);
 }
 
 void visit_poll(const struct pass *pass) {

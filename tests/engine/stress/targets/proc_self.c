@@ -25,6 +25,27 @@ static char *slurp(const char *path, size_t *length) {
     return text;
 }
 
+// /proc/self/auxv is what the stack holds.
+static void check_auxv(char **argv) {
+    static uint64_t file[512];
+    while (*argv++) {
+    }
+    while (*argv++) {
+    }
+    int fd = open("/proc/self/auxv", O_RDONLY);
+    ssize_t size = read(fd, file, sizeof file);
+    CHECK(size > 0 && close(fd) == 0);
+    unsigned count = 0;
+    const uint64_t *vector = (const uint64_t *)argv;
+    do {
+        CHECK(8 * count + 16 <= (size_t)size);
+        SAME(file[count], vector[count]);
+        SAME(file[count + 1], vector[count + 1]);
+        count += 2;
+    } while (vector[count - 2] != AT_NULL);
+    printf("auxv %d entries\n", count > 30);
+}
+
 static void identity(char **argv) {
     char path[4096], real[4096];
     long n = readlink("/proc/self/exe", path, sizeof(path) - 1);
@@ -59,6 +80,7 @@ static void identity(char **argv) {
     printf("environ %d\n", memmem(text, length, "STRESS_MARK=here", 16) != NULL);
     printf("started as itself %d\n", strcmp((char *)getauxval(AT_EXECFN), argv[0]) == 0);
     CHECK(getauxval(AT_PAGESZ) == PAGE && getauxval(AT_RANDOM) != 0);
+    check_auxv(argv);
     CHECK(getauxval(AT_PHNUM) > 3 && getauxval(AT_PHDR) != 0);
     printf("platform %s entry %d\n", (char *)getauxval(AT_PLATFORM), getauxval(AT_ENTRY) != 0);
 }

@@ -131,6 +131,12 @@ void tool_send(unsigned type, const void *first, size_t first_size, const void *
     wire_send_parts(type, first, first_size, second, second_size);
 }
 
+bool tool_waits_at_errors(void) {
+    return false;
+}
+
+void tool_error_shown(uint64_t shown) {}
+
 void tool_say(const char *format, ...) {
     char line[1000];
     va_list arguments;
@@ -151,6 +157,10 @@ bool heap_find(uint64_t address, struct heap_block *block) {
 
 struct heap_totals heap_totals(void) {
     return totals;
+}
+
+uint32_t stack_intern(const uint64_t *pcs, size_t count) {
+    return 0; // for descriptors only
 }
 
 size_t stack_pcs(uint32_t stack, const uint64_t **pcs) {
@@ -403,7 +413,7 @@ static int play(void) {
             wire_send_hello(getpid(), getppid(), word(), words);
             findings_start();
         } else if (is(verb, "away")) {
-            wire_send_exec_away("/bin/true");
+            wire_send_exec_away(WIRE_AWAY_NOT_ASKED, "/bin/true");
             _exit(0);
         } else if (is(verb, "kill")) {
             raise((int)number());

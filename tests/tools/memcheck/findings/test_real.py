@@ -51,6 +51,47 @@ def same_findings_as_valgrind():
 
 
 @test
+def variables_of_types_in_units_of_their_own():
+    """Valgrind names them with plain debug information only."""
+    source = os.path.join(suite.ROOT, 'tests/tools/memcheck/corpus/programs/variables.c')
+    found = {}
+    for flags in ('-gdwarf-4', '-gdwarf-4 -fdebug-types-section', '-gdwarf-5 -fdebug-types-section'):
+        path = os.path.join(suite.FOLDER, 'variables')
+        subprocess.run(['gcc', '-w', '-O0', *flags.split(), '-o', path, source], check=True)
+        log = plain(memcheck('-q', '--read-var-info=yes', path)[2])
+        found[flags] = re.findall(r'Location .* is .*|.*declared at .*', re.sub('0x[0-9a-f]+', 'A', log))
+        if len(found[flags]) < 10:
+            failed(f'only {len(found[flags])} lines with {flags}')
+        equal(found[flags], found['-gdwarf-4'], f'variables with {flags}')
+
+
+@test
+def memory_in_place_of_shadow_is_refused():
+    source = write('fixed.c', '#include <errno.h>\n#include <stdio.h>\n#include <sys/mman.h>\n'
+                              'int main(void) {\n    for (int i = 0; i < 2; i++) {\n'
+                              '        mmap((void *)0x300000000000, 4096, PROT_READ, MAP_PRIVATE | '
+                              'MAP_ANONYMOUS | MAP_FIXED, -1, 0);\n'
+                              '        printf("%d\\n", errno == ENOMEM);\n    }\n    return 0;\n}\n')
+    subprocess.run(['gcc', '-o', 'fixed', source], check=True)
+    status, out, log = memcheck('./fixed')
+    equal((status, out), (0, '1\n1\n'), 'status and output')
+    equal(log.count('asks for memory at 0x300000000000-0x300000000fff, where Quern has its own'), 1)
+    contains(log, 'ERROR SUMMARY: 0 errors')
+
+
+@test
+def sanitizers_are_refused_in_one_line():
+    source = write('empty.c', 'int main(void) { return 0; }\n')
+    for option, name in (('address', 'AddressSanitizer'), ('thread', 'ThreadSanitizer')):
+        path = os.path.join(suite.FOLDER, option)
+        subprocess.run(['gcc', f'-fsanitize={option}', '-o', path, source], check=True)
+        status, _, log = memcheck('-q', path)
+        equal(status, 1, 'status')
+        equal(log, f'quern: {path} is built with {name}, which cannot run together with memcheck: '
+                   f'use --tool=none, or build it without -fsanitize={option}\n', 'message')
+
+
+@test
 def generated_suppressions_silence_real_programs():
     for kind in ('c', 'cc', 'rs'):
         path = build(kind)
@@ -210,3 +251,15 @@ def client_requests_in_xml():
         return re.findall(r'<clientmsg>.*?</clientmsg>\n', text, re.S)
     equal(told('ours.xml'), told('theirs.xml'))
     equal(len(told('ours.xml')), 2)
+
+
+@test
+def memory_that_rust_leaves():
+    """std's own memory at exit is no error; without the suppressions it is, as under Valgrind."""
+    suite.need('rustc')
+    for flags in ([], ['-O']):
+        subprocess.run(['rustc', '-g', *flags, '-o', 'left', os.path.join(SOURCES, 'left_by_std.rs')], check=True)
+        for option, status in (('yes', 0), ('no', 9)):
+            got, _, err = memcheck('--leak-check=full', '--error-exitcode=9', f'--default-suppressions={option}',
+                                   './left')
+            equal(got, status, f'status with suppressions={option}, {flags} ({err[-600:]!r})')

@@ -4,6 +4,7 @@
 #include "engine/tool.h"
 #include "tools/memcheck/target/findings/findings.h"
 #include "tools/memcheck/target/findings/message.h"
+#include "tools/shared/stacks.h"
 
 static void add(struct new_finding *finding) {
     tool_with_vectors(findings_take, finding);
@@ -65,6 +66,56 @@ void findings_add_free(uint64_t address, const char *function) {
 void findings_add_mismatched_free(uint64_t address) {
     add(&(struct new_finding){
         .facts = {.kind = FINDING_MISMATCHED_FREE, .place = PLACE_UNKNOWN, .address = address}});
+}
+
+void findings_add_resize_to_zero(uint64_t address, const char *function) {
+    add(&(struct new_finding){
+        .facts = {.kind = FINDING_RESIZE_TO_ZERO, .place = PLACE_UNKNOWN, .address = address},
+        .names = {function},
+        .detail = hash_of(function)});
+}
+
+void findings_add_alignment(uint64_t alignment, uint64_t size, const char *remark) {
+    add(&(struct new_finding){.facts = {.kind = size ? FINDING_SIZE_ALIGNMENT : FINDING_ALIGNMENT,
+                                        .value = (int64_t)alignment,
+                                        .size = size},
+                              .names = {remark},
+                              .detail = alignment});
+}
+
+void findings_add_zero_size(void) {
+    add(&(struct new_finding){.facts = {.kind = FINDING_ZERO_SIZE}});
+}
+
+void findings_add_size_mismatch(uint64_t address, uint64_t size, const char *functions) {
+    add(&(struct new_finding){.facts = {.kind = FINDING_SIZE_MISMATCH,
+                                        .place = PLACE_UNKNOWN,
+                                        .address = address,
+                                        .size = size},
+                              .names = {functions}});
+}
+
+void findings_add_alignment_mismatch(uint64_t address, uint64_t made, uint64_t freed,
+                                     const char *functions) {
+    add(&(struct new_finding){.facts = {.kind = FINDING_ALIGNMENT_MISMATCH,
+                                        .place = PLACE_UNKNOWN,
+                                        .address = address,
+                                        .value = (int64_t)made,
+                                        .size = freed},
+                              .names = {functions}});
+}
+
+// Each descriptor is a context of its own.
+void findings_add_descriptor(const struct tool_descriptor_fault *fault) {
+    add(&(struct new_finding){.facts = {.kind = (uint8_t)fault->kind,
+                                        .fault = fault->was_open,
+                                        .size = fault->is_inherited,
+                                        .value = fault->fd},
+                              .names = {fault->description},
+                              .stack = &fault->stack,
+                              .made = stack_intern(fault->opened.pcs, fault->opened.count),
+                              .freed = stack_intern(fault->closed.pcs, fault->closed.count),
+                              .detail = (uint64_t)fault->fd + 1});
 }
 
 void findings_add_overlap(const char *function, uint64_t to, uint64_t from, size_t size,

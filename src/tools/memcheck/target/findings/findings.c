@@ -22,6 +22,7 @@
 static unsigned callers = 12;
 static bool limited = true;
 static bool waits; // for the supervisor's verdict on each new context
+static bool stops; // at the first one that is shown
 static int error_status;
 static char program_name[THREAD_NAME];
 static _Thread_local int disabled;
@@ -38,7 +39,8 @@ void findings_start(void) {
     if (callers > FINDING_STACK_MAX)
         callers = FINDING_STACK_MAX;
     limited = !option_is("error-limit", "no") && !option_is("xml", "yes");
-    waits = option_is("exit-on-first-error", "yes") || option_is("gen-suppressions", "yes");
+    stops = option_is("exit-on-first-error", "yes");
+    waits = stops || option_is("gen-suppressions", "yes") || tool_waits_at_errors();
     const char *status = tool_option("error-exitcode");
     error_status = status ? atoi(status) : 0;
     ignored_start();
@@ -59,6 +61,13 @@ void findings_thread_started(void) {
 
 void findings_disable(int by) {
     disabled += by;
+}
+
+void findings_thread_ended(void) {
+    if (disabled > 0)
+        tool_say("WARNING: exiting thread has error reporting disabled.\n"
+                 "WARNING: possibly as a result of some mistake in the use\n"
+                 "WARNING: of the VALGRIND_DISABLE_ERROR_REPORTING macros.");
 }
 
 // ---- adding ------------------------------------------------------------------------------------
@@ -86,10 +95,18 @@ static enum finding_origin origin_of(uint32_t origin) {
     }
 }
 
+static size_t own_stack(const struct tool_stack_words *given, uint64_t *pcs, size_t most) {
+    if (!given)
+        return tool_stack(pcs, most);
+    size_t count = given->count < most ? given->count : most;
+    memcpy(pcs, given->pcs, count * sizeof *pcs);
+    return count;
+}
+
 // Fills in the stacks and the names. The number of bytes that follow the head.
 static size_t pack(struct finding_message *m) {
     uint64_t *pcs = (uint64_t *)m->rest;
-    size_t used = tool_stack(pcs, callers);
+    size_t used = own_stack(m->stack, pcs, callers);
     m->head.pc_counts[STACK_OF_FINDING] = (uint32_t)used;
     for (unsigned i = STACK_OF_MAKING; i < FINDING_STACKS; i++) {
         const uint64_t *kept;
@@ -117,6 +134,15 @@ static void stop_here(void) {
     __builtin_unreachable();
 }
 
+void findings_stop_at_loss(void) {
+    uint64_t bytes[LEAK_KINDS + 1], blocks[LEAK_KINDS + 1];
+    if (!stops)
+        return;
+    findings_leak_totals(bytes, blocks); // waits for the supervisor
+    if (ledger_has_failed())
+        stop_here();
+}
+
 // After CONTEXTS_IN_DETAIL contexts have been shown, fewer callers are compared. The next finding
 // depends on that count, so the process waits for the supervisor here.
 static bool ends_detail(uint32_t context) {
@@ -128,7 +154,10 @@ static void send_finding(const struct new_finding *finding, uint32_t context) {
     m.head = (struct wire_finding){.context = context, .facts = finding->facts};
     m.names[0] = finding->names[0];
     m.names[1] = finding->names[1];
+    m.stack = finding->stack;
     memset(m.stacks, 0, sizeof m.stacks);
+    m.stacks[STACK_OF_MAKING] = finding->made;
+    m.stacks[STACK_OF_FREEING] = finding->freed;
     m.stacks[STACK_OF_ORIGIN] = finding->origin & ~(uint32_t)ORIGIN_KIND;
     m.head.facts.origin = (uint8_t)origin_of(finding->origin);
     m.head.facts.thread = tool_thread_number();
@@ -138,8 +167,25 @@ static void send_finding(const struct new_finding *finding, uint32_t context) {
     size_t size = pack(&m);
     ledger_note_heap();
     tool_send(WIRE_FINDING, &m.head, sizeof m.head, m.rest, size);
-    if ((waits || ends_detail(context)) && ledger_wait_verdict(context) == VERDICT_STOP)
+    if (!waits && !ends_detail(context))
+        return;
+    enum ledger_verdict verdict = ledger_wait_verdict(context);
+    if (verdict == VERDICT_STOP)
         stop_here();
+    if (verdict == VERDICT_SHOWN)
+        tool_error_shown(ledger_shown());
+}
+
+void findings_describe(uint64_t address) {
+    struct finding_message m; // large: only what is sent is set
+    m.head = (struct wire_finding){.facts = {.kind = FINDING_PLACE,
+                                             .place = PLACE_UNKNOWN,
+                                             .address = address,
+                                             .thread = tool_thread_number()}};
+    m.names[0] = m.names[1] = NULL;
+    memset(m.stacks, 0, sizeof m.stacks);
+    message_find_place(&m);
+    tool_send(WIRE_FINDING, &m.head, sizeof m.head, m.rest, pack(&m));
 }
 
 static void send_limit(void) {
@@ -164,7 +210,7 @@ void findings_take(void *new_finding) {
         return;
     }
     uint64_t pcs[CONTEXT_CALLERS] = {0};
-    size_t count = tool_stack(pcs, CONTEXT_CALLERS);
+    size_t count = own_stack(finding->stack, pcs, CONTEXT_CALLERS);
     bool is_new;
     uint32_t context = context_of(kind, finding->detail, pcs, count, &is_new);
     if (context == CONTEXT_NONE)
@@ -188,7 +234,7 @@ void findings_end(void) {
 }
 
 int findings_exit_status(int status) {
-    return error_status && ledger_wait_end() ? error_status : status;
+    return (error_status || stops) && ledger_wait_end() ? error_status : status;
 }
 
 unsigned long findings_count(void) {

@@ -1,6 +1,6 @@
-// Invalid accesses that are not findings, because the user says so: --ignore-ranges,
-// --ignore-range-below-sp,
-// --workaround-gcc296-bugs, and what the target asks for itself (requests.h).
+// Invalid accesses that are not findings, because the user or the target asks for it:
+// --ignore-ranges, --ignore-range-below-sp, --workaround-gcc296-bugs, and requests of the target
+// (requests.h).
 #ifndef QUERN_MEMCHECK_IGNORED_H
 #define QUERN_MEMCHECK_IGNORED_H
 

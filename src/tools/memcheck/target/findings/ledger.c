@@ -227,6 +227,10 @@ bool ledger_wait_end(void) {
     return *end == 2;
 }
 
+bool ledger_has_failed(void) {
+    return __atomic_load_n(&ledger->answers.end, __ATOMIC_ACQUIRE) == 2;
+}
+
 const struct ledger_answers *ledger_wait_search(uint32_t search) {
     uint32_t *taken = &ledger->answers.searches;
     for (int i = 0; i < WAIT_STEPS && __atomic_load_n(taken, __ATOMIC_ACQUIRE) < search; i++)

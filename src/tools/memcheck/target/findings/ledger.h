@@ -32,7 +32,8 @@ struct ledger_heap *ledger_heap_counters(void);
 uint32_t ledger_shown(void);
 bool ledger_is_closed(void);
 enum ledger_verdict ledger_wait_verdict(uint32_t context);
-bool ledger_wait_end(void);                                       // whether the process had errors
+bool ledger_wait_end(void);   // whether the process had errors
+bool ledger_has_failed(void); // as far as the supervisor has said
 const struct ledger_answers *ledger_wait_search(uint32_t search); // the number of a leak search
 
 #endif

@@ -40,7 +40,10 @@ void findings_send_losses(const struct leak_search *search) {
     struct wire_leaks leaks = {.losses = search->record_count,
                                .full = search->full,
                                .at_end = search->at_end,
-                               .is_delta = search->is_delta};
+                               .is_delta = search->is_delta,
+                               .by_command = search->by_command,
+                               .kinds = (uint8_t)search->kinds,
+                               .limit = search->limit};
     memcpy(leaks.heuristic_blocks, search->heuristic_blocks, sizeof leaks.heuristic_blocks);
     memcpy(leaks.heuristic_bytes, search->heuristic_bytes, sizeof leaks.heuristic_bytes);
     tool_send(WIRE_LEAKS, &leaks, sizeof leaks, NULL, 0);

@@ -1,8 +1,8 @@
 // Target memory as replaced functions read and write it: with the errors that the function itself
 // would have caused, element by element. General registers only.
 //
-// A function runs as a body inside tool_try; memory that is not there ends it, is reported, and the
-// target gets its signal. Results are defined whatever was read.
+// A function runs as a body inside tool_try. An access to unmapped memory ends the body, is
+// reported, and the target gets its signal. Results are defined, whatever was read.
 #ifndef QUERN_MEMCHECK_ACCESS_H
 #define QUERN_MEMCHECK_ACCESS_H
 

@@ -1,5 +1,5 @@
-// Whether what a replaced function was called with is defined, and that what it returns is. General
-// registers only.
+// Checks that the arguments of a replaced function are defined, and marks its result as defined.
+// General registers only.
 #ifndef QUERN_MEMCHECK_ARGUMENTS_H
 #define QUERN_MEMCHECK_ARGUMENTS_H
 
@@ -14,7 +14,7 @@ static inline void set_result(uint64_t value) {
     memcheck_thread()->registers.undefined[RESULT] = 0;
 }
 
-// Whether all of the first arguments are defined, as they are as a rule.
+// Whether the first arguments are all defined: the usual case.
 static inline bool arguments_are_defined(unsigned count) {
     const uint8_t *undefined = memcheck_thread()->registers.undefined;
     uint8_t any = 0;

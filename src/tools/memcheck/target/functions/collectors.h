@@ -1,8 +1,8 @@
-// Garbage collectors that look through stacks for pointers, whatever lies there.
+// Garbage collectors that scan whole stacks for pointers.
 //
-// Words of a frame that were never set, or belong to variables that are dead, are read and compared
-// on purpose. What depends on them would be undefined from then on: which blocks are kept, and so
-// which ones are given out next. A stack counts as defined when it is about to be looked through.
+// They read and compare words on purpose that were never set or belong to dead variables. All that
+// follows from these would be undefined: which blocks are kept, and so which blocks are handed out
+// next. So a stack is marked as defined just before a collector scans it.
 #ifndef QUERN_MEMCHECK_COLLECTORS_H
 #define QUERN_MEMCHECK_COLLECTORS_H
 

@@ -4,6 +4,7 @@
 #include "tools/memcheck/target/functions/access.h"
 #include "tools/memcheck/target/heap/heap.h"
 #include "tools/memcheck/target/functions/strings.h"
+#include "tools/shared/allocators.h"
 #include "tools/shared/words.h"
 
 // More bytes are worth a hook, whose loops are made for many. A piece is what one step deals with;
@@ -152,7 +153,7 @@ static struct tool_quick_result quick_usable_size(uint64_t block, uint64_t b, ui
                                                   void *thread_state) {
     if (!are_defined(thread_state, 1))
         return not_done;
-    return done(block ? heap_size_of(block) : 0);
+    return allocators_has_own ? not_done : done(block ? heap_size_of(block) : 0);
 }
 
 static struct tool_quick_result quick_compare(uint64_t a, uint64_t b, uint64_t size,

@@ -1,5 +1,5 @@
-// Replaced functions that are called all the time with little to do, done without the price of a
-// hook (tool_quick_hook). They do what goes well; everything else is left to the hook, reports
+// Replaced functions that are called very often and do little, without the cost of a hook
+// (tool_quick_hook). They handle the case without errors; the hook handles all others, reports
 // included. General registers only.
 #ifndef QUERN_MEMCHECK_QUICK_H
 #define QUERN_MEMCHECK_QUICK_H

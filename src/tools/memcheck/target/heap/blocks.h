@@ -12,6 +12,7 @@
 //   heap      a thread's share of the allocator: it alone takes slots from slabs that it owns
 //   released  a slot whose block has left the quarantine and may be used again
 //   huge      a block with a mapping of its own
+//   room      what the slot of a block has beyond its red zone, for the block to grow into
 //
 // Invariants
 //   - cells[address >> SEGMENT_BITS] is what the address belongs to, NULL: not the heap's.
@@ -57,10 +58,12 @@ enum block_state { BLOCK_NONE, BLOCK_LIVE, BLOCK_FREED };
 
 struct block_note {
     uint32_t made_at;      // of a none slot: the next on its list, counted from 1
-    _Atomic uint32_t word; // size, maker, state, alignment
+    _Atomic uint32_t word; // size, maker, state, alignment, whether that was asked for, room
 };
 
 enum { NOTE_MAKER = 21, NOTE_STATE = 23, NOTE_ALIGNMENT = 25, NOTE_STATE_MASK = 3 << NOTE_STATE };
+#define NOTE_ALIGNED (1u << 30) // the target asked for an alignment
+#define NOTE_ROOM    (1u << 31)
 
 static inline uint32_t note_word(size_t size, enum heap_maker maker, unsigned alignment_bits) {
     return size | (uint32_t)maker << NOTE_MAKER | (uint32_t)BLOCK_LIVE << NOTE_STATE |
@@ -80,7 +83,7 @@ static inline enum block_state word_state(uint32_t word) {
 }
 
 static inline size_t word_alignment(uint32_t word) {
-    return (size_t)1 << (word >> NOTE_ALIGNMENT);
+    return (size_t)1 << (word >> NOTE_ALIGNMENT & 31);
 }
 
 // ---- slabs and segments ------------------------------------------------------------------------
@@ -125,7 +128,12 @@ struct huge {
     uint64_t block;
     size_t size, alignment;
     uint32_t made_at, freed_at;
-    uint32_t number;   // while leaks are searched for
+    uint32_t number; // while leaks are searched for
+    bool has_room;   // to grow in place
+    bool is_aligned; // as the target asked for
+    // Bytes below this offset were allocated there, before realloc moved the block; for origins.
+    size_t older_size;
+    uint32_t older_at;
     struct huge *next; // among those that are no longer used
 };
 
@@ -169,7 +177,9 @@ static inline uint64_t slot_block(const struct slab *slab, uint32_t slot, size_t
 
 // ---- a thread's heap ---------------------------------------------------------------------------
 
-enum { QUEUE_CHUNK = 510 };
+// Large blocks (--freelist-big-blocks), then others; of both, those first that are no smaller than
+// the whole volume (--freelist-vol).
+enum { QUEUE_CHUNK = 510, QUARANTINE_CLASSES = 4 };
 
 struct queue_chunk {
     struct queue_chunk *next;
@@ -185,8 +195,7 @@ struct heap {
     struct slab *available[CLASSES];
     _Atomic(struct slab *) returned;
     bool has_spread[CLASSES];
-    // The quarantine; blocks of --freelist-big-blocks and more leave it before all others.
-    struct queue freed, freed_large;
+    struct queue freed[QUARANTINE_CLASSES]; // the quarantine: lower classes leave first
     struct queue_chunk *spare;
     uint64_t freed_volume, published_volume;
     struct ledger_heap *counters, own_counters; // written by the owner
@@ -203,7 +212,7 @@ struct heap_options {
     bool keep_made, keep_freed, freed_over_made;
     // Nothing is to be done about stacks but to keep them: most runs.
     bool only_keep_made, only_keep_freed;
-    bool mismatches, resize_to_zero_frees;
+    bool mismatches, resize_to_zero_frees, resizes_to_zero; // the last: they are reported
 };
 extern struct heap_options heap_options;
 
@@ -217,6 +226,46 @@ extern atomic_bool heap_is_narrow;
 // Takes full slabs in which other threads have released slots back into the lists. On the heap's
 // own thread, or, of an idle heap, under the lock.
 void heap_collect_returned(struct heap *);
+
+// ---- heap.c ------------------------------------------------------------------------------------
+
+struct placing {
+    size_t size;
+    size_t room;      // bytes behind it that it may grow into
+    size_t alignment; // 0: that of every block
+    enum heap_maker maker;
+    bool zeroed;
+    bool is_aligned; // as the target asked for; heap_place sets it
+};
+// A new block. 0: no memory.
+uint64_t heap_place(struct placing *);
+// What a slot must hold, 0: too large.
+uint64_t heap_need_of(size_t size, size_t alignment);
+uint32_t heap_stack_of_new(size_t size);
+
+// The live block that begins at an address.
+struct found_block {
+    struct slab *slab;
+    struct huge *huge; // one of the two
+    struct block_note *note;
+    uint32_t slot;
+    size_t size, alignment;
+    enum heap_maker maker;
+    bool is_aligned; // as the target asked for
+};
+bool heap_find_live(uint64_t address, struct found_block *);
+// Frees it. False: another thread was faster.
+bool heap_give_up(uint64_t address, const struct found_block *);
+void heap_report_bad_resize(uint64_t address, size_t size);
+void heap_report_mismatch(uint64_t address, enum heap_maker freer);
+// The target may have taken the right to write from pages of the heap.
+void heap_fill(uint64_t start, size_t size, int byte);
+
+// Only the thread that owns the counter writes it.
+static inline void heap_add_to(uint64_t *counter, uint64_t amount) {
+    __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + amount,
+                     __ATOMIC_RELAXED);
+}
 
 // ---- segments.c --------------------------------------------------------------------------------
 
@@ -234,7 +283,7 @@ struct slab_request {
 void slab_make(void *request);
 void slab_give_back(void *slab);
 struct huge_request {
-    size_t size, alignment;
+    size_t size, room, alignment;
     struct huge *huge; // result, NULL: no memory
 };
 void huge_make(void *request);
@@ -250,6 +299,7 @@ struct heap *heap_first(void);
 // ---- what is replaced --------------------------------------------------------------------------
 
 bool entry_knows_makers(void); // by which name a function was called
+bool entry_knows_claims(void); // by which of the names of delete
 // malloc and its kin (entry.c); how many they are.
 size_t entry_symbols(struct tool_symbol *);
 extern const struct tool_symbol string_symbols[]; // mem* and str* (strings.c)

@@ -60,6 +60,7 @@ void heap_start(void) {
     heap_options.malloc_fill = number_of("malloc-fill", -1, 16);
     heap_options.free_fill = number_of("free-fill", -1, 16);
     heap_options.mismatches = !is_no("show-mismatched-frees");
+    heap_options.resizes_to_zero = !is_no("show-realloc-size-zero");
     heap_options.resize_to_zero_frees = !is_no("realloc-zero-bytes-frees");
     read_stack_options();
     if (heap_options.large >= heap_options.freed_volume && number_of("verbosity", 0, 10) == 0 &&
@@ -85,6 +86,8 @@ void heap_change_option(const char *name, const char *value) {
         heap_options.large = number;
     else if (strcmp(name, "show-mismatched-frees") == 0)
         heap_options.mismatches = strcmp(value, "no") != 0;
+    else if (strcmp(name, "show-realloc-size-zero") == 0)
+        heap_options.resizes_to_zero = strcmp(value, "no") != 0;
 }
 
 void heap_forking(void) {
@@ -270,9 +273,9 @@ struct heap_totals heap_totals(void) {
     struct heap_totals totals = declared_totals();
     for (struct heap *heap = heap_first(); heap; heap = heap->next) {
         const struct ledger_heap *counters = heap->counters;
-        totals.allocations += counters->allocations;
-        totals.frees += counters->frees;
-        totals.bytes += counters->bytes;
+        totals.allocations += counters->allocations + counters->failed_resizes;
+        totals.frees += counters->frees + counters->failed_frees;
+        totals.bytes += counters->bytes + counters->failed_resize_bytes;
         totals.live_bytes += counters->bytes - counters->freed_bytes;
         totals.live_blocks += counters->allocations - counters->frees;
     }

@@ -23,12 +23,6 @@ static struct heap *heap_of_thread(void) {
     return own_heap;
 }
 
-// Only the thread that owns the counter writes it.
-static void count(uint64_t *counter, uint64_t amount) {
-    __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + amount,
-                     __ATOMIC_RELAXED);
-}
-
 struct filling {
     uint64_t start;
     size_t size;
@@ -43,8 +37,7 @@ static void fill_range(void *argument) {
                      : "memory");
 }
 
-// The target may have taken the right to write from pages of the heap.
-static void fill(uint64_t start, size_t size, int byte) {
+void heap_fill(uint64_t start, size_t size, int byte) {
     struct filling filling = {start, size, byte};
     uint64_t fault;
     tool_try(fill_range, &filling, &fault);
@@ -228,8 +221,13 @@ static void publish_volume(struct heap *heap) {
     heap->published_volume = heap->freed_volume;
 }
 
+// What fills the volume alone would drive out all others. It leaves first.
+static unsigned quarantine_class(size_t size) {
+    return (size >= heap_options.large ? 0 : 2) + (size >= heap_options.freed_volume ? 0 : 1);
+}
+
 static void quarantine(struct heap *heap, uint64_t block, size_t size) {
-    queue_push(size >= heap_options.large ? &heap->freed_large : &heap->freed, block);
+    queue_push(&heap->freed[quarantine_class(size)], block);
     heap->freed_volume += volume_of(size);
     if (heap->freed_volume - heap->published_volume > heap_options.freed_volume / 64)
         publish_volume(heap);
@@ -262,9 +260,9 @@ static void __attribute__((noinline)) release_oldest(struct heap *heap) {
     if (atomic_load_explicit(&heap_orphans, memory_order_relaxed))
         tool_with_vectors(heap_take_orphans, heap);
     while (is_over_volume(heap)) {
-        uint64_t block = queue_pop(&heap->freed_large);
-        if (!block)
-            block = queue_pop(&heap->freed);
+        uint64_t block = 0;
+        for (unsigned i = 0; !block && i < QUARANTINE_CLASSES; i++)
+            block = queue_pop(&heap->freed[i]);
         if (!block)
             break;
         release(heap, block);
@@ -285,12 +283,11 @@ static uint32_t __attribute__((noinline)) count_new(size_t size) {
     return stack;
 }
 
-static uint32_t stack_of_new(size_t size) {
+uint32_t heap_stack_of_new(size_t size) {
     return LIKELY(heap_options.only_keep_made) ? stack_here() : count_new(size);
 }
 
-// What a slot must hold, 0: too large.
-static uint64_t need_of(size_t size, size_t alignment) {
+uint64_t heap_need_of(size_t size, size_t alignment) {
     if (size > (uint64_t)1 << 45 || alignment > (uint64_t)1 << 40)
         return 0;
     uint64_t need = size ? size : 1;
@@ -304,91 +301,109 @@ static uint64_t need_of(size_t size, size_t alignment) {
     return need;
 }
 
-static void finish(uint64_t block, size_t size, bool zeroed, bool is_zero) {
+static void finish(uint64_t block, size_t size, bool zeroed) {
     if (zeroed) {
-        if (!is_zero)
-            fill(block, size, 0);
+        heap_fill(block, size, 0);
         shadow_make_defined(block, size);
         return;
     }
     if (heap_options.malloc_fill >= 0)
-        fill(block, size, heap_options.malloc_fill);
+        heap_fill(block, size, heap_options.malloc_fill);
     shadow_make_undefined(block, size);
 }
 
-static uint64_t place_huge(struct heap *heap, size_t size, size_t alignment, enum heap_maker maker,
-                           bool zeroed) {
-    struct huge_request request = {.size = size, .alignment = alignment};
+static uint64_t __attribute__((noinline)) place_huge(const struct placing *placing) {
+    struct huge_request request = {placing->size, placing->room, placing->alignment, NULL};
     tool_with_vectors(huge_make, &request);
     struct huge *huge = request.huge;
     if (!huge)
         return 0;
-    huge->maker = maker;
-    huge->made_at = stack_of_new(size);
-    finish(huge->block, size, zeroed, true);
+    huge->maker = placing->maker;
+    huge->made_at = heap_stack_of_new(placing->size);
+    huge->has_room = placing->room;
+    huge->is_aligned = placing->is_aligned;
+    if (!placing->zeroed) // memory that is newly mapped is zero and defined
+        finish(huge->block, placing->size, false);
     atomic_store(&huge->state, BLOCK_LIVE);
     return huge->block;
 }
 
-static uint64_t place(struct heap *heap, uint64_t need, size_t size, size_t alignment,
-                      enum heap_maker maker, bool zeroed) {
+static inline __attribute__((always_inline)) bool take_small(struct heap *heap, uint64_t need,
+                                                             struct slab **slab, uint32_t *slot) {
+    unsigned class = class_of(need);
+    *slab = heap->available[class];
+    while (UNLIKELY(!*slab || !take_slot(*slab, slot)))
+        if (!(*slab = next_slab(heap, class)))
+            return false;
+    return true;
+}
+
+// A slab of its own. Only what lies around the block becomes not addressable here.
+static bool __attribute__((noinline))
+take_large(const struct placing *placing, uint64_t need, struct slab **slab, uint32_t *slot) {
+    struct slab_request request = {.size = need};
+    tool_with_vectors(slab_make, &request);
+    *slab = request.slab;
+    if (!*slab || !take_slot(*slab, slot))
+        return false;
+    uint64_t start = (*slab)->start, end = start + ((uint64_t)(*slab)->units << UNIT_BITS);
+    uint64_t block = slot_block(*slab, *slot, placing->alignment);
+    shadow_make_noaccess(start, block - start);
+    shadow_make_noaccess(block + placing->size, end - (block + placing->size));
+    return true;
+}
+
+static inline __attribute__((always_inline)) uint64_t place(struct heap *heap, uint64_t need,
+                                                            const struct placing *placing) {
     struct slab *slab;
     uint32_t slot;
-    if (LIKELY(need <= SLAB_MOST)) {
-        unsigned class = class_of(need);
-        slab = heap->available[class];
-        while (UNLIKELY(!slab || !take_slot(slab, &slot))) {
-            slab = next_slab(heap, class);
-            if (!slab)
-                return 0;
-        }
-    } else {
-        struct slab_request request = {.size = need};
-        tool_with_vectors(slab_make, &request);
-        slab = request.slab;
-        if (!slab || !take_slot(slab, &slot))
-            return 0;
-    }
+    if (!(LIKELY(need <= SLAB_MOST) ? take_small(heap, need, &slab, &slot)
+                                    : take_large(placing, need, &slab, &slot)))
+        return 0;
     struct block_note *note = &slab->notes[slot];
-    uint64_t block = slot_block(slab, slot, alignment);
-    note->made_at = stack_of_new(size);
-    finish(block, size, zeroed, false);
-    atomic_store_explicit(&note->word, note_word(size, maker, __builtin_ctzl(alignment)),
-                          memory_order_release);
+    uint64_t block = slot_block(slab, slot, placing->alignment);
+    note->made_at = heap_stack_of_new(placing->size);
+    finish(block, placing->size, placing->zeroed);
+    uint32_t word = note_word(placing->size, placing->maker, __builtin_ctzl(placing->alignment));
+    if (UNLIKELY(placing->room))
+        word |= NOTE_ROOM;
+    if (UNLIKELY(placing->is_aligned))
+        word |= NOTE_ALIGNED;
+    atomic_store_explicit(&note->word, word, memory_order_release);
     return block;
 }
 
-uint64_t heap_allocate(size_t size, size_t alignment, enum heap_maker maker, bool zeroed) {
+// Inlined into what every malloc calls.
+static inline __attribute__((always_inline)) uint64_t allocate(struct placing *placing) {
     struct heap *heap = heap_of_thread();
-    if (alignment < heap_options.alignment)
-        alignment = heap_options.alignment;
+    placing->is_aligned = placing->alignment;
+    if (placing->alignment < heap_options.alignment)
+        placing->alignment = heap_options.alignment;
     if (UNLIKELY(is_over_volume(heap)))
         release_oldest(heap);
-    uint64_t need = need_of(size, alignment);
+    uint64_t need = heap_need_of(placing->size + placing->room, placing->alignment);
     if (UNLIKELY(!need))
         return 0;
-    uint64_t block = LIKELY(need < HUGE_LEAST) ? place(heap, need, size, alignment, maker, zeroed)
-                                               : place_huge(heap, size, alignment, maker, zeroed);
+    uint64_t block = LIKELY(need < HUGE_LEAST) ? place(heap, need, placing) : place_huge(placing);
     if (LIKELY(block)) {
-        count(&heap->counters->allocations, 1);
-        count(&heap->counters->bytes, size);
+        heap_add_to(&heap->counters->allocations, 1);
+        heap_add_to(&heap->counters->bytes, placing->size);
     }
     return block;
+}
+
+uint64_t heap_place(struct placing *placing) {
+    return allocate(placing);
+}
+
+uint64_t heap_allocate(size_t size, size_t alignment, enum heap_maker maker, bool zeroed) {
+    struct placing placing = {size, 0, alignment, maker, zeroed, false};
+    return allocate(&placing);
 }
 
 // ---- freeing -----------------------------------------------------------------------------------
 
-// The live block that begins at the address.
-struct found {
-    struct slab *slab;
-    struct huge *huge; // one of the two
-    struct block_note *note;
-    uint32_t slot;
-    size_t size, alignment;
-    enum heap_maker maker;
-};
-
-static bool find_live(uint64_t address, struct found *found) {
+bool heap_find_live(uint64_t address, struct found_block *found) {
     union cell *cell = cell_of(address);
     if (!cell)
         return false;
@@ -396,8 +411,11 @@ static bool find_live(uint64_t address, struct found *found) {
         struct huge *huge = &cell->huge;
         if (huge->block != address || atomic_load(&huge->state) != BLOCK_LIVE)
             return false;
-        *found = (struct found){
-            .huge = huge, .size = huge->size, .alignment = huge->alignment, .maker = huge->maker};
+        *found = (struct found_block){.huge = huge,
+                                      .size = huge->size,
+                                      .alignment = huge->alignment,
+                                      .maker = huge->maker,
+                                      .is_aligned = huge->is_aligned};
         return true;
     }
     struct slab *slab = slab_of(&cell->segment, address);
@@ -411,17 +429,18 @@ static bool find_live(uint64_t address, struct found *found) {
     size_t alignment = word_alignment(word);
     if (word_state(word) != BLOCK_LIVE || slot_block(slab, slot, alignment) != address)
         return false;
-    *found = (struct found){.slab = slab,
-                            .note = note,
-                            .slot = slot,
-                            .size = word_size(word),
-                            .alignment = alignment,
-                            .maker = word_maker(word)};
+    *found = (struct found_block){.slab = slab,
+                                  .note = note,
+                                  .slot = slot,
+                                  .size = word_size(word),
+                                  .alignment = alignment,
+                                  .maker = word_maker(word),
+                                  .is_aligned = word & NOTE_ALIGNED};
     return true;
 }
 
 // False: another thread was faster.
-static bool mark_freed(const struct found *found) {
+static bool mark_freed(const struct found_block *found) {
     if (found->huge) {
         enum block_state live = BLOCK_LIVE;
         return atomic_compare_exchange_strong(&found->huge->state, &live, BLOCK_FREED);
@@ -432,7 +451,8 @@ static bool mark_freed(const struct found *found) {
            atomic_compare_exchange_strong(&found->note->word, &word, freed);
 }
 
-static void __attribute__((noinline)) count_freed(const struct found *found, uint32_t *freed_at) {
+static void __attribute__((noinline))
+count_freed(const struct found_block *found, uint32_t *freed_at) {
     uint32_t *made_at = found->huge ? &found->huge->made_at : &found->note->made_at;
     uint32_t stack = heap_freeing_stack();
     if (sites_wanted)
@@ -443,7 +463,7 @@ static void __attribute__((noinline)) count_freed(const struct found *found, uin
         *made_at = 0;
 }
 
-static void keep_freed_stack(const struct found *found) {
+static void keep_freed_stack(const struct found_block *found) {
     uint32_t *freed_at = found->huge ? &found->huge->freed_at : &found->slab->freed_at[found->slot];
     if (LIKELY(heap_options.only_keep_freed))
         *freed_at = stack_here();
@@ -451,87 +471,94 @@ static void keep_freed_stack(const struct found *found) {
         count_freed(found, freed_at);
 }
 
-static bool give_up(uint64_t address, const struct found *found) {
+bool heap_give_up(uint64_t address, const struct found_block *found) {
     struct heap *heap = heap_of_thread();
     if (!mark_freed(found))
         return false;
     keep_freed_stack(found);
     shadow_make_noaccess(address, found->size);
     if (heap_options.free_fill >= 0)
-        fill(address, found->size, heap_options.free_fill);
+        heap_fill(address, found->size, heap_options.free_fill);
     quarantine(heap, address, found->size);
-    count(&heap->counters->frees, 1);
-    count(&heap->counters->freed_bytes, found->size);
+    heap_add_to(&heap->counters->frees, 1);
+    heap_add_to(&heap->counters->freed_bytes, found->size);
     return true;
 }
 
 struct bad_free {
     uint64_t address;
     const char *function;
-    enum heap_maker maker;
+    bool freed_nothing; // result
 };
 
 static void report_bad_free(void *argument) {
-    const struct bad_free *bad = argument;
+    struct bad_free *bad = argument;
     if (declared_is_live(bad->address)) {
         if (heap_options.mismatches)
             findings_add_mismatched_free(bad->address);
         heap_undeclare(bad->address, heap_options.red_zone);
         return;
     }
+    bad->freed_nothing = true;
     findings_add_free(bad->address, bad->function);
 }
 
-static void report_mismatch(uint64_t address) {
-    if (heap_options.mismatches && entry_knows_makers())
+static bool report_free_of_nothing(uint64_t address, const char *function) {
+    struct bad_free bad = {address, function, false};
+    tool_with_vectors(report_bad_free, &bad);
+    if (bad.freed_nothing)
+        heap_add_to(&heap_of_thread()->counters->failed_frees, 1);
+    return bad.freed_nothing;
+}
+
+void heap_report_bad_resize(uint64_t address, size_t size) {
+    if (!report_free_of_nothing(address, "realloc"))
+        return;
+    struct heap *heap = heap_of_thread();
+    heap_add_to(&heap->counters->failed_resizes, 1);
+    heap_add_to(&heap->counters->failed_resize_bytes, size);
+}
+
+void heap_report_mismatch(uint64_t address, enum heap_maker freer) {
+    if (heap_options.mismatches && (freer == HEAP_CLIENT || entry_knows_makers()))
         findings_add_mismatched_free(address);
 }
 
-void heap_free(uint64_t address, enum heap_maker maker, const char *function) {
-    struct found found;
-    bool is_live = find_live(address, &found);
-    if (is_live && UNLIKELY(found.maker != maker))
-        report_mismatch(address);
-    if (UNLIKELY(!is_live || !give_up(address, &found))) {
-        struct bad_free bad = {address, function, maker};
-        tool_with_vectors(report_bad_free, &bad);
-    }
+// Alignments below that of every block are not told apart.
+static bool has_alignment(const struct found_block *found, size_t alignment) {
+    if (!alignment)
+        return !found->is_aligned;
+    if (alignment < heap_options.alignment)
+        alignment = heap_options.alignment;
+    return found->is_aligned && found->alignment == alignment;
 }
 
-// ---- resizing ----------------------------------------------------------------------------------
-
-struct copy {
-    uint64_t to, from;
-    size_t size;
-};
-
-static void copy_content(void *argument) {
-    struct copy copy = *(struct copy *)argument;
-    shadow_copy(copy.to, copy.from, copy.size);
-    __asm__ volatile("rep movsb" : "+D"(copy.to), "+S"(copy.from), "+c"(copy.size) : : "memory");
+static void __attribute__((noinline))
+check_claim(uint64_t address, const struct found_block *found, const struct heap_claim *claim) {
+    if (claim->size != HEAP_ANY && claim->size != found->size)
+        findings_add_size_mismatch(address, claim->size, claim->functions);
+    if (claim->alignment != HEAP_ANY && !has_alignment(found, claim->alignment))
+        findings_add_alignment_mismatch(address, found->is_aligned ? found->alignment : 0,
+                                        claim->alignment, claim->functions);
 }
 
-// A block always moves, so that pointers to where it was are found out.
-uint64_t heap_resize(uint64_t address, size_t size) {
-    struct found found;
-    if (UNLIKELY(!find_live(address, &found))) {
-        struct bad_free bad = {address, "realloc", HEAP_MALLOC};
-        tool_with_vectors(report_bad_free, &bad);
-        return 0;
-    }
-    if (UNLIKELY(found.maker != HEAP_MALLOC))
-        report_mismatch(address);
-    uint64_t block = heap_allocate(size, heap_options.alignment, HEAP_MALLOC, false);
-    if (!block)
-        return 0;
-    struct copy copy = {block, address, size < found.size ? size : found.size};
-    uint64_t fault;
-    tool_try(copy_content, &copy, &fault);
-    give_up(address, &found);
-    return block;
+static inline bool is_as_claimed(const struct found_block *found, const struct heap_claim *claim) {
+    return (claim->size == HEAP_ANY || claim->size == found->size) &&
+           (claim->alignment == HEAP_ANY || (!claim->alignment && !found->is_aligned));
+}
+
+void heap_free(uint64_t address, const struct heap_claim *claim) {
+    struct found_block found;
+    bool is_live = heap_find_live(address, &found);
+    if (is_live && UNLIKELY(found.maker != claim->maker))
+        heap_report_mismatch(address, claim->maker);
+    else if (is_live && UNLIKELY(!is_as_claimed(&found, claim)) && entry_knows_claims())
+        check_claim(address, &found, claim);
+    if (UNLIKELY(!is_live || !heap_give_up(address, &found)))
+        report_free_of_nothing(address, claim->function);
 }
 
 size_t heap_size_of(uint64_t address) {
-    struct found found;
-    return find_live(address, &found) ? found.size : 0;
+    struct found_block found;
+    return heap_find_live(address, &found) ? found.size : 0;
 }

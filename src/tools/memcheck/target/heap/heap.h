@@ -1,9 +1,15 @@
-// The allocator that stands in for the target's own: blocks with red zones, a queue of freed
-// blocks that are not given out again for a while, and for each block who made and freed it.
+// The allocator that replaces the target's own: blocks with red zones, a queue of freed blocks that
+// are not given out again for a while, and for each block who made and freed it.
+//
+// Words
+//   block       what the target has asked for, without its red zones
+//   maker       the family of functions that made a block: it must be freed by the same
+//   quarantine  the queue of freed blocks (--freelist-vol)
+//   blocks.h has the words for how memory is divided.
 //
 // What is known about blocks lies outside target memory, where no stray write reaches it. Finding
 // the block of an address takes constant time. Threads do not share a lock on the usual way through
-// malloc and free.
+// malloc and free. Any thread may call in here, from hooks and replaced functions.
 #ifndef QUERN_MEMCHECK_HEAP_H
 #define QUERN_MEMCHECK_HEAP_H
 
@@ -35,9 +41,20 @@ void heap_thread_ended(void);
 // freed ones. False: none (or a freed one that is forgotten).
 bool heap_find(uint64_t address, struct heap_block *);
 
+// alignment 0: that of every block.
 uint64_t heap_allocate(size_t size, size_t alignment, enum heap_maker, bool zeroed);
-void heap_free(uint64_t address, enum heap_maker, const char *function);
+// What the function that frees a block says of it.
+struct heap_claim {
+    enum heap_maker maker;
+    const char *function;  // that frees
+    const char *functions; // that make and free such a block: "new/delete"
+    size_t size;           // HEAP_ANY: not said
+    size_t alignment;      // 0: that of every block; HEAP_ANY: not said
+};
+#define HEAP_ANY SIZE_MAX
+void heap_free(uint64_t address, const struct heap_claim *);
 uint64_t heap_resize(uint64_t address, size_t size);
+uint64_t heap_resize_aligned(uint64_t address, size_t size, size_t alignment, bool zeroed);
 size_t heap_size_of(uint64_t address); // of the live block that begins there, else 0
 
 // Blocks that the target declares itself (MALLOCLIKE_BLOCK).

@@ -166,12 +166,14 @@ void pools_allocate(uint64_t anchor, uint64_t start, size_t size) {
     uint32_t made_at = heap_making_stack();
     *chunk = (struct chunk){.node.key = start, .size = size, .made_at = made_at};
     bool zeroed = false;
+    size_t red_zone = 0;
     pthread_mutex_lock(&lock);
     struct pool *pool = pool_at(anchor);
     if (pool) {
         free(table_take(&pool->chunks, start));
         table_add(&pool->chunks, &chunk->node);
         zeroed = pool->zeroed;
+        red_zone = pool->red_zone;
     }
     pthread_mutex_unlock(&lock);
     if (!pool) {
@@ -182,11 +184,13 @@ void pools_allocate(uint64_t anchor, uint64_t start, size_t size) {
     heap_chunk_made(start, size);
     if (sites_wanted == SITES_FULL)
         sites_made(made_at, size);
-    if (zeroed) {
+    // The target need not have closed the pool's memory.
+    shadow_make_noaccess(start - red_zone, red_zone);
+    shadow_make_noaccess(start + size, red_zone);
+    if (zeroed)
         shadow_make_defined(start, size);
-    } else {
+    else
         shadow_make_undefined(start, size);
-    }
 }
 
 // Blocks that were declared inside a chunk end with it.

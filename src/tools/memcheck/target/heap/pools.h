@@ -1,9 +1,14 @@
-// Memory pools that the target announces: pieces of memory that it gives out itself.
+// Memory pools that the target announces with client requests (CREATE_MEMPOOL and its kin): pieces
+// of memory that it gives out itself.
 //
-// A pool is named by an address of the target's choice, its anchor. Its chunks are blocks to the
-// leak search and to descriptions of addresses; the block of the heap that they were carved from is
-// not. A metapool's chunks are carved up again with MALLOCLIKE_BLOCK; with auto-free, those end
-// with the chunk. Called from hooks on any thread.
+// Words
+//   anchor    the address by which the target names a pool; it need not be its memory
+//   chunk     a piece that the pool has given out. The leak search and the description of addresses
+//             treat it as a block, and no longer the block of the heap that it was taken from
+//   metapool  a pool whose chunks the target divides again with MALLOCLIKE_BLOCK. With auto-free,
+//             these blocks end with the chunk
+//
+// Called from hooks on any thread.
 #ifndef QUERN_MEMCHECK_POOLS_H
 #define QUERN_MEMCHECK_POOLS_H
 

@@ -322,7 +322,7 @@ void slab_make(void *argument) {
         segments_unlock();
     }
     struct slab *slab = request->slab;
-    if (slab && slab->fresh == 0)
+    if (slab && slab->fresh == 0 && request->class)
         shadow_make_noaccess(slab->start, (uint64_t)slab->units << UNIT_BITS);
 }
 
@@ -356,8 +356,8 @@ void huge_make(void *argument) {
     size_t alignment = request->alignment > PAGE ? request->alignment : PAGE;
     uint64_t front = heap_options.front;
     front = (front + request->alignment - 1) & ~(uint64_t)(request->alignment - 1);
-    uint64_t size =
-        (front + request->size + heap_options.red_zone + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+    uint64_t size = (front + request->size + request->room + heap_options.red_zone + PAGE - 1) &
+                    ~(uint64_t)(PAGE - 1);
     uint64_t start = tool_map(size, alignment > SEGMENT ? alignment : SEGMENT);
     if (!start)
         return;
@@ -449,8 +449,8 @@ void heap_take_orphans(void *argument) {
     for (struct heap *other = heaps; other; other = other->next) {
         if (!other->is_idle || !other->freed_volume)
             continue;
-        put_before(&heap->freed, &other->freed);
-        put_before(&heap->freed_large, &other->freed_large);
+        for (unsigned i = 0; i < QUARANTINE_CLASSES; i++)
+            put_before(&heap->freed[i], &other->freed[i]);
         heap->freed_volume += other->freed_volume;
         heap->published_volume += other->published_volume;
         other->freed_volume = other->published_volume = 0;

@@ -1,8 +1,10 @@
-// The heap by place: how much each stack has allocated and freed (--xtree-memory).
+// The heap by place: how much each call stack has allocated and freed (--xtree-memory).
 //
-// Counted where the supervisor sees it even if the process is killed (wire/findings.h). Threads
-// take no lock: a place is found by the number of its stack in a table that is only added to.
-// A tool that was not asked never calls in here. General registers only; callable from any hook.
+// Words: a *site* is a call stack that has allocated, by its number (tools/shared/stacks.h).
+//
+// The numbers are in a memory file that the supervisor shares (wire/findings.h), so they survive a
+// process that is killed. Threads take no lock: the table of sites is only added to. Without
+// --xtree-memory nobody calls in here. General registers only; callable from any hook.
 #ifndef QUERN_MEMCHECK_SITES_H
 #define QUERN_MEMCHECK_SITES_H
 

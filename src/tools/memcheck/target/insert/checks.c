@@ -50,14 +50,14 @@ unsigned checks_piece(unsigned size) {
 static void write_way_out(struct checked_block *b, uint64_t units, uint16_t spilled) {
     for (unsigned reg = 0; reg < GPR_COUNT; reg++)
         if (spilled & 1u << reg)
-            asm_unspill(b->e, reg);
-    asm_align_patch(b->e, 1);
-    insert_failed_by(b->block, asm_jmp_forward(b->e), units);
+            asm_unspill(b->code, reg);
+    asm_align_patch(b->code, 1);
+    insert_failed_by(b->block, asm_jmp_forward(b->code), units);
 }
 
 static void check_with_flags(struct checked_block *b, struct asm_memory a, unsigned size,
                              uint64_t units, uint16_t spilled) {
-    struct assembler *e = b->e;
+    struct assembler *e = b->code;
     for (unsigned step; size; size -= step, a.displacement += step) {
         step = checks_piece(size);
         write_compare_zero(e, &a, step);
@@ -75,7 +75,7 @@ static void check_with_flags(struct checked_block *b, struct asm_memory a, unsig
 // rcx is free if the instruction has spilled it already, but the address may be in it.
 static void check_without_flags(struct checked_block *b, struct asm_memory a, unsigned size,
                                 uint64_t units, uint16_t spilled) {
-    struct assembler *e = b->e;
+    struct assembler *e = b->code;
     bool is_scratch = spilled & 1u << RCX;
     if (is_scratch)
         asm_store_field(e, RCX, INSERT_SCRATCH);
@@ -125,7 +125,7 @@ static void check_store_with_flags(struct assembler *e, struct checked_store *st
 }
 
 static void check_store_without_flags(struct checked_block *b, struct checked_store *store) {
-    struct assembler *e = b->e;
+    struct assembler *e = b->code;
     struct asm_memory a = store->memory;
     unsigned size = store->size;
     asm_spill(e, RCX);
@@ -153,13 +153,13 @@ static void write_store_check(struct checked_block *b, uint64_t pc,
     if (store->keeps_flags)
         check_store_without_flags(b, store);
     else
-        check_store_with_flags(b->e, store);
-    store->back = b->e->at;
+        check_store_with_flags(b->code, store);
+    store->back = b->code->at;
     insert_state(b->block, INSERT_WITHIN, 0);
 }
 
 static void write_stores(struct checked_block *b) {
-    struct assembler *e = b->e;
+    struct assembler *e = b->code;
     for (unsigned i = 0; i < b->store_count; i++) {
         const struct checked_store *store = &b->stores[i];
         for (unsigned jump = 0; jump < store->jump_count; jump++)
@@ -186,7 +186,7 @@ static void write_zero(struct checked_block *b, const struct asm_memory *address
     struct asm_memory a = *address;
     for (unsigned step; size; size -= step, a.displacement += step) {
         step = checks_piece(size);
-        checks_set_shadow(b->e, &a, step, 0);
+        checks_set_shadow(b->code, &a, step, 0);
     }
 }
 
@@ -273,6 +273,11 @@ static bool plain_address(const struct insn *insn, const ZydisDecodedOperand *op
     return a->displacement == (int32_t)a->displacement;
 }
 
+bool checks_plain_address(const struct checked_block *b, const struct insn *insn,
+                          const ZydisDecodedOperand *operand, struct asm_memory *a) {
+    return !is_odd(insn, operand) && plain_address(insn, operand, b->code, a);
+}
+
 // Writes only what a mask register lets it.
 static bool has_mask(const struct insn *insn) {
     ZydisRegister mask = insn->z.avx.mask.reg;
@@ -332,15 +337,26 @@ static struct checked_block checked; // the engine's lock of code guards it
 _Static_assert(sizeof(struct memcheck_thread) <= INSERT_STATE_MOST, "");
 _Static_assert(offsetof(struct memcheck_thread, registers.undefined) == 0, "");
 
-void checks_start(void) {
+static void write_gates(void) {
     store_gates_write();
+    carry_gates_write();
+}
+
+void checks_start(void) {
+    write_gates();
+}
+
+void checks_flushed(void) {
+    track_forget_all();
+    write_gates();
 }
 
 static struct checked_block *begin(struct tool_block *block) {
     struct checked_block *b = &checked;
     b->block = block;
-    b->e = insert_assembler(block);
+    b->code = insert_assembler(block);
     b->version = insert_version(block);
+    b->is_generated = insert_is_generated(block);
     b->force = b->version.forced;
     b->store_count = b->hidden.units = 0;
     checks_set_units(b, b->version.set);
@@ -371,7 +387,7 @@ void checks_before(struct tool_block *block, struct insn *insn) {
             release_note_red_zone(insn, operand);
             if (is_stack_slot(insn, operand) || insn->z.mnemonic == ZYDIS_MNEMONIC_LEAVE)
                 check_stack_slot(b, insn, operand, units);
-            else if (plain_address(insn, operand, b->e, &a))
+            else if (plain_address(insn, operand, b->code, &a))
                 check_operand(b, insn, operand, &a, units);
         }
         if (units)
@@ -380,7 +396,7 @@ void checks_before(struct tool_block *block, struct insn *insn) {
     if (b->units)
         follow_forget_dead(b, insn);
     if (moves_stack)
-        asm_store_field(b->e, RSP, OLD_RSP);
+        asm_store_field(b->code, RSP, OLD_RSP);
     if (insn->z.meta.category == ZYDIS_CATEGORY_CALL)
         release_at_call(b, insn);
 }

@@ -58,7 +58,7 @@ struct track_units follow_units(const struct insn *insn) {
 // If all of these units are defined, over to the version of `target` for which the rest may not be.
 // Bytes are 0 or 1, so that sums of them do not overflow.
 void follow_if_defined(struct checked_block *b, uint64_t units, uint64_t target) {
-    struct assembler *e = b->e;
+    struct assembler *e = b->code;
     unsigned groups = 0;
     for (unsigned group = 0; group < SHADOW_UNITS / 8; group++)
         groups += (units >> 8 * group & 0xff) != 0;
@@ -122,15 +122,24 @@ void follow_insn(struct checked_block *b, struct insn *insn) {
     insert_state(b->block, INSERT_WITHIN, 0); // must not be done twice
     struct followed *followed = tool_allocate(sizeof *followed);
     *followed = (struct followed){prepared, units.writes & HIDDEN_UNITS};
+    struct carry carry;
+    bool is_carried = carry_describe(b, insn, &carry);
+    struct asm_jump carried;
+    if (is_carried)
+        carried = carry_try(b, &carry);
     insert_saved_call(b->block, run_follower, followed);
+    if (is_carried)
+        carry_end(b, &carry, carried);
     // A stack pointer that is undefined leads nowhere anyway.
-    b->written = units.writes & ~UNIT(RSP);
-    checks_set_units(b, b->units | b->written);
+    uint64_t written = is_carried ? carry_written(&carry) : units.writes & ~UNIT(RSP);
+    checks_set_units(b, b->units | written);
+    // What is carried to a register is undefined: a check has just said so.
+    b->written = is_carried ? 0 : written;
 }
 
 void follow_define_overwritten(struct checked_block *b, struct insn *insn) {
     struct track_units units = follow_units(insn);
-    follow_define(b->e, units.kills & b->units);
+    follow_define(b->code, units.kills & b->units);
     checks_set_units(b, b->units & ~units.kills);
 }
 
@@ -141,12 +150,12 @@ bool follow_is_needed(const struct checked_block *b, struct insn *insn) {
 void follow_forget_dead(struct checked_block *b, const struct insn *insn) {
     if (insn->z.meta.category != ZYDIS_CATEGORY_RET && insn->z.meta.category != ZYDIS_CATEGORY_CALL)
         return;
-    follow_define(b->e, dead_at_calls & b->units);
+    follow_define(b->code, dead_at_calls & b->units);
     checks_set_units(b, b->units & ~dead_at_calls);
 }
 
 void follow_replaced(struct checked_block *b) {
     uint64_t dead = dead_at_calls | UNIT(RAX);
-    follow_define(b->e, dead & b->units);
+    follow_define(b->code, dead & b->units);
     checks_set_units(b, b->units & ~dead);
 }

@@ -107,7 +107,7 @@ static struct asm_jump write_look(struct assembler *e, unsigned field) {
 
 // Over to another version, out of line, if some of the units are undefined.
 static void write_hidden_check(struct checked_block *b, uint64_t units) {
-    struct assembler *e = b->e;
+    struct assembler *e = b->code;
     unsigned field = units & (units - 1) ? ANY_HIDDEN : unit_field(__builtin_ctzl(units));
     b->hidden = (struct hidden_check){.units = units};
     if (insert_flags_are_dead(b->block)) {
@@ -125,7 +125,7 @@ static void write_hidden_check(struct checked_block *b, uint64_t units) {
 
 void hidden_end(struct checked_block *b) {
     const struct hidden_check *check = &b->hidden;
-    struct assembler *e = b->e;
+    struct assembler *e = b->code;
     if (!check->units)
         return;
     struct hidden_site *site = tool_allocate(sizeof *site);
@@ -156,14 +156,14 @@ void hidden_head(struct checked_block *b) {
     uint64_t start = insert_block_pc(b->block);
     uint64_t dead = head.overwritten & b->units;
     if (!b->force && dead && !(b->units & HIDDEN_UNITS)) { // the version without them does
-        follow_define(b->e, dead);
+        follow_define(b->code, dead);
         checks_set_units(b, b->units & ~dead);
         insert_exit(b->block, start);
         return;
     }
     if (!b->force && b->units && !(b->units & HIDDEN_UNITS))
         follow_if_defined(b, b->units, start);
-    follow_define(b->e, head.overwritten & HIDDEN_UNITS & ~b->units);
+    follow_define(b->code, head.overwritten & HIDDEN_UNITS & ~b->units);
     if (head.hidden & ~b->units)
         write_hidden_check(b, head.hidden & ~b->units);
 }

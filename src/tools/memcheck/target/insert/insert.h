@@ -1,13 +1,13 @@
-// The code that memcheck inserts: what shadow memory asks for around an instruction
-// (docs/memcheck.md). memcheck's hooks about code, and the parts they are made of.
+// The code that memcheck inserts around an instruction to check and update shadow memory
+// (docs/memcheck.md): memcheck's hooks about code, and the parts of these.
 //
-// Versions of a block (engine/tool/insert.h) tell which units may be undefined when it is entered.
-// A forced version follows its first instruction whatever it uses.
+// The version of a block (engine/tool/insert.h) says which units may be undefined when the block is
+// entered. A forced version follows its first instruction, whatever that uses.
 //
-// Vector, mask and x87 registers are *hidden units*: most code does not touch them, and it would be
-// a waste to have versions of it for each that happens to be undefined. So exits never mention
-// them. A block that touches some looks at its head whether any of them is undefined, and goes on
-// in the version for those. It calls those defined that it overwrites before it reads them.
+// Vector, mask and x87 registers are *hidden units*. Most code does not touch them, so a version
+// for each undefined one would be a waste. Exits therefore never mention them. A block that touches
+// some checks at its start whether any of them is undefined, and continues in the version for
+// these. It marks those as defined that it overwrites before it reads them.
 #ifndef QUERN_MEMCHECK_INSERT_H
 #define QUERN_MEMCHECK_INSERT_H
 
@@ -18,6 +18,7 @@
 // ---- hooks (struct tool) ----
 
 void checks_start(void); // once: writes gates
+void checks_flushed(void);
 void checks_head(struct tool_block *);
 void checks_before(struct tool_block *, struct insn *);
 void checks_after(struct tool_block *, struct insn *);
@@ -55,12 +56,13 @@ struct hidden_check {
 
 struct checked_block {
     struct tool_block *block;
-    struct assembler *e;
+    struct assembler *code;
     struct tool_version version;
-    uint64_t units;   // that may be undefined where code is written now; checks_set_units
-    bool force;       // follow the next instruction
-    bool followed;    // the instruction at hand is
-    uint64_t written; // units that it writes then
+    uint64_t units;    // that may be undefined where code is written now; checks_set_units
+    bool is_generated; // the code
+    bool force;        // follow the next instruction
+    bool followed;     // the instruction at hand is
+    uint64_t written;  // units that it writes then
     unsigned store_count;
     struct hidden_check hidden;
     struct checked_store stores[INSERT_INSTRUCTIONS];
@@ -88,6 +90,10 @@ unsigned checks_piece(unsigned size);
 // mov shadow, value; the value is sign-extended to the size
 void checks_set_shadow(struct assembler *, const struct asm_memory *, unsigned size,
                        uint32_t value);
+
+// False: the operand's address is not base + index + displacement, or has a segment.
+bool checks_plain_address(const struct checked_block *, const struct insn *,
+                          const ZydisDecodedOperand *, struct asm_memory *);
 
 // ---- store_gate.c ----
 
@@ -118,6 +124,32 @@ void follow_forget_dead(struct checked_block *, const struct insn *);
 void follow_if_defined(struct checked_block *, uint64_t units, uint64_t target);
 // A replaced function returns: its result and the flags are defined.
 void follow_replaced(struct checked_block *);
+
+// ---- carry.c, carry_gate.c ----
+
+enum carry_kind { CARRY_LOAD, CARRY_LOAD_VECTOR, CARRY_STORE, CARRY_COPY };
+
+// An instruction that moves data between a register and memory, and does nothing else; or a movs
+// without repetition (copy).
+struct carry {
+    enum carry_kind kind;
+    const ZydisDecodedOperand *memory;
+    struct asm_memory address;
+    unsigned size; // bytes: a power of two up to 32
+    bool is_frame; // relative to rsp
+    uint8_t unit;  // of the register
+    unsigned bits; // offset of its bits in the thread's state
+};
+
+// False: it is not such an instruction, or C code has to follow it here.
+bool carry_describe(const struct checked_block *, const struct insn *, struct carry *);
+// The units that are undefined afterwards.
+uint64_t carry_written(const struct carry *);
+// Around the call of C code: it is made only if the gate refuses.
+struct asm_jump carry_try(struct checked_block *, const struct carry *);
+void carry_end(struct checked_block *, const struct carry *, struct asm_jump carried);
+uint64_t carry_gate(enum carry_kind, unsigned size, bool is_frame);
+void carry_gates_write(void);
 
 // ---- hidden.c ----
 

@@ -183,6 +183,10 @@ static void note_kept(const struct checked_block *b, uint64_t size) {
 }
 
 // ---- releasing ---------------------------------------------------------------------------------
+//
+// Generated code releases nothing, unless it loads rsp: it need not keep to the ABI. Erlang's has
+// heap and stack in one block, with less than the red zone between them, and what it would release
+// is data.
 
 // How rsp has moved, by enum stack_move.
 #define MOVED(name, how)                                                                           \
@@ -207,28 +211,29 @@ static void write_release(struct checked_block *b, unsigned size, unsigned below
     struct asm_memory a = asm_at(RSP, -(int)(below + size));
     for (unsigned step; size; size -= step, a.displacement += step) {
         step = checks_piece(size);
-        checks_set_shadow(b->e, &a, step, -1u);
+        checks_set_shadow(b->code, &a, step, -1u);
     }
 }
 
 static void write_call_after_rise(struct checked_block *b, unsigned size,
                                   tool_fast_function *moved) {
-    asm_begin_gate_call(b->e);
-    asm_lea(b->e, 64, RDI, asm_at32(RSP, -(int64_t)size));
-    asm_store_field(b->e, RDI, OLD_RSP);
-    asm_gate_call(b->e, insert_fast_gate(moved));
+    asm_begin_gate_call(b->code);
+    asm_lea(b->code, 64, RDI, asm_at32(RSP, -(int64_t)size));
+    asm_store_field(b->code, RDI, OLD_RSP);
+    asm_gate_call(b->code, insert_fast_gate(moved));
 }
 
 void release_after(struct checked_block *b, struct insn *insn) {
     int64_t size = release_of(insn);
-    if (!size || size >= INT32_MAX)
+    bool loaded = size < 0 && is_loaded(insn);
+    if (!size || size >= INT32_MAX || (b->is_generated && !loaded))
         return;
-    bool loaded = size < 0 && is_loaded(insn), is_kept = !zone_ends_unread(b, loaded);
+    bool is_kept = !zone_ends_unread(b, loaded);
     if (is_kept)
         note_kept(b, size < 0 ? RED_ZONE : size);
     if (size < 0) {
-        asm_begin_gate_call(b->e);
-        asm_gate_call(b->e, insert_fast_gate(moved_function(loaded, is_kept)));
+        asm_begin_gate_call(b->code);
+        asm_gate_call(b->code, insert_fast_gate(moved_function(loaded, is_kept)));
     } else if (size > INLINE_RELEASE) {
         write_call_after_rise(b, size, moved_function(false, is_kept));
     } else {
@@ -238,11 +243,13 @@ void release_after(struct checked_block *b, struct insn *insn) {
 
 void release_at_call(struct checked_block *b, const struct insn *insn) {
     unsigned depth = depth_near(kept, insn->pc);
-    if (depth > SLOT)
+    if (depth > SLOT && !b->is_generated)
         write_release(b, depth - SLOT, SLOT); // the return address goes into the first slot
 }
 
 void release_returned(struct checked_block *b, uint64_t pc, unsigned size) {
+    if (b->is_generated)
+        return;
     unsigned count;
     const struct insn *all = insert_all(b->block, &count), *rest = insert_rest(b->block, &count);
     bool after_leave = rest > all && rest[-1].z.mnemonic == ZYDIS_MNEMONIC_LEAVE;

@@ -58,24 +58,77 @@ static void search_free(struct search *search) {
 }
 
 // While the other threads are stopped.
-static bool search_all(struct search *search, struct leak_helpers *helpers) {
-    search->heuristics = heuristics;
+static bool search_all(struct search *search, struct leak_helpers *helpers, unsigned by) {
+    search->heuristics = by;
     search->pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     return blocks_collect(&search->blocks) && search_find_memory(search) &&
            mark_all(search, helpers) && lost_cliques(search);
 }
 
-static void check(bool full, bool is_end, enum leak_delta delta) {
-    struct leak_search result = {.full = full, .at_end = is_end, .is_delta = delta != LEAKS_ALL};
+// The records of the latest search by their numbers, for block_list.
+static struct record_key {
+    uint32_t stack;
+    uint8_t kind;
+} * keys;
+static size_t key_count;
+
+static void keep_records(const struct leak_search *result) {
+    search_unmap(keys, key_count * sizeof *keys);
+    keys = search_map(result->record_count * sizeof *keys);
+    key_count = keys ? result->record_count : 0;
+    for (size_t i = 0; i < key_count; i++)
+        keys[i] = (struct record_key){result->records[i].stack, result->records[i].kind};
+}
+
+size_t leaks_record_count(void) {
+    return key_count;
+}
+
+static uint32_t record_of(enum leak_kind kind, uint32_t stack) {
+    for (size_t i = 0; i < key_count; i++)
+        if (keys[i].kind == kind && records_same_stack(keys[i].stack, stack))
+            return (uint32_t)i + 1;
+    return 0;
+}
+
+bool leaks_each_block(leak_block_visit *visit, void *context) {
+    struct leak_helpers *helpers = mark_prepare();
+    tool_stop_threads();
+    struct search search = {.pagemap = -1};
+    struct leak_walk walk = {0};
+    struct leak_block block;
+    bool ok = search_all(&search, helpers, heuristics);
+    while (ok && blocks_next(&search.blocks, &walk, &block)) {
+        enum leak_kind kind = state_kind(search.blocks.states[block.number]);
+        uint32_t record = record_of(kind, block.stack);
+        if (record)
+            visit(context, record, &block);
+    }
+    search_free(&search);
+    tool_resume_threads();
+    mark_release(helpers);
+    return ok;
+}
+
+static void check(const struct leak_command *command, bool is_end) {
+    struct leak_search result = {.full = command->mode == LEAKS_FULL,
+                                 .at_end = is_end,
+                                 .is_delta = command->delta != LEAKS_ALL,
+                                 .by_command = command->by_command,
+                                 .kinds = command->kinds,
+                                 .limit = command->limit};
+    unsigned by = command->heuristics < 0 ? heuristics : (unsigned)command->heuristics;
     size_t record_room = 0;
     struct leak_helpers *helpers = mark_prepare();
     tool_stop_threads();
     struct search search = {.pagemap = -1};
     struct leak_totals totals = {0};
-    bool ok = search_all(&search, helpers) &&
-              records_make(&search, delta, &result, &totals, &record_room);
-    if (ok)
+    bool ok = search_all(&search, helpers, by) &&
+              records_make(&search, command->delta, &result, &totals, &record_room);
+    if (ok) {
         last = totals;
+        keep_records(&result);
+    }
     result.bytes_searched = search.bytes_searched;
     search_free(&search);
     tool_resume_threads();
@@ -88,12 +141,16 @@ static void check(bool full, bool is_end, enum leak_delta delta) {
 }
 
 void leaks_check_at_end(void) {
+    struct leak_command command = {.mode = at_end == CHECK_FULL ? LEAKS_FULL : LEAKS_SUMMARY,
+                                   .delta = LEAKS_ALL,
+                                   .heuristics = -1};
     if (at_end != CHECK_NONE)
-        check(at_end == CHECK_FULL, true, LEAKS_ALL);
+        check(&command, true);
 }
 
-void leaks_check(enum leak_mode mode, enum leak_delta delta) {
-    check(mode == LEAKS_FULL, false, delta);
+void leaks_check(const struct leak_command *command) {
+    check(command, false);
+    findings_stop_at_loss();
 }
 
 struct leak_totals leaks_last(void) {

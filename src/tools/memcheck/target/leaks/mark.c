@@ -283,6 +283,7 @@ static void mark_roots(struct worker *worker) {
     worker->is_seeding = true;
     tool_each_thread(mark_registers, worker);
     worker->way = 0;
+    gone_each_table(&search->blocks, visit_reachable, worker);
     for (size_t i = 0; i < search->roots.count; i++) {
         const struct leak_range *range = &search->roots.at[i];
         scan_range(search, range, visit_reachable, worker);

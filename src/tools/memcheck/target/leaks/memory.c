@@ -110,10 +110,10 @@ static void note_unused(const struct tool_thread *thread, void *argument) {
 
 // The part of a mapping that is searched for pointers: all but the heap and unused stack.
 static bool add_roots(struct search *search, const struct leak_ranges *unused,
-                      const struct tool_mapping *mapping) {
-    uint64_t at = mapping->start;
-    while (at < mapping->end) {
-        uint64_t end = mapping->end, heap_end;
+                      const struct leak_range *whole) {
+    uint64_t at = whole->start;
+    while (at < whole->end) {
+        uint64_t end = whole->end, heap_end;
         if (heap_owns(at, &heap_end)) {
             at = heap_end;
             continue;
@@ -127,10 +127,10 @@ static bool add_roots(struct search *search, const struct leak_ranges *unused,
         }
         if (gap && gap->start < end)
             end = gap->start;
-        if (!ranges_add(&search->roots, (struct leak_range){.start = at,
-                                                            .end = end,
-                                                            .guarded = mapping->is_file,
-                                                            .sparse = !mapping->is_file}))
+        struct leak_range part = *whole;
+        part.start = at;
+        part.end = end;
+        if (!ranges_add(&search->roots, part))
             return false;
         at = end;
     }
@@ -142,7 +142,9 @@ static bool add_mapping(struct search *search, const struct leak_ranges *unused,
     struct leak_range whole = {.start = mapping->start,
                                .end = mapping->end,
                                .guarded = mapping->is_file,
-                               .sparse = !mapping->is_file};
+                               .sparse = !mapping->is_file,
+                               .bare =
+                                   !tool_has_shadow(mapping->start, mapping->end - mapping->start)};
     bool ok = true;
     if (mapping->is_file && mapping->prot & PROT_READ)
         ok &= ranges_add(&search->tables, whole);
@@ -157,7 +159,7 @@ static bool add_mapping(struct search *search, const struct leak_ranges *unused,
     // Blocks in files are the target's own making, and such files are searched as a whole.
     if (!mapping->is_file)
         ok &= ranges_add(&search->inner, whole);
-    return ok && add_roots(search, unused, mapping);
+    return ok && add_roots(search, unused, &whole);
 }
 
 bool search_find_memory(struct search *search) {

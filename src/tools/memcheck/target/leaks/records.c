@@ -31,7 +31,7 @@ static size_t frames_of(uint32_t stack, const uint64_t **pcs) {
     return count < resolution ? count : resolution;
 }
 
-static bool same_stack(uint32_t a, uint32_t b) {
+bool records_same_stack(uint32_t a, uint32_t b) {
     if (a == b)
         return true;
     if (!resolution)
@@ -63,7 +63,7 @@ static uint32_t *table_slot(const struct table *table, enum leak_kind kind, uint
     for (size_t i = hash_of(kind, stack);; i++) {
         uint32_t *slot = &table->slots[i & mask];
         const struct loss *record = &table->records[*slot - 1];
-        if (!*slot || (record->kind == kind && same_stack(record->stack, stack)))
+        if (!*slot || (record->kind == kind && records_same_stack(record->stack, stack)))
             return slot;
     }
 }

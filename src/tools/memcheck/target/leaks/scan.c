@@ -25,6 +25,7 @@ struct scan {
     const struct search *search;
     leak_visit *visit;
     void *context;
+    bool is_bare;                    // memory without shadow is being looked at
     uint32_t from;                   // place of the block whose words are being looked at
     const struct leak_range *within; // where the last block was
     unsigned count;
@@ -60,7 +61,7 @@ static void gather(struct scan *scan, uint64_t holder, uint64_t value) {
 static void scan_words(struct scan *scan, const uint64_t *words, uint64_t start, uint64_t end) {
     uint64_t lowest = scan->search->blocks.lowest, span = scan->search->blocks.span;
     for (uint64_t at = start; at < end; at += 8, words++)
-        if (*words - lowest < span && word_is_known(at))
+        if (*words - lowest < span && (scan->is_bare || word_is_known(at)))
             gather(scan, at, *words);
 }
 
@@ -107,6 +108,7 @@ static void scan_part(struct scan *scan, const struct leak_range *range, uint64_
     end &= ~7ul;
     if (start >= end)
         return;
+    scan->is_bare = range->bare;
     if (range->guarded)
         scan_guarded(scan, start, end);
     else if (range->sparse && end - start >= WORTH_ASKING && scan->search->pagemap >= 0)

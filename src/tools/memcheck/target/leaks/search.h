@@ -57,6 +57,7 @@ struct leak_range {
     uint64_t start, end;
     bool guarded; // reading it may fault
     bool sparse;  // anonymous: pages that were never touched hold nothing
+    bool bare;    // it has no shadow (io_uring's rings): its words count as known
 };
 struct leak_ranges {
     struct leak_range *at;
@@ -199,6 +200,11 @@ enum { SCAN_MOST = 256 }; // numbers at once
 void scan_blocks(const struct search *, const uint32_t *numbers, uint32_t count, leak_visit *,
                  void *context);
 
+// ---- leaks/gone.c ----
+
+// The table of thread-local blocks of each thread that a fork has left behind.
+void gone_each_table(const struct leak_blocks *, leak_visit *, void *context);
+
 // ---- leaks/heuristics.c ----
 
 // The heuristic by which a pointer into a block counts as one to its start, -1: none.
@@ -233,9 +239,18 @@ uint32_t cycle_count(const struct search *, uint32_t leader, const uint32_t *mem
 // ---- leaks/records.c: what is reported ----
 
 void records_start(void); // reads options
+// Whether two stacks are merged into one record.
+bool records_same_stack(uint32_t first, uint32_t second);
 // Merges the blocks into records, compared with those of the search before, in `result`, whose
 // records are to be given to search_unmap (record_room). False: out of memory.
 bool records_make(const struct search *, enum leak_delta, struct leak_search *result,
                   struct leak_totals *, size_t *record_room);
+
+// ---- leaks/leaks.c: the blocks of the latest search's records ----
+
+typedef void leak_block_visit(void *context, uint32_t record, const struct leak_block *block);
+size_t leaks_record_count(void);
+// Searches again, and visits the blocks of all records. False: out of memory.
+bool leaks_each_block(leak_block_visit *, void *context);
 
 #endif

@@ -1,7 +1,9 @@
-// Stacks that the target makes itself: STACK_REGISTER and its kin, and makecontext.
+// Stacks that the target makes itself: announced by STACK_REGISTER and its kin or by makecontext,
+// or noticed when the stack pointer moves far.
 //
-// A move of the stack pointer from one stack to another releases nothing. frames.c tells how stacks
-// that nobody has announced are told apart. Requests and hooks of any thread call in here.
+// A move of the stack pointer within a stack makes memory undefined or inaccessible. A move from
+// one stack to another changes nothing; frames.c explains how it recognises stacks that nobody has
+// announced. Client requests and hooks on any thread call in here.
 #ifndef QUERN_MEMCHECK_FRAMES_H
 #define QUERN_MEMCHECK_FRAMES_H
 

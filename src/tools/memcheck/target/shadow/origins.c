@@ -2,50 +2,48 @@
 
 #include <stdatomic.h>
 
-#include "base/hash.h"
 #include "engine/tool.h"
 #include "tools/memcheck/target/heap/blocks.h"
+#include "tools/memcheck/target/shadow/chunks.h"
 #include "tools/memcheck/target/shadow/origins_slow.h"
 #include "tools/memcheck/target/shadow/shadow.h"
 
-enum { BUCKETS = 1 << 16, GRANULE = 4 };
+enum { GRANULE = 4 };
 
 // ---- tags --------------------------------------------------------------------------------------
 
-static struct origin_page *_Atomic pages[BUCKETS];
-
-static _Atomic(struct origin_page *) *bucket_of(uint64_t number) {
-    return &pages[hash_bucket(number, 16)];
+static _Atomic(struct origin_page *) *place_of(struct chunk *chunk, uint64_t address) {
+    return &chunk->origins[address % CHUNK / ORIGIN_PAGE];
 }
 
 static struct origin_page *page_find(uint64_t address) {
-    uint64_t number = address / ORIGIN_PAGE;
-    struct origin_page *page = atomic_load_explicit(bucket_of(number), memory_order_acquire);
-    while (page && page->number != number)
-        page = page->next;
-    return page;
+    struct chunk *chunk = chunk_find(address);
+    return chunk ? atomic_load_explicit(place_of(chunk, address), memory_order_acquire) : NULL;
 }
 
 static struct origin_page *page_make(uint64_t address) {
-    struct origin_page *made = NULL;
-    uint64_t number = address / ORIGIN_PAGE;
-    tool_with_vectors(origins_make_page, &made);
-    if (!made)
+    struct origin_page *made = NULL, *other = NULL;
+    struct chunk *chunk = chunk_make(address);
+    if (!chunk)
         return NULL;
-    made->number = number;
-    made->next = atomic_load(bucket_of(number));
-    while (!atomic_compare_exchange_weak(bucket_of(number), &made->next, made))
-        continue; // two pages of one number: the newer one counts
-    return made;
+    tool_with_vectors(origins_make_page, &made);
+    if (!made || atomic_compare_exchange_strong(place_of(chunk, address), &other, made))
+        return made;
+    tool_with_vectors(origins_drop_page, made); // another thread was faster
+    return other;
 }
 
 static unsigned index_of(uint64_t address) {
     return address % ORIGIN_PAGE / GRANULE;
 }
 
-static uint64_t end_of_page(uint64_t address, uint64_t end) {
-    uint64_t next = (address / ORIGIN_PAGE + 1) * ORIGIN_PAGE;
+static uint64_t end_of(uint64_t unit, uint64_t address, uint64_t end) {
+    uint64_t next = (address / unit + 1) * unit;
     return next < end ? next : end;
+}
+
+static uint64_t end_of_page(uint64_t address, uint64_t end) {
+    return end_of(ORIGIN_PAGE, address, end);
 }
 
 // Bits of the lines that a part of a page touches.
@@ -101,31 +99,43 @@ void shadow_set_origin(uint64_t address, size_t size, uint32_t origin) {
     }
 }
 
+static void forget_in_page(struct origin_page *page, uint64_t start, uint64_t end) {
+    if (!(page->used & lines_of(start, end)))
+        return;
+    for (unsigned i = index_of(start); i <= index_of(end - 1); i++)
+        page->tags[i] = 0;
+    uint64_t first_whole = (start + ORIGIN_LINE - 1) / ORIGIN_LINE * ORIGIN_LINE,
+             end_whole = end / ORIGIN_LINE * ORIGIN_LINE;
+    if (first_whole < end_whole)
+        __atomic_fetch_and(&page->used, ~lines_of(first_whole, end_whole), __ATOMIC_RELAXED);
+}
+
 // The range is newly allocated. Of stack, marks tell.
 static void forget(uint64_t start, size_t size) {
     uint64_t first, last, end = start + size;
     if (tool_own_stack(&first, &last) && start - first < last - first)
         return;
     for (uint64_t at = start, next; at < end; at = next) {
+        if (!chunk_find(at)) {
+            next = end_of(CHUNK, at, end);
+            continue;
+        }
         next = end_of_page(at, end);
         struct origin_page *page = page_find(at);
-        if (!page || !(page->used & lines_of(at, next)))
-            continue;
-        for (unsigned i = index_of(at); i <= index_of(next - 1); i++)
-            page->tags[i] = 0;
-        uint64_t first_whole = (at + ORIGIN_LINE - 1) / ORIGIN_LINE * ORIGIN_LINE,
-                 end_whole = next / ORIGIN_LINE * ORIGIN_LINE;
-        if (first_whole < end_whole)
-            __atomic_fetch_and(&page->used, ~lines_of(first_whole, end_whole), __ATOMIC_RELAXED);
+        if (page)
+            forget_in_page(page, at, next);
     }
 }
 
 // ---- what was only allocated -------------------------------------------------------------------
 
 static uint32_t heap_origin(uint64_t address) {
+    union cell *cell = cell_of(address);
+    bool is_cells = cell && address >= cell->start && address < cell->end;
+    if (is_cells && cell->is_huge && address - cell->huge.block < cell->huge.older_size)
+        return cell->huge.older_at;
     if (!declared_any()) {
-        union cell *cell = cell_of(address);
-        if (!cell || address < cell->start || address >= cell->end)
+        if (!is_cells)
             return 0;
         if (!cell->is_huge) {
             struct slab *slab = slab_of(&cell->segment, address);
@@ -199,7 +209,22 @@ static void copy(uint64_t to, uint64_t from, size_t size) {
     }
 }
 
+// Whole pages. Their tags are no longer those of the old place.
+static void move(uint64_t to, uint64_t from, size_t size) {
+    forget(to, size);
+    for (uint64_t at = from, next, end = from + size; at < end; at = next) {
+        struct chunk *chunk = chunk_find(at);
+        next = end_of(chunk ? ORIGIN_PAGE : CHUNK, at, end);
+        struct origin_page *page = chunk ? page_find(at) : NULL;
+        struct chunk *other = page ? chunk_make(to + (at - from)) : NULL;
+        if (!other)
+            continue;
+        page = atomic_exchange(place_of(other, to + (at - from)), page);
+        atomic_store(place_of(chunk, at), page);
+    }
+}
+
 void origins_start(void) {
-    static const struct shadow_watch watch = {forget, copy};
+    static const struct shadow_watch watch = {forget, copy, move};
     shadow_watch = &watch;
 }

@@ -16,6 +16,10 @@ void origins_make_page(void *made) {
     *(struct origin_page **)made = calloc(1, sizeof(struct origin_page));
 }
 
+void origins_drop_page(void *page) {
+    free(page);
+}
+
 void origins_make_known(void *made) {
     *(struct origin_known_frames **)made = calloc(1, sizeof(struct origin_known_frames));
 }

@@ -1,4 +1,11 @@
-// The part of origins.c and origins_frames.c that may use vector registers.
+// The part of origins.c and origins_frames.c that may use vector registers: making pages of tags,
+// and searching heap and stack for who made a value undefined.
+//
+// Words: origins.h has tag and mark. A *known* frame is the result of a search of the stack, kept
+// for the next one at the same place.
+//
+// For these two files only. They use general registers only, and call the functions here through
+// tool_with_vectors; so each function takes one pointer.
 #ifndef QUERN_MEMCHECK_ORIGINS_SLOW_H
 #define QUERN_MEMCHECK_ORIGINS_SLOW_H
 
@@ -9,8 +16,6 @@ enum { ORIGIN_PAGE = 4096, ORIGIN_LINE = 64 };
 
 // Tags of a page of target memory.
 struct origin_page {
-    struct origin_page *next;
-    uint64_t number;
     uint64_t used; // bits of lines in which there may be tags
     uint32_t tags[ORIGIN_PAGE / 4];
     uint32_t marks[ORIGIN_PAGE / 4]; // of the frame that each was stored in, 0: none
@@ -45,6 +50,7 @@ struct origin_frame_search {
 // These two set a pointer, which stays as it is if there is no memory.
 void origins_make_page(void *made);
 void origins_make_known(void *made);
+void origins_drop_page(void *page);
 void origins_search_heap(void *search);
 void origins_search_stack(void *frame_search);
 void origins_search_far(void *search); // the same without what is known

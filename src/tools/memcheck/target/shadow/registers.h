@@ -1,8 +1,9 @@
-// What memcheck knows about a thread's registers.
+// What memcheck knows about a thread's registers: the shadow of registers.
 //
-// `undefined` has a byte for each register: 0 means that all its bits are defined, and then its
-// bits below are not kept. Generated code reads and clears these bytes; only track.c sets them.
-// While all of them are 0, the thread runs code that does not look at registers at all.
+// `undefined` has a byte for each register: 0 means that all its bits are defined, and that its
+// bits below are not kept. Generated code reads and clears these bytes; only track/track.c sets
+// them. While all of them are 0, the thread runs code that does not look at registers at all. Each
+// thread touches its own only.
 #ifndef QUERN_MEMCHECK_REGISTERS_H
 #define QUERN_MEMCHECK_REGISTERS_H
 

@@ -1,93 +1,16 @@
 #include "tools/memcheck/target/shadow/shadow.h"
 
-#include <stdatomic.h>
-
 #include "base/x86.h"
+#include "tools/memcheck/target/shadow/chunks.h"
 #include "tools/memcheck/target/shadow/frames.h"
 
-enum {
-    FEW = 512,         // up to here words are written one by one
-    LARGE = 64 * 1024, // from here on whole pages are mapped rather than written
-};
-
-// ---- bytes whose undefined bits look like the code for no access -------------------------------
-//
-// They exist hardly ever, but a program that makes one must not be accused of a bad access.
-
-enum { LOOKALIKES = 4096 };
-
-static uint64_t lookalikes[LOOKALIKES]; // addresses, 0: free
-static atomic_uint lookalike_count;
-static atomic_flag lookalike_lock = ATOMIC_FLAG_INIT;
-
-static void lock(void) {
-    while (atomic_flag_test_and_set_explicit(&lookalike_lock, memory_order_acquire))
-        __builtin_ia32_pause();
-}
-
-static void unlock(void) {
-    atomic_flag_clear_explicit(&lookalike_lock, memory_order_release);
-}
-
-static bool is_lookalike(uint64_t address) {
-    if (!atomic_load_explicit(&lookalike_count, memory_order_acquire))
-        return false;
-    bool found = false;
-    lock();
-    for (unsigned i = 0; i < LOOKALIKES && !found; i++)
-        found = lookalikes[i] == address;
-    unlock();
-    return found;
-}
-
-static void forget_lookalikes(uint64_t start, size_t size) {
-    if (!atomic_load_explicit(&lookalike_count, memory_order_acquire))
-        return;
-    lock();
-    for (unsigned i = 0; i < LOOKALIKES; i++) {
-        if (lookalikes[i] && lookalikes[i] - start < size) {
-            lookalikes[i] = 0;
-            atomic_fetch_sub(&lookalike_count, 1);
-        }
-    }
-    unlock();
-}
-
-// False when there is no room: one bit more is called undefined then.
-static bool remember_lookalike(uint64_t address) {
-    if (is_lookalike(address))
-        return true;
-    lock();
-    unsigned i = 0;
-    while (i < LOOKALIKES && lookalikes[i])
-        i++;
-    if (i < LOOKALIKES) {
-        lookalikes[i] = address;
-        atomic_fetch_add(&lookalike_count, 1);
-    }
-    unlock();
-    return i < LOOKALIKES;
-}
+enum { FEW = 512 }; // up to here words are written one by one
 
 // ---- ranges ------------------------------------------------------------------------------------
 
 bool shadow_undefined_values = true;
 bool shadow_has_holes;
 const struct shadow_watch *shadow_watch;
-
-struct range {
-    uint64_t start, end;
-};
-
-static void fill_large(void *argument) {
-    const struct range *range = argument;
-    tool_shadow_fill(range->start, range->end);
-}
-
-static void clear_large(void *argument) {
-    const struct range *range = argument;
-    tool_shadow_clear(range->start, range->end);
-}
 
 // Words, the last of which may overlap the one before; string instructions take their time to
 // start.
@@ -112,11 +35,76 @@ static void set_bytes(uint64_t start, size_t size, uint8_t value) {
     __asm__ volatile("rep stosb" : "+D"(at), "+c"(size) : "a"(value) : "memory");
 }
 
+// Whether a byte of the word has the value.
+static inline bool has_byte(uint64_t word, uint8_t value) {
+    const uint64_t ones = 0x0101010101010101;
+    uint64_t zero = word ^ ones * value;
+    return (zero - ones) & ~zero & ones * 0x80;
+}
+
+enum { LINE = 64 };
+
+// Whether all of a line is defined, or all of it is undefined. Buffers of system calls are large.
+static bool is_fine_line(const uint8_t *at, bool undefined_too) {
+    uint64_t any = 0, all = ~0ul;
+#pragma GCC unroll 8
+    for (unsigned i = 0; i < LINE; i += 8) {
+        uint64_t word;
+        __builtin_memcpy(&word, at + i, 8);
+        any |= word;
+        all &= word;
+    }
+    return !any || (undefined_too && all == ~0ul);
+}
+
+// How many bytes from here on are addressable, and defined unless undefined_too, as far as words
+// tell.
+static size_t fine_run(uint64_t start, size_t size, bool undefined_too) {
+    const uint8_t *at = shadow_of(start);
+    size_t done = 0;
+    uint64_t word;
+    while (done + 8 <= size) {
+        if (done + LINE <= size && is_fine_line(at + done, undefined_too)) {
+            done += LINE;
+            continue;
+        }
+        __builtin_memcpy(&word, at + done, 8);
+        if (word && !(undefined_too && !has_byte(word, SHADOW_NOACCESS)))
+            return done + (__builtin_ctzl(word) >> 3);
+        done += 8;
+    }
+    while (done < size && !at[done])
+        done++;
+    return done;
+}
+
+struct filling {
+    uint64_t start, end;
+    uint8_t value;
+};
+
+static void fill_large(void *argument) {
+    const struct filling *filling = argument;
+    if (filling->value == SHADOW_DEFINED)
+        tool_shadow_clear(filling->start, filling->end);
+    else
+        tool_shadow_fill(filling->start, filling->end, filling->value);
+}
+
+static void set_range(uint64_t start, size_t size, uint8_t value) {
+    if (size < SHADOW_SMALL) {
+        set_bytes(start, size, value);
+        return;
+    }
+    struct filling filling = {start, start + size, value};
+    tool_with_vectors(fill_large, &filling);
+}
+
 void shadow_make_noaccess(uint64_t start, size_t size) {
     if (!tool_has_shadow(start, size))
         return;
-    forget_lookalikes(start, size);
-    set_bytes(start, size, SHADOW_NOACCESS);
+    lookalikes_forget(start, size);
+    set_range(start, size, SHADOW_NOACCESS);
 }
 
 void shadow_make_undefined(uint64_t start, size_t size) {
@@ -128,23 +116,15 @@ void shadow_make_undefined(uint64_t start, size_t size) {
         return;
     if (shadow_watch)
         shadow_watch->made_undefined(start, size);
-    if (size < LARGE) {
-        set_bytes(start, size, SHADOW_UNDEFINED);
-        return;
-    }
-    struct range range = {start, start + size};
-    tool_with_vectors(fill_large, &range);
+    set_range(start, size, SHADOW_UNDEFINED);
 }
 
+// Programs overwrite large buffers again and again. Pages whose shadow is 0 already should stay.
 void shadow_make_defined(uint64_t start, size_t size) {
     if (!tool_has_shadow(start, size))
         return;
-    if (size < LARGE) {
-        set_bytes(start, size, SHADOW_DEFINED);
-        return;
-    }
-    struct range range = {start, start + size};
-    tool_with_vectors(clear_large, &range);
+    if (size < SHADOW_SMALL || fine_run(start, size, false) < size)
+        set_range(start, size, SHADOW_DEFINED);
 }
 
 void shadow_make_defined_if_addressable(uint64_t start, size_t size) {
@@ -159,13 +139,13 @@ void shadow_make_defined_if_addressable(uint64_t start, size_t size) {
 enum { PAGE = 4096 };
 
 static _Thread_local struct {
-    bool active, all;
+    bool active, is_known;
     uint64_t page;
 } missing;
 
-void shadow_assume_missing(uint64_t address, bool all) {
+void shadow_assume_missing(uint64_t address, bool is_known) {
     missing.active = true;
-    missing.all = all;
+    missing.is_known = is_known;
     missing.page = address / PAGE;
 }
 
@@ -180,8 +160,10 @@ bool shadow_is_forbidden(uint64_t address) {
 static bool is_missing(uint64_t start, size_t size) {
     if (__builtin_expect(!missing.active, true))
         return false;
-    return missing.all ||
-           (start / PAGE <= missing.page && (start + size - 1) / PAGE >= missing.page);
+    uint64_t last = start + size - 1;
+    if (missing.is_known)
+        return start / PAGE <= missing.page && last / PAGE >= missing.page;
+    return !is_canonical(start) || !is_canonical(last);
 }
 
 // ---- one byte ----------------------------------------------------------------------------------
@@ -207,7 +189,7 @@ bool shadow_state(uint64_t address, uint8_t *bits) {
     uint8_t byte = *shadow_of(address);
     if (byte == SHADOW_DEFINED)
         return true;
-    if (byte == SHADOW_NOACCESS && !is_lookalike(address))
+    if (byte == SHADOW_NOACCESS && !lookalike_is(address))
         return false;
     if (byte == SHADOW_UNDEFINED && is_below_any_stack(address))
         return false;
@@ -220,19 +202,12 @@ void shadow_set_bits(uint64_t address, uint8_t bits) {
         return;
     if (!shadow_undefined_values)
         bits = 0;
-    if (bits == SHADOW_NOACCESS && !remember_lookalike(address))
+    if (bits == SHADOW_NOACCESS && !lookalike_add(address))
         bits = SHADOW_UNDEFINED;
     *shadow_of(address) = bits;
 }
 
 // ---- some bytes --------------------------------------------------------------------------------
-
-// Whether a byte of the word has the value.
-static inline bool has_byte(uint64_t word, uint8_t value) {
-    const uint64_t ones = 0x0101010101010101;
-    uint64_t zero = word ^ ones * value;
-    return (zero - ones) & ~zero & ones * 0x80;
-}
 
 static unsigned piece_of(unsigned size) {
     return size >= 8 ? 8 : size >= 4 ? 4 : size >= 2 ? 2 : 1;
@@ -258,6 +233,23 @@ static void put_piece(uint8_t *at, unsigned piece, uint64_t word) {
         __builtin_memcpy(at, &word, piece == 2 ? 2 : 1);
 }
 
+// Whether the bytes with the code for no access are all lookalikes.
+static bool __attribute__((noinline)) are_lookalikes(uint64_t address, unsigned size) {
+    for (unsigned i = 0; i < size; i++)
+        if (*shadow_of(address + i) == SHADOW_NOACCESS && !lookalike_is(address + i))
+            return false;
+    return true;
+}
+
+// Bytes with that pattern are about to be written there.
+static bool __attribute__((noinline))
+add_lookalikes(uint64_t address, unsigned size, const uint8_t *bits) {
+    for (unsigned i = 0; i < size; i++)
+        if (bits[i] == SHADOW_NOACCESS && !lookalike_add(address + i))
+            return false;
+    return true;
+}
+
 static bool is_plain_range(uint64_t address, unsigned size) {
     if (missing.active || !tool_has_shadow(address, size))
         return false;
@@ -266,7 +258,7 @@ static bool is_plain_range(uint64_t address, unsigned size) {
     for (unsigned i = 0, piece; i < size; i += piece) {
         piece = piece_of(size - i);
         uint64_t word = get_piece(at + i, piece);
-        if (has_byte(word, SHADOW_NOACCESS))
+        if (has_byte(word, SHADOW_NOACCESS) && !are_lookalikes(address + i, piece))
             return false;
         any_undefined |= has_byte(word, SHADOW_UNDEFINED);
     }
@@ -278,7 +270,7 @@ bool shadow_read_word(uint64_t address, unsigned size, uint64_t *bits) {
     if (missing.active || !tool_has_shadow(address, size) || size > 8 || size & (size - 1))
         return false;
     uint64_t word = get_piece(shadow_of(address), size);
-    if (word && (has_byte(word, SHADOW_NOACCESS) ||
+    if (word && ((has_byte(word, SHADOW_NOACCESS) && !are_lookalikes(address, size)) ||
                  (has_byte(word, SHADOW_UNDEFINED) && is_below_any_stack(address))))
         return false;
     *bits = word;
@@ -301,7 +293,8 @@ bool shadow_write_bits(uint64_t address, unsigned size, const void *bits) {
     const uint8_t *from = bits;
     for (unsigned i = 0, piece; i < size; i += piece) {
         piece = piece_of(size - i);
-        if (has_byte(get_piece(from + i, piece), SHADOW_NOACCESS))
+        if (has_byte(get_piece(from + i, piece), SHADOW_NOACCESS) &&
+            !add_lookalikes(address + i, piece, from + i))
             return false;
     }
     for (unsigned i = 0, piece; i < size; i += piece) {
@@ -312,41 +305,6 @@ bool shadow_write_bits(uint64_t address, unsigned size, const void *bits) {
 }
 
 // ---- checks ------------------------------------------------------------------------------------
-
-enum { LINE = 64 };
-
-// Whether all of a line is defined, or all of it is undefined. Buffers of system calls are large.
-static bool is_fine_line(const uint8_t *at, bool undefined_too) {
-    uint64_t any = 0, all = ~0ul;
-#pragma GCC unroll 8
-    for (unsigned i = 0; i < LINE; i += 8) {
-        uint64_t word;
-        __builtin_memcpy(&word, at + i, 8);
-        any |= word;
-        all &= word;
-    }
-    return !any || (undefined_too && all == ~0ul);
-}
-
-// How many bytes from here on are addressable and defined, or all undefined, as far as words tell.
-static size_t fine_run(uint64_t start, size_t size, bool undefined_too) {
-    const uint8_t *at = shadow_of(start);
-    size_t done = 0;
-    uint64_t word;
-    while (done + 8 <= size) {
-        if (done + LINE <= size && is_fine_line(at + done, undefined_too)) {
-            done += LINE;
-            continue;
-        }
-        __builtin_memcpy(&word, at + done, 8);
-        if (word && !(undefined_too && word == ~0ul))
-            return done + (__builtin_ctzl(word) >> 3);
-        done += 8;
-    }
-    while (done < size && !at[done])
-        done++;
-    return done;
-}
 
 static enum shadow_verdict check(uint64_t start, size_t size, uint64_t *bad, bool values) {
     if (is_missing(start, size)) {
@@ -392,7 +350,7 @@ static void copy_byte(uint64_t to, uint64_t from) {
 
 // A word of shadow that can be copied as it is.
 static bool is_plain(uint64_t word) {
-    return word == 0 || word == ~0ul;
+    return !has_byte(word, SHADOW_NOACCESS);
 }
 
 static void copy_up(uint64_t to, uint64_t from, size_t size) {
@@ -449,4 +407,12 @@ void shadow_copy(uint64_t to, uint64_t from, size_t size) {
         copy_up(to, from, size);
     else
         copy_down(to, from, size);
+}
+
+void shadow_moved(uint64_t to, uint64_t from, size_t size) {
+    if (!tool_has_shadow(to, size) || !tool_has_shadow(from, size))
+        return;
+    lookalikes_move(to, from, size);
+    if (shadow_watch)
+        shadow_watch->moved(to, from, size);
 }

@@ -2,8 +2,8 @@
 //
 // One shadow byte for each target byte, at a constant distance. Its value:
 //   0                addressable and defined
-//   SHADOW_NOACCESS  not addressable (a code; the same pattern as real undefined bits is kept apart
-//                    in a table, see shadow.c)
+//   SHADOW_NOACCESS  not addressable. The same value may be a pattern of undefined bits; chunks.h
+//                    tells the two apart
 //   anything else    addressable; bits that are set are undefined
 // Exception: on stacks. Everything below a thread's stack pointer reads 0xff, and 0xff becomes a
 // frame's undefined memory without being written when the stack pointer moves down. So 0xff inside
@@ -28,7 +28,7 @@
 // sums of address bits (12 and 27, 13 and 26, 14 and 25, 15 and 20 … 19 and 24 on Zen). If two
 // lines have the same sums, each access to one makes the next access to the other slow. With this
 // distance, memory and the shadow of what lies nearby differ in these sums wherever they are.
-#define SHADOW_DISTANCE 0x200000155840ul
+#define SHADOW_DISTANCE 0x2a0000155840ul
 
 enum shadow_byte { SHADOW_DEFINED = 0, SHADOW_NOACCESS = 0xa5, SHADOW_UNDEFINED = 0xff };
 
@@ -42,16 +42,19 @@ extern bool shadow_undefined_values;
 // The target has made requests that concern memory: parts of a live block may not be addressable.
 extern bool shadow_has_holes;
 
-// Told of undefined memory that is made or copied, for who keeps origins; NULL: nobody does.
+// Told of undefined memory that is made, copied or moved by whole pages, for who keeps origins;
+// NULL: nobody does.
 struct shadow_watch {
     void (*made_undefined)(uint64_t start, size_t size);
     void (*copied)(uint64_t to, uint64_t from, size_t size);
+    void (*moved)(uint64_t to, uint64_t from, size_t size);
 };
 extern const struct shadow_watch *shadow_watch;
 
-// While an access that has faulted is looked at: its page counts as not addressable; all:
-// everything does. For the calling thread.
-void shadow_assume_missing(uint64_t address, bool all);
+// While an access that has faulted is looked at: its page counts as not addressable. Where the
+// processor gives no address, those count so that cannot exist: it also faults at instructions that
+// are privileged and at operands that are not aligned. For the calling thread.
+void shadow_assume_missing(uint64_t address, bool is_known);
 void shadow_assume_nothing(void);
 // An access there must not be made (tool_fault); once it is looked at as one that has faulted, it
 // is reported.
@@ -66,6 +69,9 @@ void shadow_make_defined_if_addressable(uint64_t start, size_t size);
 // destination; the destination is addressable afterwards.
 void shadow_copy(uint64_t to, uint64_t from, size_t size);
 
+// The target has moved whole pages, and the engine has moved their shadow.
+void shadow_moved(uint64_t to, uint64_t from, size_t size);
+
 enum shadow_verdict { SHADOW_FINE, SHADOW_BAD_ADDRESS, SHADOW_BAD_VALUE };
 // Whether a range is addressable; whether it is addressable and defined. Otherwise *bad is the
 // first byte that is not. Fast where all is well.
@@ -76,7 +82,7 @@ bool shadow_state(uint64_t address, uint8_t *bits);
 // Sets the undefined bits of a byte that is addressable.
 void shadow_set_bits(uint64_t address, uint8_t bits);
 // The same for up to 64 bytes at once. False, and nothing is done, where some byte wants a closer
-// look: it is not addressable, or its bits look like that.
+// look: it may be not addressable.
 bool shadow_read_bits(uint64_t address, unsigned size, void *bits);
 bool shadow_read_word(uint64_t address, unsigned size, uint64_t *bits); // 1, 2, 4 or 8 bytes
 bool shadow_write_bits(uint64_t address, unsigned size, const void *bits);

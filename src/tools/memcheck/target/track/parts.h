@@ -1,4 +1,5 @@
-// Between the parts of track: an instruction as it is kept, and what its parts offer each other.
+// What the parts of track share: the form in which an instruction is kept, and their functions for
+// each other.
 //
 // Words
 //   bits        undefined bits of a value: set where it is not defined
@@ -205,7 +206,7 @@ static inline unsigned count_ones(uint64_t bits) {
 // As operand_bits; of registers all 64 bytes, of memory the rest is 0.
 void wide_bits(struct context *, const struct track *, unsigned operand, wide bits);
 void wide_value(struct context *, const struct track *, unsigned operand, wide value);
-// Of a register all of it; of memory the operand's size.
+// Sets a whole register, or as much memory as the operand has.
 void wide_set_bits(struct context *, const struct track *, unsigned operand, const wide bits);
 uint64_t mask_bits(struct context *, unsigned number);
 uint64_t mask_value(unsigned number);

@@ -1,4 +1,4 @@
-// What tells of the processor: cpuid, and images of its state (fxsave, xsave and their kin).
+// What tells of the processor: cpuid, xtest, and images of its state (fxsave, xsave and their kin).
 //
 // Lazy binding saves all vector registers around the dynamic linker, so their bits must survive a
 // trip through memory. Components lie where the processor says, or, in compacted images, one after
@@ -255,8 +255,15 @@ static void run_xrstor(struct context *c, const struct track *t) {
             load_component(c, i, base + component_offset(i, compacted), there >> i & 1);
 }
 
+// Whether a transaction is under way: the flags say so, whatever they were.
+static void run_transaction_test(struct context *c, const struct track *t) {
+    set_conditions(c, 0);
+}
+
 track_function *track_state(struct track *t, const ZydisDecodedInstruction *z) {
     switch (z->mnemonic) {
+    case ZYDIS_MNEMONIC_XTEST:
+        return run_transaction_test;
     case ZYDIS_MNEMONIC_CPUID:
         return run_cpuid;
     case ZYDIS_MNEMONIC_FXSAVE:

@@ -1,11 +1,11 @@
 // Stubs: machine code that performs one instruction on bits instead of values.
 //
-// What moves data does not look at it: a shuffle of undefined bits is the shuffle itself. A stub
-// loads a frame into registers, performs the instruction, stores the registers back into the frame
-// and puts the target's registers back. Its instruction is the target's with other registers: each
-// operand has one of its own (enum stub_slot), memory is the frame's. So instructions that differ
-// in registers and addresses only share a stub, and one operand can be bits while another that
-// names the same register is a value.
+// An instruction that only moves data moves undefined bits in the same way. A stub loads a frame
+// into registers, performs the instruction, stores the registers to the frame and restores the
+// target's registers. Its instruction is the target's with other registers: each operand has its
+// own (enum stub_slot), and memory is the frame's. So instructions that differ only in registers
+// and addresses share a stub, and one operand can be bits while another one that names the same
+// register is a value.
 #ifndef QUERN_MEMCHECK_TRACK_STUB_H
 #define QUERN_MEMCHECK_TRACK_STUB_H
 

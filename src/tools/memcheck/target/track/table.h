@@ -1,4 +1,5 @@
-// How bits pass through vector instructions, by name.
+// How undefined bits pass through vector instructions: a class for each mnemonic, and what the
+// class means. A constant table, for track.c and the files that follow vector instructions.
 #ifndef QUERN_MEMCHECK_TRACK_TABLE_H
 #define QUERN_MEMCHECK_TRACK_TABLE_H
 

@@ -256,6 +256,7 @@ bool track_is_inert(ZydisMnemonic mnemonic) {
     case ZYDIS_MNEMONIC_MFENCE:
     case ZYDIS_MNEMONIC_CLD:
     case ZYDIS_MNEMONIC_STD:
+    case ZYDIS_MNEMONIC_XABORT: // outside of a transaction
     case ZYDIS_MNEMONIC_UD2:
     case ZYDIS_MNEMONIC_INT3:
     case ZYDIS_MNEMONIC_HLT:

@@ -1,16 +1,16 @@
 // Following undefined values through one instruction.
 //
-// When a block is translated, instructions that may meet undefined values are prepared once
-// (track_prepare); when they run, track_run goes first, on the thread, with the target's general
-// registers saved (tool_register and its kin work), vector registers still in the processor. It
-//   - checks what the instruction's addresses depend on (findings_add_value) and whether memory it
-//   touches
-//     is addressable (findings_add_access),
-//   - for a conditional branch, move or set: whether its condition is defined
-//   (findings_add_condition; a
-//     set merely passes the bits on),
-//   - computes the undefined bits of everything it writes, registers (registers.h) and memory
-//     (shadow.h), from values and bits that it reads.
+// When a block is translated, track_prepare prepares each instruction that may meet undefined
+// values. When such an instruction is due, track_run runs first, on the same thread. The target's
+// general registers are saved (tool_register and its kin work), its vector registers are still in
+// the processor. track_run
+//   - checks whether the instruction's addresses are defined (findings_add_value), and whether the
+//     memory that it touches is addressable (findings_add_access)
+//   - checks whether the condition of a branch or move is defined (findings_add_condition); a
+//     conditional set only passes the undefined bits on
+//   - computes the undefined bits of all that the instruction writes, in registers (registers.h)
+//   and
+//     memory (shadow.h), from the values and bits that it reads
 // Then the instruction itself runs.
 #ifndef QUERN_MEMCHECK_TRACK_H
 #define QUERN_MEMCHECK_TRACK_H

@@ -1,4 +1,4 @@
-// Between the files that follow vector instructions.
+// Shared by the files that follow vector instructions.
 #ifndef QUERN_MEMCHECK_TRACK_VECTOR_H
 #define QUERN_MEMCHECK_TRACK_VECTOR_H
 

@@ -11,20 +11,16 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/text.h"
+#include "base/vector.h"
 
-#define PATIENCE 10000000000ll // nanoseconds for all threads to stop
+#define PATIENCE 10000000000ull // nanoseconds for all threads to stop
 #define PAUSE    20000
-
-static int64_t now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
 
 // Waits for a thread to stop. The end of a process stays for others to see; the end of one of its
 // threads nobody else may see, and nobody else can.
-static bool wait_for_stop(struct freeze_thread *thread, int64_t until) {
+static bool wait_for_stop(struct freeze_thread *thread, uint64_t until) {
     int ends = thread->is_first ? 0 : WEXITED;
     for (;;) {
         siginfo_t info = {0};
@@ -38,7 +34,7 @@ static bool wait_for_stop(struct freeze_thread *thread, int64_t until) {
                 thread->signal = info.si_status & 0xff;
             return thread->stopped = true;
         }
-        if (now() > until)
+        if (clock_nanoseconds() > until)
             return false;
         struct timespec pause = {.tv_nsec = PAUSE};
         nanosleep(&pause, NULL);
@@ -84,9 +80,7 @@ static int seize_new(struct freeze *freeze, int pid) {
             continue;
         }
         ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
-        freeze->threads =
-            base_reallocate(freeze->threads, (freeze->count + 1) * sizeof *freeze->threads);
-        freeze->threads[freeze->count++] =
+        *vector_push(freeze->threads, freeze->count) =
             (struct freeze_thread){.tid = tid, .is_first = tid == pid};
         count++;
     }
@@ -98,7 +92,7 @@ static int seize_new(struct freeze *freeze, int pid) {
 
 bool freeze_begin(struct freeze *freeze, int pid) {
     *freeze = (struct freeze){0};
-    int64_t until = now() + PATIENCE;
+    uint64_t until = clock_nanoseconds() + PATIENCE;
     int count;
     // A thread that still runs may make others.
     while ((count = seize_new(freeze, pid)) > 0)
@@ -117,7 +111,7 @@ void freeze_end(struct freeze *freeze) {
     for (size_t i = 0; i < freeze->count; i++) {
         struct freeze_thread *thread = &freeze->threads[i];
         if (!thread->stopped)
-            wait_for_stop(thread, now() + PATIENCE);
+            wait_for_stop(thread, clock_nanoseconds() + PATIENCE);
         ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(long)thread->signal);
     }
     free(freeze->threads);

@@ -1,9 +1,9 @@
-// Holding a process still: all its threads are stopped as a debugger stops them, their registers
-// are read, and they go on as if nothing had happened. A system call that waits is taken up again
-// by the kernel, but for those that end with EINTR for a debugger too (epoll_wait, for one).
+// Stops all threads of a process as a debugger does, reads their registers, and lets them continue.
+// The kernel restarts system calls that wait, except those that end with EINTR under a debugger,
+// too (epoll_wait, for example).
 //
-// The process must be a descendant, or tracing it must be permitted otherwise. Ends of processes
-// are not taken away from whoever waits for them. Supervisor context.
+// The process must be a descendant, or tracing it must be permitted otherwise. Other processes that
+// wait for its end still see it. Supervisor context.
 #ifndef QUERN_SUPERVISOR_FREEZE_H
 #define QUERN_SUPERVISOR_FREEZE_H
 

@@ -33,11 +33,7 @@
 static void add_range(struct leak_ranges *ranges, uint64_t start, uint64_t end) {
     if (start >= end)
         return;
-    if (ranges->count == ranges->room) {
-        ranges->room = ranges->room ? ranges->room * 2 : 64;
-        ranges->at = base_reallocate(ranges->at, ranges->room * sizeof *ranges->at);
-    }
-    ranges->at[ranges->count++] = (struct leak_range){start, end};
+    *vector_push(ranges->at, ranges->count) = (struct leak_range){start, end};
 }
 
 static int by_start(const void *a, const void *b) {

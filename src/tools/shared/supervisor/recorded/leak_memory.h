@@ -1,13 +1,13 @@
-// The memory of a process that stands still (freeze.h), as the search for leaks sees it: which of
-// it is the heap, which is a root, and reading it.
+// The memory of a stopped process (freeze.h), as the leak search sees it: what belongs to the heap,
+// what is a root, and reading it.
 //
-// What is a root: everything that can be written, but not
-//   - the heap: what the allocator has mapped, whether in use, free or its own records. libc's is
-//     known by its layout (the break, arenas, chunks of their own); of others, mappings in which
-//     blocks lie. What the program itself has mapped is none of it
-//   - stacks of threads below the stack pointer, and whole ones of threads that have ended, but for
-//     what libc itself needs there
-//   - what the recorder keeps in the process
+// Roots are all writable memory, except
+//   - the heap: what the allocator has mapped, whether in use, free or its own records. libc's heap
+//     is known by its layout (the break, arenas, chunks mapped by themselves). Of other allocators
+//     it is the mappings in which blocks lie. Memory that the program itself has mapped is a root
+//   - stacks below the stack pointer, and whole stacks of threads that have ended, except for what
+//     libc itself needs there
+//   - the recorder's data in the process
 // Supervisor context.
 #ifndef QUERN_SUPERVISOR_LEAK_MEMORY_H
 #define QUERN_SUPERVISOR_LEAK_MEMORY_H
@@ -25,7 +25,7 @@ struct leak_range {
 };
 struct leak_ranges {
     struct leak_range *at;
-    size_t count, room;
+    size_t count;
 };
 
 struct leak_memory {
@@ -45,7 +45,8 @@ struct leak_memory {
     } * pages; // looked at by heuristics
 };
 
-// Finds out what there is. Blocks are sorted by address. False: the process cannot be looked at.
+// Reads the mappings and finds the roots. Blocks are sorted by address. False: the process cannot
+// be read.
 bool leak_memory_open(struct leak_memory *memory, int pid, const struct freeze *freeze,
                       const struct heap_source *source, const struct leak_graph_block *blocks,
                       size_t count);

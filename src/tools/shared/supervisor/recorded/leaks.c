@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vector.h"
 #include "profile/heap/leak_graph.h"
-#include "report/findings/text.h"
-#include "report/findings/suppressions.h"
+#include "supervisor/tool/findings.h"
 #include "tools/shared/supervisor/recorded/freeze.h"
 #include "tools/shared/supervisor/recorded/leak_memory.h"
 #include "tools/shared/supervisor/recorded/recorded.h"
@@ -37,12 +37,10 @@ static const struct stack_text_options *options_of(const struct recorded_process
 #define STACK_MOST (8ull << 20) // how far from its pointer a stack may reach
 
 static void note_stacks(struct recorded_process *process, const struct freeze *freeze) {
-    process->stack_pointers = base_reallocate(
-        process->stack_pointers, (freeze->count + 1) * sizeof *process->stack_pointers);
     process->stack_pointer_count = 0;
     for (size_t i = 0; i < freeze->count; i++)
         if (freeze->threads[i].stopped)
-            process->stack_pointers[process->stack_pointer_count++] =
+            *vector_push(process->stack_pointers, process->stack_pointer_count) =
                 (struct recorded_stack_pointer){freeze->threads[i].stack_pointer, (int)i + 1};
 }
 
@@ -80,16 +78,25 @@ static void note_holders(struct recorded_process *process, const struct leak_gra
         abort();
     for (size_t i = 0; i < count; i++) {
         const struct leak_graph_block *block = &blocks[i];
-        if (block->kind != LEAK_REACHABLE || block->stack >= process->holder_count)
+        if (block->stack >= process->holder_count)
+            continue;
+        struct recorded_holder *holder = &process->holders[block->stack];
+        bool is_held = block->kind == LEAK_REACHABLE;
+        holder->held += is_held ? block->size : 0;
+        holder->lost += !is_held && block->kind != LEAK_POSSIBLE ? block->size : 0;
+        if (!is_held)
             continue;
         uint64_t common = common_root(process, block->root, &latest);
-        struct recorded_holder *holder = &process->holders[block->stack];
         if (holder->root == common)
             holder->votes += block->size;
         else if (holder->votes >= block->size)
             holder->votes -= block->size;
         else
-            *holder = (struct recorded_holder){common, block->steps, block->size - holder->votes};
+            *holder = (struct recorded_holder){.root = common,
+                                               .steps = block->steps,
+                                               .votes = block->size - holder->votes,
+                                               .held = holder->held,
+                                               .lost = holder->lost};
     }
 }
 
@@ -121,7 +128,10 @@ static struct naming naming_of(struct recorded_process *process) {
 
 char *recorded_holder_text(struct recorded_process *process, uint32_t stack) {
     struct text text = {0};
-    if (stack < process->holder_count) {
+    if (stack < process->holder_count &&
+        process->holders[stack].lost > process->holders[stack].held) {
+        text_string(&text, HEAP_HELD_BY_NOBODY);
+    } else if (stack < process->holder_count) {
         struct naming naming = naming_of(process);
         struct named_loss loss = {0};
         find_holder(process, &process->holders[stack], &naming, &loss);
@@ -135,16 +145,12 @@ char *recorded_holder_text(struct recorded_process *process, uint32_t stack) {
 
 struct list {
     struct leak_graph_block *at;
-    size_t count, room;
+    size_t count;
 };
 
 static void take_block(void *context, uint64_t address, const struct heap_block *block) {
     struct list *list = context;
-    if (list->count == list->room) {
-        list->room = list->room ? list->room * 2 : 1024;
-        list->at = base_reallocate(list->at, list->room * sizeof *list->at);
-    }
-    list->at[list->count++] =
+    *vector_push(list->at, list->count) =
         (struct leak_graph_block){.start = address, .size = block->size, .stack = block->stack};
 }
 
@@ -237,10 +243,11 @@ static struct record *make_records(const struct leak_graph *graph, struct sorter
 static void collect(struct recorded_process *process, const struct named_loss *loss, size_t index,
                     size_t count) {
     bool fails = loss->facts.kind == LEAK_DEFINITE || loss->facts.kind == LEAK_POSSIBLE;
-    const struct result *result = outputs_results()
-                                      ? results_add_loss(outputs_results(), loss, index, count,
-                                                         options_of(process), process->pid, fails)
-                                      : NULL;
+    struct results *results = outputs_results(process->recorded->run->request);
+    const struct result *result = NULL;
+    if (results)
+        result =
+            results_add_loss(results, loss, index, count, options_of(process), process->pid, fails);
     process->recorded->leaks_failed |= fails && !(result && result->known);
 }
 
@@ -312,10 +319,10 @@ static void show_used(const struct recorded_process *process) {
     for (; used; used = suppressions_next_used(all, used)) {
         struct text line = {0};
         suppressions_used_text(used, &line);
-        log_print(process->pid, LOG_USER, line.bytes);
+        log_print(process->log, process->pid, LOG_USER, line.bytes);
         text_free(&line);
     }
-    log_print(process->pid, LOG_USER, "");
+    log_print(process->log, process->pid, LOG_USER, "");
 }
 
 // ---- one loss, and all of them -----------------------------------------------------------------
@@ -344,14 +351,14 @@ static void show_loss(struct recorded_process *process, const struct record *rec
     if (record->kind == LEAK_REACHABLE && record->stack < process->holder_count)
         find_holder(process, &process->holders[record->stack], naming, loss);
     loss_text(loss, index, count, false, naming->options, &text);
-    if (log_shows(0)) {
-        log_print(process->pid, LOG_USER, text.bytes);
-        log_print(process->pid, LOG_USER, "");
+    if (log_shows(process->log, 0)) {
+        log_print(process->log, process->pid, LOG_USER, text.bytes);
+        log_print(process->log, process->pid, LOG_USER, "");
     }
     text_free(&text);
     if (settings_of(process)->generate) {
         loss_suppression(loss, &text);
-        log_raw(process->pid, text.bytes);
+        log_raw(process->log, process->pid, text.bytes);
     }
     text_free(&text);
 }
@@ -393,7 +400,7 @@ static void show(struct recorded_process *process, const struct leak_graph *grap
     const struct recorded_leaks *settings = settings_of(process);
     size_t count;
     struct leak_sums sums = {0};
-    bool full = settings->check != LEAK_CHECK_SUMMARY && (log_shows(0) || is_last);
+    bool full = settings->check != LEAK_CHECK_SUMMARY && (log_shows(process->log, 0) || is_last);
     struct sorter sorter = {process->stacks, options_of(process)->callers};
     sum_up(graph, &sums);
     forget_used(settings->suppressions);
@@ -417,13 +424,13 @@ static void show(struct recorded_process *process, const struct leak_graph *grap
         leak_sums_text(&sums, NULL, text);
     else
         text_string(text, "All heap blocks were freed -- no leaks are possible");
-    if (!log_shows(0))
+    if (!log_shows(process->log, 0))
         return;
-    log_print(process->pid, LOG_USER, text->bytes);
+    log_print(process->log, process->pid, LOG_USER, text->bytes);
     if (count && settings->check == LEAK_CHECK_SUMMARY)
-        log_print(process->pid, LOG_USER,
+        log_print(process->log, process->pid, LOG_USER,
                   "Rerun with --leak-check=full to see details of leaked memory");
-    log_print(process->pid, LOG_USER, "");
+    log_print(process->log, process->pid, LOG_USER, "");
     if (settings->list)
         show_used(process);
 }
@@ -467,15 +474,18 @@ bool recorded_search_leaks(struct recorded_process *process, enum recorded_searc
 static void search_and_say(struct recorded_process *process, enum recorded_search why) {
     struct text sums = {0};
     if (!recorded_search_leaks(process, why, &sums))
-        log_print(process->pid, LOG_USER, sums.bytes);
+        log_print(process->log, process->pid, LOG_USER, sums.bytes);
     text_free(&sums);
 }
 
 void recorded_ending(struct recorded_process *process) {
-    if (settings_of(process)->check != LEAK_CHECK_NO)
-        search_and_say(process, SEARCH_ENDING);
-    else
+    if (settings_of(process)->check == LEAK_CHECK_NO) {
         heap_source_answer(process->source);
+        return;
+    }
+    heap_source_halt(process->source);
+    search_and_say(process, SEARCH_ENDING);
+    heap_source_continue(process->source);
 }
 
 // Whether the process has a handler for SIGINT, or ignores it: then it may end by itself, and is

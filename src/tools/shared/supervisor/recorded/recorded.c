@@ -9,8 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/template.h"
+#include "base/vector.h"
 #include "wire/wire_heap.h"
 
 // How long to wait between looks at the rings: so that about so many words are there at the next
@@ -59,7 +61,7 @@ int recorded_open_file(struct recorded_process *process, unsigned number, char *
     if (*path)
         fd = fd_move_high(open(*path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
     if (fd < 0)
-        log_cannot_write(*path ? *path : pattern, *path ? strerror(errno) : reason);
+        log_cannot_write(process->log, *path ? *path : pattern, *path ? strerror(errno) : reason);
     free(reason);
     return fd;
 }
@@ -86,8 +88,8 @@ void recorded_started(struct tool_run *run) {
     struct recorded *recorded = run->state;
     recorded->run = run;
     recorded->next_wait = SHORTEST_WAIT;
-    if (recorded->note && log_shows(0))
-        log_print(run->main_pid, LOG_USER, recorded->note);
+    if (recorded->note && log_shows(run->log, 0))
+        log_print(run->log, run->main_pid, LOG_USER, recorded->note);
 }
 
 // ---- samples ----
@@ -137,12 +139,6 @@ static int open_stat(int pid) {
 
 // ---- processes ----
 
-static uint64_t monotonic(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
 static void finish_process(struct recorded *recorded, int pid);
 
 // The process hands its area over.
@@ -157,16 +153,18 @@ static void attach(struct recorded *recorded, int pid, int fd, uint64_t size) {
     }
     recorded->main_seen |= pid == run->main_pid;
     struct recorded_process *process = base_allocate(sizeof *process);
-    *process = (struct recorded_process){
-        .pid = pid, .recorded = recorded, .source = source, .stat = -1, .attached = monotonic()};
+    *process = (struct recorded_process){.pid = pid,
+                                         .log = run->log,
+                                         .recorded = recorded,
+                                         .source = source,
+                                         .stat = -1,
+                                         .attached = clock_nanoseconds()};
     // A translated process has the engine's memory as well as its own.
     if (recorded->recorder)
         process->stat = open_stat(pid);
     process->names = heap_names_new(run->symbols, pid, &recorded->names);
     recorded->tool->start(process);
-    recorded->processes = base_reallocate(recorded->processes, (recorded->process_count + 1) *
-                                                                   sizeof *recorded->processes);
-    recorded->processes[recorded->process_count++] = process;
+    *vector_push(recorded->processes, recorded->process_count) = process;
 }
 
 bool recorded_message(struct tool_run *run, struct followed *process,
@@ -216,7 +214,7 @@ static int64_t choose_wait(const struct recorded *recorded, size_t words, uint64
 void recorded_drain(struct tool_run *run) {
     struct recorded *recorded = run->state;
     size_t words = 0;
-    uint64_t now = monotonic();
+    uint64_t now = clock_nanoseconds();
     for (size_t i = 0; i < recorded->process_count; i++) {
         struct recorded_process *process = recorded->processes[i];
         bool was = heap_source_broken(process->source);
@@ -239,15 +237,15 @@ int64_t recorded_timeout(struct tool_run *run) {
 
 static void say_what_was_seen(struct recorded_process *process) {
     struct heap_source_counts counts = heap_source_counts(process->source);
-    if (log_shows(1))
-        log_format(process->pid, LOG_DEBUGGING,
+    if (log_shows(process->log, 1))
+        log_format(process->log, process->pid, LOG_DEBUGGING,
                    "heap events: %llu allocations, %llu releases, %llu resizes; %llu releases of "
                    "unknown blocks, %llu allocations of known ones",
                    (unsigned long long)counts.allocated, (unsigned long long)counts.freed,
                    (unsigned long long)counts.resized, (unsigned long long)counts.unknown,
                    (unsigned long long)counts.repaired);
     if (counts.missed)
-        log_format(process->pid, LOG_USER, "%llu heap events could not be recorded",
+        log_format(process->log, process->pid, LOG_USER, "%llu heap events could not be recorded",
                    (unsigned long long)counts.missed);
 }
 
@@ -281,8 +279,10 @@ static void finish_process(struct recorded *recorded, int pid) {
     heap_source_drain(process->source, true);
     complain_if_broken(process, was);
     heap_source_end(process->source);
-    say_what_was_seen(process);
-    recorded->tool->report(process);
+    if (!heap_source_is_void(process->source)) {
+        say_what_was_seen(process);
+        recorded->tool->report(process);
+    }
     for (size_t i = 0; i < recorded->process_count; i++) {
         if (recorded->processes[i] == process) {
             recorded->processes[i] = recorded->processes[--recorded->process_count];
@@ -296,11 +296,29 @@ void recorded_began(struct tool_run *run, struct followed *process) {
     finish_process(run->state, process->pid);
 }
 
+// The main process has ended without the words that a recorded one ends with, and under another
+// name: it has executed another program, as shims do, and the recording is about the shim.
+static void hint_at_exec(const struct tool_run *run, const struct followed *process) {
+    const struct recorded_process *recorded = find_process(run->state, process->pid);
+    const char *program = run->request->program, *slash = strrchr(program, '/');
+    size_t length = sizeof process->ended_as - 1;
+    if (process->pid != run->main_pid || !recorded || !process->ended_as[0] ||
+        heap_source_has_ended(recorded->source) ||
+        strncmp(process->ended_as, slash ? slash + 1 : program, length) == 0)
+        return;
+    log_format(run->log, process->pid, LOG_USER,
+               "\nThe program executed another one, %s, which was not followed "
+               "(--trace-children=yes follows it)",
+               process->ended_as);
+}
+
 void recorded_ended(struct tool_run *run, struct followed *process) {
     const struct recorded *recorded = run->state;
+    if (log_shows(run->log, 0))
+        hint_at_exec(run, process);
     finish_process(run->state, process->pid);
     if (process->pid == run->main_pid && !recorded->main_seen)
-        log_print(run->main_pid, LOG_USER,
+        log_print(run->log, run->main_pid, LOG_USER,
                   "The program was not recorded: it is statically linked, or was started in a way\n"
                   "that does not allow LD_PRELOAD");
 }

@@ -8,13 +8,14 @@
 #define QUERN_TOOLS_RECORDED_H
 
 #include "profile/stacks/stacks.h"
-#include "report/heap/names.h"
 #include "supervisor/tool.h"
+#include "supervisor/tool/names.h"
 #include "tools/shared/supervisor/error_settings.h"
 #include "tools/shared/supervisor/recorded/source.h"
 
 struct recorded_process {
     int pid;
+    struct log *log; // of the run
     struct recorded *recorded;
     struct heap_source *source;
     struct heap_names *names;
@@ -25,9 +26,10 @@ struct recorded_process {
     // The latest search for leaks. What holds most of the memory of a stack, by stack; NULL: there
     // was no search.
     struct recorded_holder {
-        uint64_t root;  // 0: not known
-        uint32_t steps; // of the first block
-        uint64_t votes; // while it is being looked for
+        uint64_t root;       // 0: not known
+        uint32_t steps;      // of the first block
+        uint64_t votes;      // while it is being looked for
+        uint64_t held, lost; // bytes that something points to, and those that nothing does
     } * holders;
     size_t holder_count;
     struct recorded_stack_pointer {

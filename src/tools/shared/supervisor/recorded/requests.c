@@ -2,12 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/heap/text.h"
+#include "base/text.h"
 #include "tools/shared/supervisor/recorded/recorded.h"
 
 static void add_number(struct text *text, uint64_t number, const char *after) {
     char digits[32];
-    text_format(text, "%s%s", heap_text_number(digits, number), after);
+    text_format(text, "%s%s", text_number(digits, number), after);
 }
 
 static void add_status(const struct recorded_process *process, struct text *answer) {

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 #include <x86intrin.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "wire/wire.h"
 
@@ -23,15 +23,9 @@
 
 // ---- time ----
 
-static uint64_t monotonic(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static uint64_t clock_now(const struct heap_source *source) {
     if (source->clock == WIRE_HEAP_CLOCK_MONOTONIC)
-        return monotonic();
+        return clock_nanoseconds();
     _mm_mfence();
     _mm_lfence();
     return __rdtsc();
@@ -40,7 +34,7 @@ static uint64_t clock_now(const struct heap_source *source) {
 // The longer the run, the better the scale is known.
 static void calibrate(struct heap_source *source) {
     uint64_t ticks = clock_now(source) - source->first_clock;
-    uint64_t time = monotonic() - source->first_time;
+    uint64_t time = clock_nanoseconds() - source->first_time;
     if (source->clock == WIRE_HEAP_CLOCK_TSC && time > 1000000)
         source->scale = (double)time / (double)ticks;
     source->factor = (uint64_t)(source->scale * (double)(1ull << FACTOR_BITS));
@@ -50,7 +44,16 @@ static void calibrate(struct heap_source *source) {
 static uint64_t time_of(const struct heap_source *source, uint64_t clock) {
     uint64_t ticks = clock > source->clock_start ? clock - source->clock_start : 0;
     uint64_t time = (uint64_t)((unsigned __int128)ticks * source->factor >> FACTOR_BITS);
+    time -= time > source->halted_from ? source->halted : 0;
     return time > source->time ? time : source->time;
+}
+
+void heap_source_halt(struct heap_source *source) {
+    source->halted_from = time_of(source, clock_now(source));
+}
+
+void heap_source_continue(struct heap_source *source) {
+    source->halted = time_of(source, clock_now(source)) - source->halted_from;
 }
 
 // ---- opening ----
@@ -75,7 +78,7 @@ struct heap_source *heap_source_open(int fd, uint64_t size, const char **problem
     source->clock = source->header->clock;
     source->clock_start = source->header->clock_start;
     source->first_clock = clock_now(source);
-    source->first_time = monotonic();
+    source->first_time = clock_nanoseconds();
     source->scale = 1;
     source->factor = 1ull << FACTOR_BITS;
     if (source->clock == WIRE_HEAP_CLOCK_TSC) {
@@ -316,10 +319,20 @@ size_t heap_source_drain(struct heap_source *source, bool last) {
 
 void heap_source_end(struct heap_source *source) {
     calibrate(source);
-    uint64_t time = time_of(source, clock_now(source));
+    // On a busy machine, a process that has ended may be noticed seconds later.
+    uint64_t ended = atomic_load(&source->header->ended_at);
+    uint64_t time = time_of(source, ended ? ended : clock_now(source));
     for (size_t i = 0; i < source->sink_count; i++)
         if (source->sinks[i].end)
             source->sinks[i].end(source->sinks[i].context, time);
+}
+
+bool heap_source_is_void(const struct heap_source *source) {
+    return source->header->is_provisional && !heap_source_has_ended(source);
+}
+
+bool heap_source_has_ended(const struct heap_source *source) {
+    return atomic_load(&source->header->ended_at) != 0;
 }
 
 struct heap_source_counts heap_source_counts(const struct heap_source *source) {

@@ -40,6 +40,10 @@ void heap_source_gate(struct heap_source *source, uint64_t total, uint64_t instr
                       uint64_t time);
 // Tells the sinks that it is over.
 void heap_source_end(struct heap_source *source);
+// Whether the process was about to end when it was last heard of: it ended as the program it was.
+bool heap_source_has_ended(const struct heap_source *source);
+// A forked child that has become another program.
+bool heap_source_is_void(const struct heap_source *source);
 struct heap_source_counts heap_source_counts(const struct heap_source *source);
 // All blocks that are alive, in no order.
 void heap_source_blocks(const struct heap_source *source,
@@ -56,6 +60,10 @@ void heap_source_memory(const struct heap_source *source,
                         void *context);
 // Whether the allocator is libc's, by the target's word.
 bool heap_source_is_libc(const struct heap_source *source);
+// Between these two, which come once, the clock stands still: the process is searched for leaks at
+// its end, and the time that takes is not the program's.
+void heap_source_halt(struct heap_source *source);
+void heap_source_continue(struct heap_source *source);
 // Lets a process end that waits for that.
 void heap_source_answer(struct heap_source *source);
 bool heap_source_broken(const struct heap_source *source);

@@ -1,5 +1,5 @@
-// The inside of supervisor/source.h: supervisor/source.c puts the records of all rings in order,
-// supervisor/records.c tells the sinks what they mean. Nobody else includes this.
+// The inside of source.h: source.c puts the records of all rings in order, records.c turns them
+// into events for the sinks. Nobody else includes this.
 #ifndef QUERN_SUPERVISOR_HEAP_SOURCE_PARTS_H
 #define QUERN_SUPERVISOR_HEAP_SOURCE_PARTS_H
 
@@ -44,7 +44,8 @@ struct heap_source {
     uint32_t thread_count;
     uint64_t block_count;
     uint64_t live_bytes, peak_bytes, total_bytes;
-    uint64_t time; // of the event in hand
+    uint64_t time;                // of the event in hand
+    uint64_t halted_from, halted; // when the clock stood still, and for how long
     struct regions regions;
     struct heap_sink sinks[HEAP_SOURCE_SINKS];
     size_t sink_count;

@@ -12,6 +12,10 @@
 // case freed_volume_small -DWAY=6 --freelist-vol=500000
 // case freed_big_blocks_off -DWAY=6 --freelist-vol=500000 --freelist-big-blocks=600000
 // case freed_big_blocks -DWAY=6 --freelist-vol=1000000 --freelist-big-blocks=50000
+// case freed_larger_than_volume -DWAY=9
+// case freed_larger_than_volume_first -DWAY=10
+// case freed_large_one_by_one -DWAY=11
+// case freed_larger_than_small_volume -DWAY=9 --freelist-vol=3000000
 // case own_allocator -DWAY=7 -DOWN
 // case own_allocator_named -DWAY=7 -DOWN --soname-synonyms=somalloc=NONE
 // case own_allocator_other -DWAY=7 -DOWN clean --soname-synonyms=somalloc=libnothing.so*
@@ -54,7 +58,7 @@ __attribute__((noinline)) void *realloc(void *block, size_t size)
         memcpy(other, block, ((size_t *)block)[-2] < size ? ((size_t *)block)[-2] : size);
     return other;
 }
-#line 58 "heap_options.c"
+#line 62 "heap_options.c"
 #endif
 
 int main(void)
@@ -99,9 +103,31 @@ int main(void)
     lost = realloc(lost, 40); // leak
     lost = NULL;
 #elif WAY == 8
-    char *block = realloc(malloc(10), 0); // bug(realloc_zero_kept): 0 bytes in 1 blocks are definitely lost
+    char *block = realloc(malloc(10), 0); // bug(realloc_zero_frees): realloc() with size 0; bug(realloc_zero_kept): realloc() with size 0; bug(realloc_zero_kept): 0 bytes in 1 blocks are definitely lost
     kept = block == NULL;
     block = NULL;
+#elif WAY == 9
+    // The second one alone is more than the volume. The first one stays.
+    char *first = malloc(2000000), *second = malloc(30000000);
+    free(first);
+    free(second);
+    free(malloc(10));
+    first[5] = 1; // bug
+#elif WAY == 10
+    char *first = malloc(30000000), *second = malloc(2000000);
+    free(first);
+    free(second);
+    free(malloc(10));
+    second[5] = 1; // bug
+#elif WAY == 11
+    char *blocks[8];
+    for (int i = 0; i < 8; i++)
+        blocks[i] = malloc(5000000 + i);
+    for (int i = 0; i < 8; i++)
+        free(blocks[i]);
+    free(malloc(10));
+    for (int i = 4; i < 8; i++)
+        blocks[i][5] = 1; // bug
 #endif
     return 0;
 }

@@ -36,6 +36,13 @@
 // case request_option_change -DWAY=30
 // case request_option_changes -DWAY=32 unmarked
 // case request_option_change_late -DWAY=33
+// case request_reporting_left_disabled -DWAY=34 unmarked
+// case request_reporting_disabled_in_thread -DWAY=35 unmarked
+// case request_leak_check_first -DWAY=21 --exit-on-first-error=yes --error-exitcode=3
+// case leak_at_end_first -DWAY=18 --exit-on-first-error=yes --error-exitcode=3
+// case leak_at_end_first_no_status -DWAY=18 --exit-on-first-error=yes
+// case leak_at_end_first_xml -DWAY=18 --exit-on-first-error=yes --error-exitcode=3 xml
+// case leak_at_end_first_hidden -DWAY=18 --exit-on-first-error=yes --show-leak-kinds=none clean
 // case pool_after -DWAY=40
 // case pool_freed -DWAY=41
 // case pool_not_created -DWAY=42
@@ -60,6 +67,7 @@
 // case roundtrip_pool -DWAY=42 roundtrip
 // case roundtrip_client_check -DWAY=6 roundtrip
 // case ignore_ranges_annotated -DWAY=29 clean --track-origins=yes
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +85,12 @@ __attribute__((noinline)) static void *lose(size_t size)
 __attribute__((noinline)) static long add(long number, long value)
 {
     return value + 1;
+}
+
+static void *stay_quiet(void *unused)
+{
+    VALGRIND_DISABLE_ERROR_REPORTING;
+    return unused;
 }
 
 static long thread_of(long number)
@@ -305,6 +319,16 @@ __attribute__((noinline)) static void way(void)
     block[11] = 1; // bug
     VALGRIND_CLO_CHANGE("--leak-check-heuristics=none");
     VALGRIND_CLO_CHANGE("--errors-for-leak-kinds=none");
+#elif WAY == 34
+    VALGRIND_DISABLE_ERROR_REPORTING;
+    VALGRIND_DISABLE_ERROR_REPORTING;
+    VALGRIND_ENABLE_ERROR_REPORTING;
+    lose(10); // leak
+#elif WAY == 35
+    pthread_t thread;
+    pthread_create(&thread, NULL, stay_quiet, NULL);
+    pthread_join(thread, NULL);
+    lose(10); // leak
 #elif WAY >= 40
     VALGRIND_MAKE_MEM_NOACCESS(arena, sizeof(arena));
 #if WAY == 42

@@ -9,7 +9,9 @@
 
 static const unsigned long places[] = {0x70000000,     0x70001000,     0x7fff0000,    0x80000000,
                                        0x200000000,    0x200003000000, 0x201000000000 - 4096,
-                                       0x400000000000, 0x401003000000, 0x450000000000};
+                                       0x400000000000, 0x401003000000, 0x450000000000,
+                                       0x30000000,     0x1bfff5000,    0x250000000000,
+                                       0x2a0003000000, 0x2a1030000000, 0x530000000000};
 static sigjmp_buf back;
 static volatile int code;
 static void *volatile where;

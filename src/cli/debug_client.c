@@ -1,0 +1,111 @@
+#include "cli/debug_client.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/control.h"
+#include "base/fd.h"
+#include "base/remote.h"
+#include "base/text.h"
+#include "base/vector.h"
+#include "cli/words.h"
+
+// ---- the list ----------------------------------------------------------------------------------
+
+static void add_line(struct debug_processes *list, int run, char *line) {
+    char *rest = line;
+    const char *pid = strsep(&rest, " ");
+    const char *prefix = strsep(&rest, " ");
+    if (!rest)
+        return;
+    *vector_push(list->at, list->count) = (struct debug_process){
+        .pid = atoi(pid), .run = run, .prefix = base_copy(prefix), .command = base_copy(rest)};
+}
+
+static void add_run(int run, void *context) {
+    static char answer[65536];
+    char *rest = answer;
+    if (control_ask(run, "processes", answer, sizeof answer) != 0 || strncmp(answer, "ok", 2) != 0)
+        return;
+    strsep(&rest, "\n");
+    for (char *line; (line = strsep(&rest, "\n"));)
+        add_line(context, run, line);
+}
+
+struct debug_processes debug_list(void) {
+    struct debug_processes list = {0};
+    control_each(add_run, &list);
+    return list;
+}
+
+void debug_list_free(struct debug_processes *list) {
+    for (size_t i = 0; i < list->count; i++) {
+        free(list->at[i].prefix);
+        free(list->at[i].command);
+    }
+    free(list->at);
+}
+
+// ---- the connection ----------------------------------------------------------------------------
+
+int debug_connect(int run, int pid) {
+    char wish[64], answer[512];
+    snprintf(wish, sizeof wish, "debug %d\n", pid);
+    int connection = control_connect(run, wish, answer, sizeof answer);
+    if (connection < 0)
+        words_fail("cannot connect to process %d: %s", pid, answer);
+    return connection;
+}
+
+static struct remote_reader reader;
+
+// The next packet. False: the connection has ended.
+static bool receive(int connection) {
+    char byte;
+    for (;;) {
+        ssize_t got = recv(connection, &byte, 1, 0);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return false;
+        if (remote_take(&reader, (uint8_t)byte) == REMOTE_PACKET)
+            return true;
+    }
+}
+
+static bool send_packet(int connection, const char *payload) {
+    static char frame[2 * REMOTE_MOST + REMOTE_OVERHEAD];
+    size_t size = remote_frame(frame, payload, strlen(payload));
+    return fd_write_all(connection, frame, size) == 0;
+}
+
+bool debug_command(int connection, const char *command) {
+    static char packet[REMOTE_MOST], text[REMOTE_MOST];
+    size_t size = strlen(command);
+    if (size > REMOTE_MOST / 2 - 16) {
+        words_fail("the command is too long");
+        return false;
+    }
+    strcpy(packet, "qRcmd,");
+    *remote_put_hex(packet + strlen(packet), command, size) = 0;
+    if (!send_packet(connection, packet))
+        return false;
+    while (receive(connection)) {
+        if (reader.payload[0] == 'O' && reader.payload[1] != 'K')
+            fwrite(text, 1, remote_get_hex(text, sizeof text, reader.payload + 1), stdout);
+        else
+            return true;
+    }
+    words_fail("the process has ended");
+    return false;
+}
+
+void debug_disconnect(int connection) {
+    if (send_packet(connection, "D"))
+        receive(connection);
+    close(connection);
+}

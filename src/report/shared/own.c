@@ -1,0 +1,190 @@
+#include "report/shared/own.h"
+
+#include <ctype.h>
+#include <stddef.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/glob.h"
+
+static bool starts_with_any(const char *text, const char *const *starts) {
+    for (; *starts; starts++)
+        if (strncmp(text, *starts, strlen(*starts)) == 0)
+            return true;
+    return false;
+}
+
+static bool is_library_source(const char *path) {
+    static const char *const starts[] = {
+        "/usr/",         "/rustc/",      "/rust/deps/", "/build/glibc", "library/alloc/",
+        "library/core/", "library/std/", "../sysdeps/", "./malloc/",    NULL};
+    static const char *const parts[] = {"/.cargo/registry/", "/.cargo/git/", "/rustlib/src/",
+                                        "/vendor/", NULL};
+    if (starts_with_any(path, starts))
+        return true;
+    for (const char *const *part = parts; *part; part++)
+        if (strstr(path, *part))
+            return true;
+    return false;
+}
+
+static bool is_library_object(const char *object) {
+    static const char *const starts[] = {
+        "/lib/",         "/lib64/",         "/usr/lib/", "/usr/lib64/",
+        "/usr/libexec/", "/usr/local/lib/", "[",         NULL};
+    return starts_with_any(object, starts) && (strstr(object, ".so") || *object == '[');
+}
+
+// Skips a group in brackets and returns its end; the text itself where there is none.
+static const char *skip_group(const char *text) {
+    static const char opening[] = "<([{", closing[] = ">)]}";
+    size_t depth = 0;
+    for (const char *at = text; *at; at++) {
+        if (strchr(opening, *at))
+            depth++;
+        else if (strchr(closing, *at) && (at == text || at[-1] != '-') && --depth == 0)
+            return at + 1;
+        if (!depth)
+            return at;
+    }
+    return text + strlen(text);
+}
+
+// The name without the type that a function made from a template returns.
+static const char *skip_type(const char *name) {
+    const char *start = name;
+    for (const char *at = name; *at;) {
+        if (strncmp(at, "operator", 8) == 0)
+            break;
+        bool is_nameless = strncmp(at, "(anonymous", 10) == 0 || at == start;
+        if (*at == '(' && !is_nameless)
+            break;
+        const char *end = skip_group(at);
+        if (end == at && *at == ' ')
+            start = at + 1;
+        at = end == at ? at + 1 : end;
+    }
+    return start;
+}
+
+// Whether the first part of a path of names is one of these: `tokio` of
+// `<tokio::task::Cell<T> as core::ops::Drop>::drop`.
+static bool has_root(const char *name, const char *const *roots) {
+    name = skip_type(name);
+    name += strspn(name, "<&*( ");
+    if (strncmp(name, "mut ", 4) == 0 || strncmp(name, "dyn ", 4) == 0)
+        name += 4;
+    size_t length = 0;
+    while (isalnum((unsigned char)name[length]) || name[length] == '_')
+        length++;
+    if (strncmp(name + length, "::", 2) != 0)
+        return false;
+    for (; *roots; roots++)
+        if (strlen(*roots) == length && memcmp(*roots, name, length) == 0)
+            return true;
+    return false;
+}
+
+static bool is_library_root(const char *name) {
+    static const char *const roots[] = {
+        "alloc",        "core",       "std",          "hashbrown", "tokio",        "tokio_util",
+        "hyper",        "hyper_util", "h2",           "http",      "http_body",    "httparse",
+        "mio",          "bytes",      "parking_lot",  "crossbeam", "rayon",        "rayon_core",
+        "once_cell",    "serde",      "serde_json",   "tracing",   "tracing_core", "tower",
+        "axum",         "actix_rt",   "async_std",    "smol",      "flume",        "futures",
+        "__gnu_cxx",    "__cxxabiv1", "futures_util", "slab",      "indexmap",     "smallvec",
+        "tokio_rustls", "rustls",     "reqwest",      "boost",     "absl",         NULL};
+    return has_root(name, roots);
+}
+
+// A function of C that allocates or frees for whoever calls it.
+static bool is_wrapper(const char *name) {
+    static const char *const starts[] = {"__rust_",      "__rdl_",          "__rg_", "__rustc",
+                                         "operator new", "operator delete", NULL};
+    static const char *const parts[] = {"malloc",  "calloc",   "realloc", "strdup",
+                                        "strndup", "memalign", NULL};
+    if (starts_with_any(name, starts) || strcmp(name, "free") == 0 || strcmp(name, "cfree") == 0)
+        return true;
+    if (strstr(name, "::"))
+        return false;
+    for (const char *const *part = parts; *part; part++)
+        if (strcasestr(name, *part))
+            return true;
+    return false;
+}
+
+// A function whose callers want memory; whoever it calls provides it.
+static bool is_allocation(const char *name) {
+    static const char *const names[] = {"malloc",        "calloc",         "realloc",
+                                        "aligned_alloc", "posix_memalign", NULL};
+    static const char *const starts[] = {"operator new", "alloc::alloc::", "__rust_",
+                                         "__rg_",        "__rustc",        NULL};
+    for (const char *const *one = names; *one; one++)
+        if (strcmp(name, *one) == 0)
+            return true;
+    return starts_with_any(name, starts) || strstr(name, "GlobalAlloc>::");
+}
+
+// ---- the user's choice -------------------------------------------------------------------------
+
+static const char *chosen; // patterns; NULL: none
+
+void own_choose(const char *patterns) {
+    chosen = patterns && *patterns ? patterns : NULL;
+}
+
+static bool is_chosen_path(const char *path) {
+    bool is_match = glob_match_any(chosen, path);
+    for (const char *slash = strchr(path, '/'); slash && !is_match; slash = strchr(slash + 1, '/'))
+        is_match = glob_match_any(chosen, slash + 1);
+    return is_match;
+}
+
+static bool is_chosen(const char *name, const char *path, const char *object) {
+    return (name && glob_match_any(chosen, skip_type(name))) || (path && is_chosen_path(path)) ||
+           (object && is_chosen_path(object));
+}
+
+// ---- judging -----------------------------------------------------------------------------------
+
+bool own_object(const char *object) {
+    if (chosen)
+        return object && is_chosen_path(object);
+    return object && !is_library_object(object);
+}
+
+bool own_frame(const char *name, const char *path, const char *object) {
+    if (chosen)
+        return is_chosen(name, path, object);
+    if (!name && !path)
+        return false;
+    if (name && is_wrapper(name))
+        return false;
+    // Packages of distributions have relative paths: of these, the object says whose they are.
+    if (path && strchr(path, '/') && (*path == '/' || !object || !is_library_object(object)))
+        return !is_library_source(path);
+    if (object && is_library_object(object))
+        return false;
+    return name && *name != '[' && strcmp(name, "???") != 0 && !is_library_root(name);
+}
+
+bool own_is_runtime(const char *name, const char *path) {
+    static const char *const sources[] = {
+        "/rustc/",     "library/alloc/",    "library/core/", "library/std/",
+        "/rust/deps/", "/usr/include/c++/", "./malloc/",     NULL};
+    static const char *const roots[] = {"alloc", "core", "std", "hashbrown", "__gnu_cxx", NULL};
+    return (path && starts_with_any(path, sources)) ||
+           (name && (is_allocation(name) || is_wrapper(name) || has_root(name, roots)));
+}
+
+bool own_search_next(struct own_search *search, const char *name, const char *path,
+                     const char *object) {
+    if (name && is_allocation(name)) {
+        search->found = false;
+        return false;
+    }
+    if (search->found || !own_frame(name, path, object))
+        return false;
+    search->found = true;
+    return true;
+}

@@ -1,0 +1,3 @@
+fn main() {
+    println!("{}", itoa::Buffer::new().format(42));
+}

@@ -1,0 +1,3 @@
+fn main() {
+    println!("example {}", tally::sum(&[1, 2, 3]));
+}

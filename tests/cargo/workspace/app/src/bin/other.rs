@@ -1,0 +1,3 @@
+fn main() {
+    println!("other {}", tally::sum(&[20, 22]));
+}
