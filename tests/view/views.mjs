@@ -34,7 +34,8 @@ async function titles(page, selector) {
   return page.$$eval(selector, (all) => all.map((one) => one.title));
 }
 
-const exact = (value, unit) => `${value.toLocaleString('en')}${unit ? ' ' + unit : ''}`;
+// As the page writes numbers in full: with the minus sign of typography.
+const exact = (value, unit) => `${value.toLocaleString('en').replace(/^-/, '−')}${unit ? ' ' + unit : ''}`;
 
 export const tests = {
   async page_heap_views(t) {
