@@ -39,6 +39,8 @@ static void on_event(void *context, const struct heap_event *event) {
         it->live_bytes -= event->before.size;
     if (event->kind == HEAP_ALLOCATED || event->kind == HEAP_RESIZED)
         it->live_bytes += event->block->size;
+    if (event->kind == HEAP_ALLOCATED && event->block->stack < it->site_count)
+        it->sites[event->block->stack].last = event->time;
     if (event->kind == HEAP_RESIZED)
         note_resize(it, event);
 }

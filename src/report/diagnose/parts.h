@@ -11,6 +11,7 @@ enum {
 #define CAPACITY_BYTES (256ull << 10) // a smaller buffer is not worth a word
 
 struct site {
+    uint64_t last;                    // when it last allocated
     uint64_t enlarged;                // when a large buffer was enlarged last
     uint64_t kept_bytes, kept_blocks; // in enlarged buffers, at the end
     uint64_t old_blocks;              // at the end, from before the peak

@@ -36,6 +36,7 @@ __attribute__((format(printf, 6, 7))) static void say(struct diagnoses *to, uint
 #define TEMPORARY_COUNT 20000 // allocations
 #define TEMPORARY_SHARE 0.10  // of all allocations of the program
 #define TEMPORARY_PART  0.95  // of those of the stack
+#define TEMPORARY_START 16    // a part of the run: what is over by then is the program's start
 #define TINY_BLOCKS     50000 // at the peak
 #define TINY_SIZE       32    // bytes on average
 #define TINY_SHARE      0.05  // of the bytes at the peak
@@ -45,7 +46,8 @@ static void find_temporary(const struct examination *it, uint32_t stack, struct 
     uint64_t all = it->file->summary.total.allocated;
     if (site->temporary < TEMPORARY_COUNT ||
         (double)site->temporary < TEMPORARY_PART * (double)site->allocated ||
-        (double)site->temporary < TEMPORARY_SHARE * (double)all)
+        (double)site->temporary < TEMPORARY_SHARE * (double)all ||
+        it->sites[stack].last < it->end / TEMPORARY_START)
         return;
     char count[32], size[32];
     say(to, stack, DIAGNOSIS_TEMPORARY, CERTAINTY_CERTAIN, site->allocated_bytes,
