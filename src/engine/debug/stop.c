@@ -245,7 +245,7 @@ void debug_stepped(void) {
 
 static void filter_signal(struct queued_signal *queued, bool is_synchronous) {
     bool is_blocked = self->sigmask & 1ull << (queued->number - 1);
-    if (!packets_wants_signal(queued->number) ||
+    if (!resume_wants_signal(queued->number) ||
         (is_blocked && !is_synchronous && !self->temporary_mask))
         return;
     stop(DEBUG_SIGNAL, queued->number);

@@ -19,10 +19,11 @@ struct debug_resume {
 void packets_serve(enum debug_event, int signal, struct debug_resume *);
 // Reports the end of the process: 'W' and a status, or 'X' and a signal.
 void packets_report_end(char how, int value);
-// Whether gdb wants to hear of this signal.
-bool packets_wants_signal(int number);
 // A new connection begins.
 void packets_begin(void);
+
+// resume.c: whether gdb wants to hear of this signal.
+bool resume_wants_signal(int number);
 
 // monitor.c: performs a command of gdb's user, and answers.
 void monitor_command(const char *command);
