@@ -104,34 +104,10 @@ static bool is_stack_move(struct carry *carry, const struct insn *insn) {
 // Moves between memory and the low part of a vector register, whose rest a load clears.
 static bool is_vector_move(struct carry *carry, const struct insn *insn) {
     const ZydisDecodedOperand *to = &insn->operands[0], *from = &insn->operands[1];
-    if (insn->z.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY &&
-        insn->z.encoding != ZYDIS_INSTRUCTION_ENCODING_VEX)
+    if ((insn->z.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY &&
+         insn->z.encoding != ZYDIS_INSTRUCTION_ENCODING_VEX) ||
+        !follow_is_vector_move(insn->z.mnemonic))
         return false;
-    switch (insn->z.mnemonic) {
-    case ZYDIS_MNEMONIC_MOVAPS:
-    case ZYDIS_MNEMONIC_MOVUPS:
-    case ZYDIS_MNEMONIC_MOVAPD:
-    case ZYDIS_MNEMONIC_MOVUPD:
-    case ZYDIS_MNEMONIC_MOVDQA:
-    case ZYDIS_MNEMONIC_MOVDQU:
-    case ZYDIS_MNEMONIC_MOVQ:
-    case ZYDIS_MNEMONIC_MOVD:
-    case ZYDIS_MNEMONIC_MOVSS:
-    case ZYDIS_MNEMONIC_MOVSD:
-    case ZYDIS_MNEMONIC_VMOVAPS:
-    case ZYDIS_MNEMONIC_VMOVUPS:
-    case ZYDIS_MNEMONIC_VMOVAPD:
-    case ZYDIS_MNEMONIC_VMOVUPD:
-    case ZYDIS_MNEMONIC_VMOVDQA:
-    case ZYDIS_MNEMONIC_VMOVDQU:
-    case ZYDIS_MNEMONIC_VMOVQ:
-    case ZYDIS_MNEMONIC_VMOVD:
-    case ZYDIS_MNEMONIC_VMOVSS:
-    case ZYDIS_MNEMONIC_VMOVSD:
-        break;
-    default:
-        return false;
-    }
     if (to->type == ZYDIS_OPERAND_TYPE_MEMORY) {
         carry->memory = to;
         carry->kind = CARRY_STORE;

@@ -19,10 +19,8 @@ static void write_load_units(struct assembler *e, unsigned reg, unsigned group, 
     asm_movzx_reg_mem(e, reg, 8, asm_task(unit_field(8 * group + __builtin_ctz(units))));
 }
 
-// SSE moves into a whole register leave its upper parts as they are. They count as overwritten all
-// the same: values that are undefined only there have come by AVX, which does not mix with SSE.
-static bool is_whole_move(const struct insn *insn) {
-    switch (insn->z.mnemonic) {
+bool follow_is_vector_move(ZydisMnemonic mnemonic) {
+    switch (mnemonic) {
     case ZYDIS_MNEMONIC_MOVAPS:
     case ZYDIS_MNEMONIC_MOVUPS:
     case ZYDIS_MNEMONIC_MOVAPD:
@@ -31,13 +29,35 @@ static bool is_whole_move(const struct insn *insn) {
     case ZYDIS_MNEMONIC_MOVDQU:
     case ZYDIS_MNEMONIC_MOVQ:
     case ZYDIS_MNEMONIC_MOVD:
+    case ZYDIS_MNEMONIC_MOVSS:
+    case ZYDIS_MNEMONIC_MOVSD:
+    case ZYDIS_MNEMONIC_VMOVAPS:
+    case ZYDIS_MNEMONIC_VMOVUPS:
+    case ZYDIS_MNEMONIC_VMOVAPD:
+    case ZYDIS_MNEMONIC_VMOVUPD:
+    case ZYDIS_MNEMONIC_VMOVDQA:
+    case ZYDIS_MNEMONIC_VMOVDQU:
+    case ZYDIS_MNEMONIC_VMOVQ:
+    case ZYDIS_MNEMONIC_VMOVD:
+    case ZYDIS_MNEMONIC_VMOVSS:
+    case ZYDIS_MNEMONIC_VMOVSD:
+        return true;
+    default:
+        return false;
+    }
+}
+
+// SSE moves into a whole register leave its upper parts as they are. They count as overwritten all
+// the same: values that are undefined only there have come by AVX, which does not mix with SSE.
+static bool is_whole_move(const struct insn *insn) {
+    switch (insn->z.mnemonic) {
     case ZYDIS_MNEMONIC_PSHUFD:
         return true;
     case ZYDIS_MNEMONIC_MOVSS:
     case ZYDIS_MNEMONIC_MOVSD:
         return insn->operands[1].type == ZYDIS_OPERAND_TYPE_MEMORY;
     default:
-        return false;
+        return follow_is_vector_move(insn->z.mnemonic);
     }
 }
 

@@ -113,6 +113,8 @@ static inline unsigned unit_field(unsigned unit) {
 }
 // Sets the units' bytes to 0.
 void follow_define(struct assembler *, uint64_t units);
+// Moves of SSE and AVX that change no bit: of a whole vector register, or of its low part.
+bool follow_is_vector_move(ZydisMnemonic);
 struct track_units follow_units(const struct insn *);
 // Whether the instruction reads a unit that may be undefined here.
 bool follow_is_needed(const struct checked_block *, struct insn *);
