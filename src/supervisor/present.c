@@ -216,6 +216,7 @@ static void show_progress(void *context, const char *text) {
 struct symbols *present_symbols(const struct supervisor_request *request) {
     struct symbols_options options = request->symbols;
     options.say = say_of_servers;
+    options.live = true;
     options.progress = show_progress;
     options.note_context = request->job;
     return symbols_new(&options);

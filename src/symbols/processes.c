@@ -62,6 +62,8 @@ void processes_end(struct processes *processes, pid_t pid) {
         files_release(processes->files, process->mappings[i].file);
     for (size_t i = 0; i < process->unmapped_count; i++)
         files_release(processes->files, process->unmapped[i].file);
+    for (size_t i = 0; i < process->generated_count; i++)
+        generated_release(process->generated[i]);
     free(process->mappings);
     free(process->unmapped);
     free(process);
@@ -191,6 +193,10 @@ void processes_fork(struct processes *processes, pid_t parent, pid_t child) {
     }
     for (size_t i = 0; i < from->unmapped_count; i++)
         keep(processes, to, from->unmapped[i]);
+    for (size_t i = 0; i < from->generated_count; i++) {
+        to->generated[to->generated_count++] = from->generated[i];
+        generated_hold(from->generated[i]);
+    }
     to->changes = from->changes;
 }
 
@@ -207,6 +213,27 @@ struct mapping *process_mapping(struct process *process, uint64_t address) {
         if (address >= process->unmapped[i].start && address < process->unmapped[i].end)
             return &process->unmapped[i];
     return NULL;
+}
+
+void processes_generate(struct processes *processes, pid_t pid, struct generated *generated) {
+    struct process *process = find_or_make(processes, pid);
+    if (!process) {
+        generated_release(generated);
+        return;
+    }
+    if (process->generated_count == PROCESS_GENERATED_MAX)
+        generated_release(process->generated[--process->generated_count]);
+    memmove(&process->generated[1], &process->generated[0],
+            process->generated_count * sizeof *process->generated);
+    process->generated[0] = generated;
+    process->generated_count++;
+}
+
+const struct generated_piece *process_generated(struct process *process, uint64_t address) {
+    const struct generated_piece *piece = NULL;
+    for (size_t i = 0; !piece && i < process->generated_count; i++)
+        piece = generated_find(process->generated[i], address);
+    return piece;
 }
 
 /* ------------------------------------------------------------------ bias */
@@ -285,5 +312,7 @@ void processes_check(const struct processes *processes) {
                 assert(mapping->start < mapping->end && mapping->file->references);
                 assert(!j || mapping[-1].end <= mapping->start);
             }
+            for (size_t j = 0; j < process->generated_count; j++)
+                generated_check(process->generated[j]);
         }
 }

@@ -8,6 +8,9 @@
 #define QUERN_SYMBOLS_PROCESSES_H
 
 #include "symbols/files.h"
+#include "symbols/generated.h"
+
+#define PROCESS_GENERATED_MAX 4
 
 struct mapping {
     uint64_t start, end, offset;
@@ -24,6 +27,9 @@ struct process {
     struct mapping *unmapped; /* kept on request, oldest first */
     size_t unmapped_count;
     uint64_t changes; /* number of changes of the mappings, from 1 */
+    /* Code that no file contains: the process's own, then what it had when it was forked. */
+    struct generated *generated[PROCESS_GENERATED_MAX];
+    size_t generated_count;
 };
 
 struct processes;
@@ -39,6 +45,10 @@ void processes_map(struct processes *processes, pid_t pid, uint64_t start, uint6
 void processes_unmap(struct processes *processes, pid_t pid, uint64_t start, uint64_t end);
 void processes_fork(struct processes *processes, pid_t parent, pid_t child);
 void processes_end(struct processes *processes, pid_t pid);
+/* Puts a set of pieces before those that the process has, and takes over the reference. */
+void processes_generate(struct processes *processes, pid_t pid, struct generated *generated);
+/* The piece of generated code at an address; or NULL. */
+const struct generated_piece *process_generated(struct process *process, uint64_t address);
 
 /* The mapping that contains address, among the live ones, then among those kept; or NULL. */
 struct mapping *process_mapping(struct process *process, uint64_t address);

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Deeper inlining than this is cut. */
 enum { MOST_INLINED = 256 };
@@ -34,6 +35,7 @@ struct symbols {
     struct map declarations_map;
     uint32_t declaration_count;
     struct units_frame found[MOST_INLINED]; /* of the current question */
+    int64_t since;                          /* seconds since 1970: when it was made */
     char demangled[NAMES_LONGEST];
 };
 
@@ -47,6 +49,7 @@ struct symbols *symbols_new(const struct symbols_options *options) {
         symbols->extra_debug_path = strdup(symbols->options.extra_debug_path);
         symbols->options.extra_debug_path = symbols->extra_debug_path;
     }
+    symbols->since = (int64_t)time(NULL);
     symbols->names = names_new();
     symbols->files = symbols->names ? files_new(&symbols->options, symbols->names) : NULL;
     if (symbols->files)
@@ -72,7 +75,10 @@ void symbols_free(struct symbols *symbols) {
 
 void symbols_map(struct symbols *symbols, pid_t pid, uint64_t start, uint64_t end, uint64_t offset,
                  const char *path, const struct symbols_identity *identity) {
+    bool follows = symbols->options.live && !processes_find(symbols->processes, pid);
     processes_map(symbols->processes, pid, start, end, offset, path, identity);
+    if (follows)
+        symbols_generated_by(symbols, pid, pid);
 }
 
 void symbols_unmap(struct symbols *symbols, pid_t pid, uint64_t start, uint64_t end) {
@@ -81,10 +87,56 @@ void symbols_unmap(struct symbols *symbols, pid_t pid, uint64_t start, uint64_t 
 
 void symbols_fork(struct symbols *symbols, pid_t parent, pid_t child) {
     processes_fork(symbols->processes, parent, child);
+    if (symbols->options.live && processes_find(symbols->processes, child))
+        symbols_generated_by(symbols, child, child);
 }
 
 void symbols_end(struct symbols *symbols, pid_t pid) {
     processes_end(symbols->processes, pid);
+}
+
+/* ------------------------------------------------------------------ generated code */
+
+void symbols_generated_by(struct symbols *symbols, pid_t pid, pid_t writer) {
+    struct generated *generated = generated_new(symbols->names);
+    generated_follow(generated, writer, symbols->since);
+    processes_generate(symbols->processes, pid, generated);
+}
+
+void symbols_add_code(struct symbols *symbols, pid_t pid, uint64_t start, uint64_t end,
+                      const char *name, const char *file, uint32_t line) {
+    struct process *process = processes_find(symbols->processes, pid);
+    if (!process || !process->generated_count || generated_is_shared(process->generated[0])) {
+        processes_generate(symbols->processes, pid, generated_new(symbols->names));
+        process = processes_find(symbols->processes, pid);
+    }
+    if (process)
+        generated_add(process->generated[0], start, end, name, file, line);
+}
+
+bool symbols_code(struct symbols *symbols, pid_t pid, uint64_t address, struct symbol_code *code) {
+    struct process *process = processes_find(symbols->processes, pid);
+    const struct generated_piece *piece = process ? process_generated(process, address) : NULL;
+    if (piece)
+        *code =
+            (struct symbol_code){piece->start, piece->end, piece->name, piece->file, piece->line};
+    return piece != NULL;
+}
+
+/* The frame of a piece of generated code; false if there is none at the address. */
+static bool resolve_generated(struct process *process, uint64_t address,
+                              struct symbol_frame *frame) {
+    const struct generated_piece *piece = process ? process_generated(process, address) : NULL;
+    if (!piece)
+        return false;
+    *frame = (struct symbol_frame){.name = piece->name,
+                                   .linkage = piece->name,
+                                   .file = piece->file,
+                                   .object = SYMBOLS_GENERATED_CODE,
+                                   .address = address,
+                                   .offset = address - piece->start,
+                                   .line = piece->line};
+    return true;
 }
 
 /* ------------------------------------------------------------------ functions */
@@ -313,6 +365,8 @@ size_t symbols_resolve(struct symbols *symbols, pid_t pid, uint64_t address, boo
     struct process *process = processes_find(symbols->processes, pid);
     address -= return_address;
     struct mapping *mapping = process ? process_mapping(process, address) : NULL;
+    if (!mapping && max && resolve_generated(process, address, frames))
+        return 1;
     if (!mapping && max)
         return resolve_object(symbols, process, address, frames);
     if (!max)
@@ -327,9 +381,12 @@ size_t symbols_resolve(struct symbols *symbols, pid_t pid, uint64_t address, boo
                                 .max = max,
                                 .count = 1};
     if (!files_use(symbols->files, mapping->file, resolve, &question)) {
-        frames[0] = (struct symbol_frame){.object = object};
+        if (!resolve_generated(process, address, frames))
+            frames[0] = (struct symbol_frame){.object = object};
         return 1;
     }
+    if (question.count == 1 && !frames[0].name)
+        resolve_generated(process, address, frames);
     return question.count;
 }
 

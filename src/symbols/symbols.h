@@ -11,6 +11,8 @@
  *   object    the file behind a mapping (executable or shared library)
  *   frame     a function at an address. Where functions are inlined, one address has several
  *             frames: the innermost comes first, the function that contains them all comes last
+ *   generated code  code that no file contains. Its names come from the process's perf map
+ *             (generated.h), or from a recording
  *   identity  data that shows whether the file at a path is still the one that was mapped
  *
  * Invariants
@@ -58,6 +60,8 @@ struct symbols_options {
      * name in one object. Without it, an inlined function has its plain name, as Valgrind shows it
      * and suppressions expect it. */
     bool full_names;
+    /* Pids are those of running processes: name the code they generate by their perf maps. */
+    bool live;
     /* Limits on what is open at once; 0: the default. */
     unsigned max_open_files;
     size_t max_table_bytes;
@@ -124,6 +128,25 @@ void symbols_unmap(struct symbols *symbols, pid_t pid, uint64_t start, uint64_t 
 void symbols_fork(struct symbols *symbols, pid_t parent, pid_t child);
 /* pid has ended, or has called exec and starts with nothing mapped. */
 void symbols_end(struct symbols *symbols, pid_t pid);
+
+/* Names code that pid generates by the perf map of process writer. For callers whose pids are not
+ * those of processes; with the option `live`, writers are known. */
+void symbols_generated_by(struct symbols *symbols, pid_t pid, pid_t writer);
+/* Names code of pid at [start, end) that is in no file. file may be NULL. */
+void symbols_add_code(struct symbols *symbols, pid_t pid, uint64_t start, uint64_t end,
+                      const char *name, const char *file, uint32_t line);
+/* A piece of generated code. */
+struct symbol_code {
+    uint64_t start, end;
+    const char *name;
+    const char *file; /* NULL if not known */
+    uint32_t line;
+};
+/* The piece of generated code at address; false if there is none. */
+bool symbols_code(struct symbols *symbols, pid_t pid, uint64_t address, struct symbol_code *code);
+
+/* The object of frames in generated code. */
+#define SYMBOLS_GENERATED_CODE "[generated code]"
 
 /*
  * Writes the frames at address, innermost first, and returns their number, at most max. For a

@@ -113,6 +113,14 @@ struct heap_mapping {
     const char *path;
 };
 
+// Code in no file: a runtime has generated it.
+struct heap_code {
+    uint64_t start, end;
+    const char *name;
+    const char *file; // NULL: not known
+    uint32_t line;
+};
+
 // The holder of blocks that a search for leaks found lost.
 #define HEAP_HELD_BY_NOBODY "Nothing points to these blocks any more: they are lost."
 
@@ -133,6 +141,8 @@ struct heap_sink {
     void (*corrected)(void *context, const struct heap_correction *correction);
     // A text that says what holds most unfreed blocks of a stack. Recordings only.
     void (*held)(void *context, uint32_t stack, const char *holder);
+    // Names for addresses in no mapping. Recordings only.
+    void (*code)(void *context, const struct heap_code *code);
     // Called for each unfreed block before the end. Recordings only.
     void (*left)(void *context, const struct heap_block *block, uint64_t time);
     // The last call; `time` as in events.

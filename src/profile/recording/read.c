@@ -240,6 +240,23 @@ static void read_held(struct reader *reader) {
     free(holder);
 }
 
+static void read_code(struct reader *reader) {
+    struct heap_code code = {.start = reader_rest(reader)};
+    uint64_t size = reader_rest(reader);
+    char *name = get_string(reader), *file = get_string(reader);
+    code.line = (uint32_t)reader_bounded(reader, COLUMN_REST, UINT32_MAX, "a line makes no sense");
+    if (size == 0 || size > UINT64_MAX - code.start)
+        reader_wrong(reader, "a piece of code is empty or too large");
+    code.end = code.start + size;
+    code.name = name;
+    code.file = file && *file ? file : NULL;
+    for (size_t i = 0; !reader->problem && i < reader->sink_count; i++)
+        if (reader->sinks[i].code)
+            reader->sinks[i].code(reader->sinks[i].context, &code);
+    free(name);
+    free(file);
+}
+
 // ---- all records ----
 
 static void read_end(struct reader *reader) {
@@ -275,6 +292,8 @@ static void read_record(struct reader *reader, uint8_t kind) {
         return read_mark(reader);
     case RECORDING_HELD:
         return read_held(reader);
+    case RECORDING_CODE:
+        return read_code(reader);
     case RECORDING_ALLOCATED:
         return reader_allocated(reader);
     case RECORDING_FREED:

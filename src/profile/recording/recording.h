@@ -80,6 +80,7 @@ enum recording_kind {
     RECORDING_CORRECTED = 29,
     RECORDING_MARK = 40,
     RECORDING_HELD = 41,
+    RECORDING_CODE = 42,
 };
 
 #define RECORDING_RECENT 4
@@ -140,6 +141,8 @@ void recording_flush(struct recording_writer *writer);
 void recording_set_sums(struct recording_writer *writer, const struct summary *sums);
 // Writes a text that says what holds most remaining blocks of a stack. Call it at the end.
 void recording_held(struct recording_writer *writer, uint32_t stack, const char *holder);
+// Writes the name of code that is in no file. Call it at the end.
+void recording_code(struct recording_writer *writer, const struct heap_code *code);
 // Writes the rest and closes. Returns 0 or the number of the first error.
 int recording_close(struct recording_writer *writer, const struct recording_end *end);
 uint64_t recording_size(const struct recording_writer *writer);

@@ -425,6 +425,19 @@ void recording_held(struct recording_writer *writer, uint32_t stack, const char 
     put_string(writer, holder);
 }
 
+void recording_code(struct recording_writer *writer, const struct heap_code *code) {
+    const char *file = code->file ? code->file : "";
+    if (code->start >= code->end || strlen(code->name) > RECORDING_STRING_MAX ||
+        strlen(file) > RECORDING_STRING_MAX)
+        return;
+    begin(writer, RECORDING_CODE);
+    put_rest(writer, code->start);
+    put_rest(writer, code->end - code->start);
+    put_string(writer, code->name);
+    put_string(writer, file);
+    put_rest(writer, code->line);
+}
+
 int recording_close(struct recording_writer *writer, const struct recording_end *end) {
     begin(writer, RECORDING_END);
     put_rest(writer, end->time);

@@ -19,6 +19,10 @@ static void on_mapping(void *context, const struct heap_mapping *mapping) {
                 mapping->inode ? &identity : NULL);
 }
 
+static void on_code(void *context, const struct heap_code *code) {
+    symbols_add_code(context, PROCESS, code->start, code->end, code->name, code->file, code->line);
+}
+
 bool heap_file_is_one(const char *start, size_t size) {
     size_t length = strlen(RECORDING_MAGIC);
     return size >= length && memcmp(start, RECORDING_MAGIC, length) == 0;
@@ -42,7 +46,7 @@ static char *read_all(int fd, struct heap_file *file, const struct heap_sink *si
         abort();
     open_file(file);
     summary_sink(&file->summary, &all[0]);
-    all[1] = (struct heap_sink){.context = file->symbols, .mapping = on_mapping};
+    all[1] = (struct heap_sink){.context = file->symbols, .mapping = on_mapping, .code = on_code};
     for (size_t i = 0; i < count; i++)
         all[i + 2] = sinks[i];
     return read_to(fd, file, all, count + 2);
@@ -54,7 +58,7 @@ char *heap_file_read_sums(int fd, struct heap_file *file, struct timeline *timel
     size_t count = timeline ? 3 : 2;
     open_file(file);
     summary_sink(&file->summary, &sinks[0]);
-    sinks[1] = (struct heap_sink){.context = file->symbols, .mapping = on_mapping};
+    sinks[1] = (struct heap_sink){.context = file->symbols, .mapping = on_mapping, .code = on_code};
     if (timeline)
         timeline_sink(timeline, &sinks[2]);
     file->is_indexed = recording_read_sums(fd, sinks, count, &file->summary, timeline, &file->info);
@@ -76,7 +80,8 @@ char *heap_file_read_through(int fd, struct heap_file *file, const struct heap_s
                              struct heap_sink *own) {
     open_file(file);
     summary_sink(&file->summary, own);
-    struct heap_sink all[] = {*sink, {.context = file->symbols, .mapping = on_mapping}};
+    struct heap_sink all[] = {*sink,
+                              {.context = file->symbols, .mapping = on_mapping, .code = on_code}};
     return read_to(fd, file, all, 2);
 }
 

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/glob.h"
+#include "symbols/symbols.h"
 
 static bool starts_with_any(const char *text, const char *const *starts) {
     for (; *starts; starts++)
@@ -32,7 +33,9 @@ static bool is_library_object(const char *object) {
     static const char *const starts[] = {
         "/lib/",         "/lib64/",         "/usr/lib/", "/usr/lib64/",
         "/usr/libexec/", "/usr/local/lib/", "[",         NULL};
-    return starts_with_any(object, starts) && (strstr(object, ".so") || *object == '[');
+    // Code that a runtime has generated comes from the user's script.
+    return starts_with_any(object, starts) && strcmp(object, SYMBOLS_GENERATED_CODE) != 0 &&
+           (strstr(object, ".so") || *object == '[');
 }
 
 // Skips a group in brackets and returns its end; the text itself where there is none.

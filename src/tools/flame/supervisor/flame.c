@@ -186,6 +186,7 @@ static void on_forked(void *context, int parent_pid, int child_pid) {
         add_image(flame, child_pid, parent->name, flame_space_copy(parent->space));
     child->followed = true;
     symbols_fork(flame->symbols, (pid_t)parent->key, (pid_t)child->key);
+    symbols_generated_by(flame->symbols, (pid_t)child->key, child_pid);
 }
 
 static void on_executed(void *context, int pid, const char *name) {
@@ -200,6 +201,8 @@ static void on_executed(void *context, int pid, const char *name) {
         free(flame->left_out);
         flame->left_out = base_copy(name);
     }
+    if (image->followed)
+        symbols_generated_by(flame->symbols, (pid_t)image->key, pid);
     flame->main_executed |= pid == flame->run->main_pid;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/map.h"
 #include "profile/heap/summary.h"
 #include "profile/recording/recording.h"
 #include "supervisor/tool/files.h"
@@ -178,6 +179,30 @@ static void record_holders(struct recorded_process *process) {
     }
 }
 
+// Names of generated code are known only while its perf map is there.
+static void record_code(struct recorded_process *process) {
+    struct profile *profile = process->profile;
+    struct symbols *symbols = process->recorded->run->symbols;
+    const struct stacks *stacks = &profile->summary.stacks;
+    struct map_integers addresses = {0}, pieces = {0};
+    struct symbol_code code;
+    for (size_t i = 0; i < stacks->count; i++) {
+        const struct stacks_entry *stack = stacks_get(stacks, (uint32_t)i);
+        for (uint32_t j = 0; j < stack->count; j++) {
+            bool is_new;
+            map_integers_add(&addresses, stack->pcs[j], &is_new);
+            if (!is_new || !symbols_code(symbols, process->pid, stack->pcs[j] - 1, &code))
+                continue;
+            map_integers_add(&pieces, code.start, &is_new);
+            if (is_new)
+                recording_code(profile->writer, &(struct heap_code){code.start, code.end, code.name,
+                                                                    code.file, code.line});
+        }
+    }
+    map_integers_free(&addresses);
+    map_integers_free(&pieces);
+}
+
 static void report(struct recorded_process *process) {
     struct profile *profile = process->profile;
     const struct supervisor_request *request = process->recorded->run->request;
@@ -190,6 +215,7 @@ static void report(struct recorded_process *process) {
             merge_recording(process);
         merges = recording_merges(profile->writer);
         record_holders(process);
+        record_code(process);
         recording_set_sums(profile->writer, &profile->summary);
         int error = recording_close(profile->writer, &end);
         if (error) {

@@ -1,0 +1,62 @@
+/*
+ * generated: names of code that is in no file.
+ *
+ * Runtimes that generate code (V8, LuaJIT, PHP, Java with an agent) write what they have generated
+ * to /tmp/perf-PID.map: a line "START SIZE NAME" for each piece, START and SIZE in hexadecimal.
+ * Quern names addresses by this file where no mapped file does. Code is replaced: of several pieces
+ * at an address, the last one in the file counts.
+ *
+ * Words
+ *   piece    generated code: [start, end) and its name
+ *   writer   the process that writes the map: its pid, user, root folder and time of start
+ *
+ * The map is hostile. Anyone may create a file in /tmp, and the number of an earlier process may be
+ * the same. So it must be a regular file that belongs to the writer's user, this process's user or
+ * root, no link, and not older than the writer. What is too large or malformed is skipped.
+ * A map is read at the first look-up, and again when it has grown.
+ *
+ * Pieces may also come from a recording (generated_add). Supervisor only; part of symbols.
+ */
+#ifndef QUERN_SYMBOLS_GENERATED_H
+#define QUERN_SYMBOLS_GENERATED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "symbols/names.h"
+
+struct generated_piece {
+    uint64_t start, end; /* [start, end) */
+    const char *name;    /* kept by names */
+    const char *file;    /* the same; NULL: not known */
+    uint32_t line;       /* 0: not known */
+    uint32_t order;      /* later pieces have higher numbers */
+    uint64_t reach;      /* the largest end in the piece's subtree */
+};
+
+struct generated;
+
+struct generated *generated_new(struct names *names);
+void generated_hold(struct generated *generated);
+void generated_release(struct generated *generated);
+/* Whether several processes have it. */
+bool generated_is_shared(const struct generated *generated);
+
+/* Names code by the map of process `writer` from now on. Call it while the writer runs, if
+ * possible. A writer that is gone must have started after `since`, in seconds since 1970. */
+void generated_follow(struct generated *generated, pid_t writer, int64_t since);
+/* `name` is code at [start, end). file may be NULL. */
+void generated_add(struct generated *generated, uint64_t start, uint64_t end, const char *name,
+                   const char *file, uint32_t line);
+
+/* The latest piece at an address, good until the next call; or NULL. */
+const struct generated_piece *generated_find(struct generated *generated, uint64_t address);
+
+/* Reads lines of a map; a last line without its end is left over. The number of bytes read. */
+size_t generated_parse(struct generated *generated, const char *text, size_t size);
+
+void generated_check(const struct generated *generated);
+
+#endif
