@@ -6,6 +6,7 @@
 #include "base/vector.h"
 #include "symbols/demangle.h"
 #include "symbols/files.h"
+#include "symbols/kernel.h"
 #include "symbols/names.h"
 #include "symbols/processes.h"
 #include "symbols/units.h"
@@ -35,7 +36,8 @@ struct symbols {
     struct map declarations_map;
     uint32_t declaration_count;
     struct units_frame found[MOST_INLINED]; /* of the current question */
-    int64_t since;                          /* seconds since 1970: when it was made */
+    struct kernel kernel;
+    int64_t since; /* seconds since 1970: when it was made */
     char demangled[NAMES_LONGEST];
 };
 
@@ -67,6 +69,7 @@ void symbols_free(struct symbols *symbols) {
     processes_free(symbols->processes);
     files_free(symbols->files);
     names_free(symbols->names);
+    kernel_free(&symbols->kernel);
     map_free(&symbols->declarations_map);
     free(symbols->declarations);
     free(symbols->extra_debug_path);
@@ -137,6 +140,24 @@ static bool resolve_generated(struct process *process, uint64_t address,
                                    .offset = address - piece->start,
                                    .line = piece->line};
     return true;
+}
+
+static void resolve_kernel(struct symbols *symbols, uint64_t address, struct symbol_frame *frame) {
+    const char *name, *module;
+    const struct kernel_function *function = kernel_find(&symbols->kernel, address, &name, &module);
+    *frame = (struct symbol_frame){.object = SYMBOLS_KERNEL, .address = address};
+    if (!function)
+        return;
+    frame->name = frame->linkage = names_keep(symbols->names, name);
+    frame->offset = address - function->start;
+    if (module)
+        frame->object = names_keep(symbols->names, module);
+}
+
+bool symbols_kernel_is_named(struct symbols *symbols) {
+    const char *name, *module;
+    kernel_find(&symbols->kernel, SYMBOLS_KERNEL_START, &name, &module);
+    return symbols->kernel.count > 0;
 }
 
 /* ------------------------------------------------------------------ functions */
@@ -365,6 +386,10 @@ size_t symbols_resolve(struct symbols *symbols, pid_t pid, uint64_t address, boo
     struct process *process = processes_find(symbols->processes, pid);
     address -= return_address;
     struct mapping *mapping = process ? process_mapping(process, address) : NULL;
+    if (max && address >= SYMBOLS_KERNEL_START) {
+        resolve_kernel(symbols, address, frames);
+        return 1;
+    }
     if (!mapping && max && resolve_generated(process, address, frames))
         return 1;
     if (!mapping && max)

@@ -148,6 +148,13 @@ bool symbols_code(struct symbols *symbols, pid_t pid, uint64_t address, struct s
 /* The object of frames in generated code. */
 #define SYMBOLS_GENERATED_CODE "[generated code]"
 
+/* Addresses from here on are the kernel's, in any process. Frames there have the object
+ * SYMBOLS_KERNEL, or a module's name in brackets. */
+#define SYMBOLS_KERNEL_START 0xffff800000000000u
+#define SYMBOLS_KERNEL       "[kernel]"
+/* Whether the kernel shows its addresses, so that its functions have names. */
+bool symbols_kernel_is_named(struct symbols *symbols);
+
 /*
  * Writes the frames at address, innermost first, and returns their number, at most max. For a
  * return address, they are those of the call before it. 0: no file is mapped there. If the file has

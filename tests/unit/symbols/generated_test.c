@@ -127,7 +127,7 @@ static bool finds(const char *expected) {
 }
 
 TEST(maps_that_can_be_trusted) {
-    char path[64], other[64];
+    char path[64], other[72];
     map_path(getpid(), path);
     CHECK(finds(""));
     write_text(path, "1000 10 mine\n", false);

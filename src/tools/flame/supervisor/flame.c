@@ -129,12 +129,15 @@ static bool wants_samples(void *context, int pid) {
 
 static void on_sample(void *context, const struct sampler_sample *sample) {
     struct flame *flame = context;
-    uint64_t addresses[FLAME_FRAMES_MAX];
+    uint64_t addresses[FLAME_KERNEL_MAX + FLAME_FRAMES_MAX];
     struct image *image = find_image(flame, sample->pid);
     if (!image || !image->followed)
         return;
     unsigned end;
-    size_t count = flame_space_walk(image->space, sample, addresses, &end);
+    size_t kernel = sample->kernel_count < FLAME_KERNEL_MAX ? sample->kernel_count : 0;
+    if (kernel)
+        memcpy(addresses, sample->kernel, kernel * sizeof *addresses);
+    size_t count = kernel + flame_space_walk(image->space, sample, addresses + kernel, &end);
     if (sample->left) {
         flame_waits_left(&flame->waits, sample->tid, sample->time, image->key, addresses, count,
                          flame_end_is_broken(end));
@@ -238,6 +241,7 @@ bool flame_choose(struct tool_run *run) {
                                    .frequency = settings->frequency,
                                    .stack_bytes = settings->stack_bytes,
                                    .without_kernel = settings->without_kernel,
+                                   .kernel_stacks = settings->kernel_stacks,
                                    .off_cpu = settings->off_cpu,
                                    .children = settings->children,
                                    .agent = settings->agent,

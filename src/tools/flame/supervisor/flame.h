@@ -23,6 +23,8 @@ struct flame_settings {
     char *agent;                                // path of quern-sampler.so; NULL: it is missing
     bool is_static;                             // the program: nothing can be preloaded
     bool without_kernel;                        // time in the kernel does not count
+    bool kernel_stacks;                         // the kernel's part of stacks, where permitted
+    bool kernel_stacks_asked;                   // by the user
     bool off_cpu;                               // waits are reported, too
     const char *waits_file, *waits_stacks_file; // templates
     bool inverted;

@@ -179,7 +179,8 @@ void flame_names_add(struct flame_names *names, pid_t pid, const char *process,
     for (size_t i = 0; i < count; i++) {
         struct place *place = place_of(names, pid, addresses[i]);
         uint32_t left = 0;
-        const uint32_t *jumped = i ? left_by_jumps(names, place, *path, &left) : NULL;
+        bool calls = i && addresses[i - 1] < SYMBOLS_KERNEL_START;
+        const uint32_t *jumped = calls ? left_by_jumps(names, place, *path, &left) : NULL;
         // Two places are left for the nodes at the outer end.
         if ((size_t)(path - names->path) < place->count + left + 2u) {
             whole = false;
@@ -194,8 +195,8 @@ void flame_names_add(struct flame_names *names, pid_t pid, const char *process,
             break;
         }
     }
-    if (!count)
-        *--path = calltree_function(names->tree, "[kernel]", "");
+    if (!count || addresses[count - 1] >= SYMBOLS_KERNEL_START)
+        *--path = calltree_function(names->tree, SYMBOLS_KERNEL, "");
     else if (!whole)
         *--path = calltree_function(names->tree, "[cut short]", "");
     if (process)

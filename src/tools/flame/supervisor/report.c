@@ -69,6 +69,12 @@ static void add_way(struct flame *flame, struct text *text, const struct sampler
     if (counts->never_begun)
         text_string(text, "\nThe sampler was not loaded into the program: it does not allow "
                           "LD_PRELOAD");
+    if (flame->settings.kernel_stacks_asked && counts->by_timers)
+        text_string(text, "\nStacks end where the kernel was called: timers do not see further");
+    else if (flame->settings.kernel_stacks_asked && counts->kernel_stacks &&
+             !symbols_kernel_is_named(flame->symbols))
+        text_string(text, "\nFunctions of the kernel have no names: it hides its addresses from "
+                          "quern\n(kernel.kptr_restrict; root and CAP_SYSLOG may see them)");
     if (!counts->kernel_is_in && !flame->settings.without_kernel)
         text_string(text, "\nTime in the kernel is not sampled: kernel.perf_event_paranoid and the "
                           "capabilities\nof quern do not allow it");

@@ -34,6 +34,10 @@ struct sampler_sample {
     struct unwind_registers registers;
     const uint8_t *stack; // copied from the stack pointer on
     size_t stack_size;
+    // Return addresses in the kernel, innermost first; 0: the thread was not in it, or they were
+    // not asked for.
+    const uint64_t *kernel;
+    size_t kernel_count;
     bool stack_full; // as much as was asked for: there may be more
 };
 
@@ -62,6 +66,7 @@ struct sampler_settings {
     unsigned frequency;
     size_t stack_bytes;
     bool without_kernel; // perf only: time in the kernel does not count
+    bool kernel_stacks;  // perf only: with the kernel's part of stacks, where permitted
     bool off_cpu;        // perf only: report when threads leave their CPUs and come back
     bool children;       // timers only: executed programs sample themselves, too
     const char *agent;   // path of quern-sampler.so
@@ -69,8 +74,9 @@ struct sampler_settings {
 };
 
 struct sampler_counts {
-    uint64_t lost;     // records that found no room
-    bool kernel_is_in; // time in the kernel was sampled
+    uint64_t lost;      // records that found no room
+    bool kernel_is_in;  // time in the kernel was sampled
+    bool kernel_stacks; // the kernel's part of stacks as well
     bool by_timers;
     uint64_t taken;    // samples, by timers
     bool never_begun;  // by timers: the agent was not loaded

@@ -121,6 +121,11 @@ static int open_event(const struct sampler_perf *sampler, pid_t pid, int cpu, bo
         .use_clockid = 1,
         .clockid = CLOCK_MONOTONIC,
     };
+    // All records of a ring have one form.
+    if (sampler->counts.kernel_stacks) {
+        attributes.sample_type |= PERF_SAMPLE_CALLCHAIN;
+        attributes.exclude_callchain_user = 1;
+    }
     if (event == EVENT_CLOCK || event == EVENT_WIDE_CLOCK) {
         attributes.freq = 1;
         attributes.sample_freq = sampler->frequency;
@@ -257,6 +262,7 @@ static struct sampler_perf *new_sampler(const struct sampler_settings *settings)
     sampler->waits = -1;
     sampler->watch_ns = WATCH_LEAST;
     sampler->counts.kernel_is_in = !settings->without_kernel;
+    sampler->counts.kernel_stacks = settings->kernel_stacks && !settings->without_kernel;
     return sampler;
 }
 
@@ -266,7 +272,7 @@ static int open_permitted(struct sampler_perf *sampler, pid_t pid) {
     int error = open_rings(sampler, pid, sampler->counts.kernel_is_in);
     if (sampler->counts.kernel_is_in && (error == EACCES || error == EPERM)) {
         // Ordinary users may often sample their own code, but not the kernel's.
-        sampler->counts.kernel_is_in = false;
+        sampler->counts.kernel_is_in = sampler->counts.kernel_stacks = false;
         error = open_rings(sampler, pid, false);
     }
     return error;

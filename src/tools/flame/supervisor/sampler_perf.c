@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "supervisor/tool/names.h"
 #include "tools/flame/supervisor/sampler_events.h"
 
 // A record is written a moment after the time in it was taken.
@@ -13,7 +14,7 @@ enum {
     SAMPLE_PID_AT = 16,
     SAMPLE_TIME_AT = 24,
     SAMPLE_ID_AT = 32,
-    SAMPLE_REST_AT = 40,
+    SAMPLE_REST_AT = 40, // the kernel's stack if it was asked for; then registers and stack
 
     PID_AT = 8,
     FORK_PARENT_AT = 12,
@@ -37,6 +38,9 @@ static const uint8_t register_order[] = {
     UNWIND_RBP, UNWIND_RSP, UNWIND_PC,  UNWIND_R8,  UNWIND_R9,  UNWIND_R10,
     UNWIND_R11, UNWIND_R12, UNWIND_R13, UNWIND_R14, UNWIND_R15,
 };
+// Addresses of the kernel's part of a stack, and those with marks that a record has room for.
+#define CHAIN_MAX      512
+#define CHAIN_LIMIT    (SAMPLER_RECORD_MAX / 16)
 #define REGISTER_COUNT (sizeof register_order / sizeof *register_order)
 
 // ---- records ----
@@ -53,13 +57,38 @@ static int half_at(const struct sampler_perf *sampler, size_t at) {
     return half;
 }
 
+// Where registers and stack begin: behind the kernel's part of the stack, if it was asked for.
+static size_t rest_after_chain(const struct sampler_perf *sampler) {
+    if (!sampler->counts.kernel_stacks)
+        return SAMPLE_REST_AT;
+    uint64_t length = word_at(sampler, SAMPLE_REST_AT);
+    return SAMPLE_REST_AT + 8 + 8 * (length < CHAIN_LIMIT ? length : CHAIN_LIMIT);
+}
+
+// The kernel's part of the stack. Between addresses are marks that say whose they are; callers are
+// known by their return addresses.
+static size_t read_chain(const struct sampler_perf *sampler, uint64_t *chain) {
+    size_t end = rest_after_chain(sampler), count = 0;
+    for (size_t at = SAMPLE_REST_AT + 8; at + 8 <= end && count < CHAIN_MAX; at += 8) {
+        uint64_t address = word_at(sampler, at);
+        if (address >= SYMBOLS_KERNEL_START && address < (uint64_t)PERF_CONTEXT_MAX)
+            chain[count] = address - (count > 0), count++;
+    }
+    return count;
+}
+
 static void tell_sample(struct sampler_perf *sampler, const struct ring *ring, size_t size) {
     struct sampler_sample sample = {.pid = half_at(sampler, SAMPLE_PID_AT),
                                     .tid = half_at(sampler, SAMPLE_PID_AT + 4),
                                     .periods = 1};
     sample.time = word_at(sampler, SAMPLE_TIME_AT);
     sample.left = sampler->off_cpu && word_at(sampler, SAMPLE_ID_AT) == ring->switches_id;
-    size_t at = SAMPLE_REST_AT;
+    uint64_t chain[CHAIN_MAX];
+    if (sampler->counts.kernel_stacks) {
+        sample.kernel = chain;
+        sample.kernel_count = read_chain(sampler, chain);
+    }
+    size_t at = rest_after_chain(sampler);
     uint64_t abi = word_at(sampler, at);
     at += 8;
     sample.has_registers = abi == PERF_SAMPLE_REGS_ABI_64;
@@ -74,7 +103,7 @@ static void tell_sample(struct sampler_perf *sampler, const struct ring *ring, s
         uint64_t copied = word_at(sampler, at + room);
         sample.stack = &sampler->record[at];
         sample.stack_size = copied < room ? copied : room;
-        sample.stack_full = sample.stack_size + 8 > sampler->stack_bytes;
+        sample.stack_full = sample.stack_size + 8 > room;
     }
     sampler->sink.sample(sampler->sink.context, &sample);
 }
@@ -148,12 +177,16 @@ static bool next_time(const struct sampler_perf *sampler, const struct ring *rin
 // Room is left for a stack as large as was asked for, though few are: what is not of it is not
 // read.
 static void copy_record(struct sampler_perf *sampler, const struct ring *ring, size_t size) {
+    const struct perf_event_header *header = (const struct perf_event_header *)sampler->record;
+    size_t start = size < SAMPLE_REST_AT + 8 ? size : SAMPLE_REST_AT + 8;
+    copy_from(sampler, ring, ring->tail, sampler->record, start);
     size_t stack = SAMPLE_REST_AT + 8 + REGISTER_COUNT * 8 + 8;
+    if (header->type == PERF_RECORD_SAMPLE && start == SAMPLE_REST_AT + 8)
+        stack += rest_after_chain(sampler) - SAMPLE_REST_AT;
     bool has_stack = size > stack;
     copy_from(sampler, ring, ring->tail, sampler->record, has_stack ? stack : size);
     if (!has_stack)
         return;
-    const struct perf_event_header *header = (const struct perf_event_header *)sampler->record;
     uint64_t room = word_at(sampler, stack - 8), copied = room;
     if (header->type == PERF_RECORD_SAMPLE && stack + room + 8 <= size) {
         copy_from(sampler, ring, ring->tail + stack + room, &copied, sizeof copied);

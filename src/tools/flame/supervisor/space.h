@@ -10,6 +10,8 @@
 
 // The frames of a walk at most.
 #define FLAME_FRAMES_MAX 2048
+// The same for the kernel's part of a stack, which the kernel walks.
+#define FLAME_KERNEL_MAX 512
 
 // Why a stack is not complete, besides the reasons of unwind_end.
 enum flame_end { FLAME_END_STACK_BYTES = UNWIND_END_COUNT, FLAME_END_NO_USER, FLAME_END_COUNT };

@@ -30,6 +30,10 @@ static void *flame_settings(struct tool_setup *setup) {
                                     .agent = setup->find_part("quern-sampler.so", R_OK),
                                     .is_static = setup->is_static,
                                     .without_kernel = !option_yes(values, "kernel-time"),
+                                    .kernel_stacks = option_yes(values, "kernel-stacks") &&
+                                                     option_yes(values, "kernel-time"),
+                                    .kernel_stacks_asked = option_given(values, "kernel-stacks") &&
+                                                           option_yes(values, "kernel-stacks"),
                                     .inverted = option_yes(values, "flame-inverted"),
                                     .off_cpu = option_yes(values, "off-cpu"),
                                     .waits_file = option_text(values, "off-cpu-out-file"),
@@ -39,6 +43,10 @@ static void *flame_settings(struct tool_setup *setup) {
                                     .stacks_file = option_text(values, "flame-stacks-file"),
                                     .folded_file = option_text(values, "flame-collapsed-file")}};
     setup->is_native = true;
+    if (flame->settings.kernel_stacks_asked && flame->settings.without_kernel)
+        tool_refuse(setup, "--kernel-stacks=yes cannot be used with --kernel-time=no");
+    if (flame->settings.kernel_stacks_asked && flame->settings.sampler == FLAME_TIMERS)
+        tool_refuse(setup, "--kernel-stacks=yes cannot be used with --sampler=timers");
     refuse_unserved(setup);
     return flame;
 }
