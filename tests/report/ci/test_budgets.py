@@ -84,10 +84,10 @@ def budget_growth():
     for flags, status in ((['-DFIXED'], 0), ([], 1)):
         subprocess.run(['cc', '-o', 'cache', *flags, 'growing_cache.c'], check=True)
         for tool in ('heap', 'massif'):
-            done = run(QUERN, '-q', f'--tool={tool}', f'--{tool}-out-file={tool}', '--max-growth=1M/min',
+            done = run(QUERN, '-q', f'--tool={tool}', f'--{tool}-out-file={tool}', '--max-growth=64K/min',
                        './cache')
             same(f'{tool} with {flags}', (done.status, 'BUDGET: ' in done.err), (status, status == 1))
-            done = run(QUERN, 'check', '--max-growth=1M', tool)
+            done = run(QUERN, 'check', '--max-growth=64K', tool)
             same(f'file of {tool} with {flags}', done.status, 3 * status)
 
 
