@@ -31,7 +31,8 @@ long target_syscall(long number, const uint64_t arguments[6]);
 // [begin, end): the call has not been made; at end and after, it has.
 extern const char target_syscall_begin[], target_syscall_end[], target_syscall_abort[];
 
-// Copies between the engine and target memory that may not be there. Returns 0 or -EFAULT.
+// Copies between the engine and target memory that may not be there. Returns 0 or -EFAULT, and then
+// self->guarded_fault says what happened.
 long copy_guarded(void *to, const void *from, size_t size);
 extern const char copy_guarded_begin[], copy_guarded_end[], copy_guarded_fault[];
 

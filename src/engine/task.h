@@ -108,7 +108,7 @@ struct task {
     bool trap_flag;              // the target single-steps itself; never in flags (run/dispatch.c)
     struct queued_signal queued; // an asynchronous signal under way
     struct queued_signal fault;  // a synchronous one
-    struct queued_signal guarded_fault; // what the last call_guarded failed with
+    struct queued_signal guarded_fault; // what the last copy or call failed with
     uint64_t
         pushed_at; // while stepping: where a pushf has just ended; 0: it is another instruction
     uint64_t stepping_at;           // while stepping: the instruction

@@ -105,8 +105,7 @@ static struct block *get_block(uint64_t pc, unsigned version) {
     cache_unlock();
     memory_unlock();
     if (fault)
-        signal_raise(SIGSEGV, fault, pc, TRAP_PAGE_FAULT,
-                     ERROR_FETCH | (fault == SEGV_ACCERR ? 1 : 0));
+        raise_fetch_fault(pc, fault);
     else if (!block)
         translate_start_over(LOOKUP_TABLE);
     return block;

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "engine/layout.h"
 #include "engine/memory/memory.h"
@@ -27,30 +29,28 @@ static void protection_fault(void) {
     signal_raise(SIGSEGV, SI_KERNEL, 0, TRAP_PROTECTION, 0);
 }
 
-// An access to [address, address + size) has failed: the first byte that is not there is to blame.
-static void memory_fault(uint64_t address, unsigned size, bool write, bool stack) {
-    uint8_t byte;
-    struct space_range range;
-    if (!is_canonical(address)) {
-        if (stack)
-            signal_raise(SIGBUS, SI_KERNEL, 0, TRAP_STACK, 0);
-        else
-            protection_fault();
-        return;
-    }
-    bool first =
-        target_read(&byte, address, 1) == 0 && (!write || target_write(address, &byte, 1) == 0);
-    if (first)
-        address = (address + size - 1) & ~4095ul;
-    memory_read_lock();
-    bool mapped = space_find(&target_space, address, &range) && range.start <= address;
-    memory_unlock();
-    signal_raise(SIGSEGV, mapped ? SEGV_ACCERR : SEGV_MAPERR, address, TRAP_PAGE_FAULT,
-                 4 | mapped | (write ? 2 : 0));
+// An access from this address on has failed: the target gets the processor's own account of it.
+static void memory_fault(uint64_t address, bool stack) {
+    const struct queued_signal *fault = &self->guarded_fault;
+    if (!is_canonical(address) && stack)
+        signal_raise(SIGBUS, SI_KERNEL, 0, TRAP_STACK, 0);
+    else if (!is_canonical(address))
+        protection_fault();
+    else
+        signal_raise(fault->number, fault->info.si_code, (uint64_t)fault->info.si_addr, fault->trap,
+                     fault->error);
 }
 
 static void invalid_opcode(void) {
     signal_raise(SIGILL, ILL_ILLOPN, self->pc, TRAP_INVALID, 0);
+}
+
+void raise_fetch_fault(uint64_t address, int code) {
+    // The error code says whether the page is in memory: the processor looks at nothing else.
+    unsigned char is_present = 0;
+    if (code == SEGV_ACCERR)
+        syscall(SYS_mincore, address & ~4095ul, 4096, &is_present);
+    signal_raise(SIGSEGV, code, address, TRAP_PAGE_FAULT, ERROR_FETCH | (is_present & 1));
 }
 
 // The instruction continues where there is no code.
@@ -59,8 +59,7 @@ static void fetch_fault(uint64_t address) {
     memory_read_lock();
     bool mapped = space_find(&target_space, address, &range) && range.start <= address;
     memory_unlock();
-    signal_raise(SIGSEGV, mapped ? SEGV_ACCERR : SEGV_MAPERR, address, TRAP_PAGE_FAULT,
-                 ERROR_FETCH | mapped);
+    raise_fetch_fault(address, mapped ? SEGV_ACCERR : SEGV_MAPERR);
 }
 
 static uint64_t operand_address(struct insn *insn, const ZydisDecodedOperand *operand) {
@@ -95,7 +94,7 @@ static bool read_operand(struct insn *insn, const ZydisDecodedOperand *operand, 
     uint64_t address = operand_address(insn, operand);
     if (target_read(value, address, size) == 0)
         return true;
-    memory_fault(address, size, false, is_stack_operand(operand));
+    memory_fault(address, is_stack_operand(operand));
     return false;
 }
 
@@ -166,20 +165,30 @@ static bool is_segment(const ZydisDecodedOperand *operand) {
            (operand->reg.value == ZYDIS_REGISTER_FS || operand->reg.value == ZYDIS_REGISTER_GS);
 }
 
-static bool push_bytes(uint64_t address, const void *value, unsigned size) {
-    if (target_write(address, value, size) == 0)
+static bool is_writable(uint64_t address) {
+    uint8_t byte = 0;
+    target_read(&byte, address, 1);
+    return target_write(address, &byte, 1) == 0;
+}
+
+// A store that reaches into a page that faults stores nothing.
+static bool write_whole(uint64_t address, const void *value, unsigned size, bool stack) {
+    uint64_t last = (address + size - 1) & ~4095ul;
+    bool crosses = address < last;
+    if ((!crosses || (is_writable(address) && is_writable(last))) &&
+        target_write(address, value, size) == 0)
         return true;
-    memory_fault(address, size, true, true);
+    memory_fault(address, stack);
     return false;
+}
+
+static bool push_bytes(uint64_t address, const void *value, unsigned size) {
+    return write_whole(address, value, size, true);
 }
 
 static bool write_operand(struct insn *insn, const ZydisDecodedOperand *operand, const void *value,
                           unsigned size) {
-    uint64_t address = operand_address(insn, operand);
-    if (target_write(address, value, size) == 0)
-        return true;
-    memory_fault(address, size, true, is_stack_operand(operand));
-    return false;
+    return write_whole(operand_address(insn, operand), value, size, is_stack_operand(operand));
 }
 
 static void move_selector(struct insn *insn) {
@@ -202,7 +211,7 @@ static void pop_selector(struct insn *insn) {
     uint64_t value = 0;
     unsigned width = insn->z.operand_width == 16 ? 2 : 8;
     if (target_read(&value, self->gpr[RSP], width)) {
-        memory_fault(self->gpr[RSP], width, false, true);
+        memory_fault(self->gpr[RSP], true);
         return;
     }
     if (!load_selector(insn->operands[0].reg.value, value))
@@ -269,7 +278,7 @@ static void far_return(struct insn *insn) {
     uint64_t words[5] = {0}, sp = self->gpr[RSP];
     for (unsigned i = 0; i < (interrupt ? 5 : 2); i++) {
         if (target_read(&words[i], sp + i * size, size)) {
-            memory_fault(sp + i * size, size, false, true);
+            memory_fault(sp + i * size, true);
             return;
         }
     }
@@ -324,7 +333,7 @@ static void pop_flags(struct insn *insn) {
     uint64_t value = 0;
     unsigned size = insn->z.operand_width / 8;
     if (target_read(&value, self->gpr[RSP], size)) {
-        memory_fault(self->gpr[RSP], size, false, true);
+        memory_fault(self->gpr[RSP], true);
         return;
     }
     set_flags(value, size == 2 ? USER_FLAGS & 0xffff : USER_FLAGS);
@@ -426,13 +435,11 @@ void emulate_instruction(void) {
     }
 }
 
-// Raises the fault if it is not.
-static bool is_writable(uint64_t address, unsigned size) {
-    uint64_t value;
-    if (target_read(&value, address, size) == 0)
-        return push_bytes(address, &value, size);
-    memory_fault(address, size, true, true);
-    return false;
+// A push at this address would succeed; raises the fault if not.
+static bool can_push(uint64_t address) {
+    uint64_t value = 0;
+    target_read(&value, address, sizeof value);
+    return push_bytes(address, &value, sizeof value);
 }
 
 void emulate_wild_branch(bool pushed) {
@@ -444,7 +451,7 @@ void emulate_wild_branch(bool pushed) {
         self->gpr[RSP] -= 8 + insn.z.raw.imm[0].value.u;
     else if (insn.z.mnemonic == ZYDIS_MNEMONIC_CALL && pushed)
         self->gpr[RSP] += 8;
-    else if (insn.z.mnemonic == ZYDIS_MNEMONIC_CALL && !is_writable(self->gpr[RSP] - 8, 8))
+    else if (insn.z.mnemonic == ZYDIS_MNEMONIC_CALL && !can_push(self->gpr[RSP] - 8))
         return; // the push is tried first
     self->wild = true;
     protection_fault();

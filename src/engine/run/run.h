@@ -20,6 +20,8 @@ void emulate_instruction(void);
 // The branch at self->pc leads to an address that cannot exist: raises what the processor does, the
 // stack pointer being as before the branch. pushed: a call has already pushed its return address.
 void emulate_wild_branch(bool pushed);
+// There is no code at this address, for the reason that si_code will have.
+void raise_fetch_fault(uint64_t address, int code);
 // request.c: the client request whose last instruction ends at self->pc.
 void client_request(void);
 

@@ -253,9 +253,9 @@ static bool is_guarded(int number) {
     return self->guard && (number == SIGSEGV || number == SIGBUS);
 }
 
-static void leave_guarded(int number, const siginfo_t *info, ucontext_t *context) {
+static void leave_guarded(int number, const siginfo_t *info, ucontext_t *context, const char *to) {
     describe_fault(&self->guarded_fault, number, info, context);
-    *context_register(context, REG_RIP) = (uint64_t)call_guarded_fault;
+    *context_register(context, REG_RIP) = (uint64_t)to;
 }
 
 static void fault_in_cache(int number, const siginfo_t *info, ucontext_t *context) {
@@ -309,11 +309,11 @@ void host_signal(int number, siginfo_t *info, void *argument) {
         if (number == SIGTRAP && self->stepping)
             stepped(context);
         else if (within(rip, copy_guarded_begin, copy_guarded_end))
-            *context_register(context, REG_RIP) = (uint64_t)copy_guarded_fault;
+            leave_guarded(number, info, context, copy_guarded_fault);
         else if (cache_contains(rip))
             fault_in_cache(number, info, context);
         else if (is_guarded(number))
-            leave_guarded(number, info, context);
+            leave_guarded(number, info, context, call_guarded_fault);
         else if (number != SIGSYS)
             engine_fault(number, info, context);
         if (number != SIGSYS || cache_contains(rip))
