@@ -87,7 +87,7 @@ const struct option option_core[] = {
      .help = "search this directory for debug files too"},
     {IN, BOOL("enable-debuginfod", "yes"), LOCAL,
      .help = "download debug information from $DEBUGINFOD_URLS"},
-    {IN, BOOL("keep-debuginfo", "no"), LOCAL, .help = "keep the symbols of unloaded libraries"},
+    {IN, BOOL("keep-debuginfo", "no"), .help = "keep the symbols of unloaded libraries"},
     {IN, BOOL("sym-offsets", "no"), LOCAL, DYNAMIC, .help = "show offsets within functions"},
     {IN, BOOL("read-var-info", "no"), LOCAL, .help = "name the variable at an address"},
     {IN, STRING("debuginfo-server", "IP:PORT", NULL),

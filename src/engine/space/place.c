@@ -14,9 +14,9 @@
 #define BREAK_START 0x550000000000ul
 
 // Valgrind's choices. Data stops where Valgrind itself begins.
-#define PIECE_PROGRAM   0x108000ul
-#define PIECE_START     0x4000000ul
-#define PIECE_END       0x58000000ul
+#define PIECE_PROGRAM 0x108000ul
+#define PIECE_START   0x4000000ul
+#define PIECE_END     0x58000000ul
 // Below the end of the high area for any tool.
 #define PIECE_STACK_END (0x29efff001000ul + PLACE_PATH_ROOM)
 
@@ -86,6 +86,20 @@ uintptr_t place_pick(const struct space *space, enum place place, size_t size, s
     const struct rule *rule = &rules[place];
     uintptr_t at = pick_in(space, &rule->first, size, align);
     return at ? at : pick_in(space, &rule->second, size, align);
+}
+
+uintptr_t place_pick_below(const struct space *space, enum place place, size_t size, size_t align,
+                           uintptr_t end) {
+    struct area first = rules[place].first, second = rules[place].second;
+    uintptr_t at = 0;
+    // The second area lies above the first and is tried after it.
+    if (end < first.hi) {
+        first.hi = end;
+        at = pick_in(space, &first, size, align);
+    } else if (end < second.hi) {
+        second.hi = end;
+    }
+    return at ? at : pick_in(space, &second, size, align);
 }
 
 size_t place_break_room(void) {

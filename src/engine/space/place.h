@@ -31,6 +31,10 @@ bool is_in_one_piece(void);
 // Free room for that many bytes, a multiple of align, or 0; nothing is recorded.
 uintptr_t place_pick(const struct space *space, enum place place, size_t size, size_t align);
 
+// The same, in an area from which the place is taken top down: the place ends at `end` at the latest.
+uintptr_t place_pick_below(const struct space *space, enum place place, size_t size, size_t align,
+                           uintptr_t end);
+
 // How far the break may grow.
 size_t place_break_room(void);
 

@@ -109,6 +109,10 @@ static bool is_hint_good(const struct place_request *request, uint64_t hint, boo
     return !tool->shadow_distance || end <= SHADOWED_END;
 }
 
+static uint64_t pick_module_below(uint64_t end, uint64_t size) {
+    return place_pick_below(&target_space, PLACE_MODULE, size, 4096, end);
+}
+
 uint64_t place_choose(const struct place_request *request, bool may_move) {
     uint64_t hint = request->hint & ~4095ul;
     if (hint && hint < LOW_START)
@@ -123,5 +127,9 @@ uint64_t place_choose(const struct place_request *request, bool may_move) {
         (request->flags & MAP_ANONYMOUS && request->size % HUGE_PAGE == 0 && !is_in_one_piece());
     enum place place = looks_like_module(request) ? PLACE_MODULE : PLACE_DATA;
     uint64_t at = place_pick(&target_space, place, request->size, huge ? HUGE_PAGE : 4096);
-    return at ? at : place_pick(&target_space, place, request->size, 4096);
+    if (!at)
+        at = place_pick(&target_space, place, request->size, 4096);
+    if (place == PLACE_MODULE && !(request->flags & MAP_ANONYMOUS) && !is_in_one_piece())
+        at = former_avoid(at, request->size, request->fd, pick_module_below);
+    return at;
 }

@@ -35,4 +35,8 @@ struct place_request {
 // where something is that makes room.
 uint64_t place_choose(const struct place_request *, bool may_move);
 
+// sys/former.c. With --keep-debuginfo=yes: the place for the module of file fd instead of `at`,
+// where no other module has been. below(end, size) gives the next place that ends before `end`.
+uint64_t former_avoid(uint64_t at, uint64_t size, int fd, uint64_t (*below)(uint64_t, uint64_t));
+
 #endif

@@ -66,6 +66,39 @@ def variables_of_types_in_units_of_their_own():
 
 
 @test
+def libraries_at_one_address_keep_their_names():
+    """Loaded one after the other, the second would lie where the first has been."""
+    for name in ('first', 'second'):
+        source = write(f'{name}.c', f'#include <stdlib.h>\nvoid *{name}(void) {{ return malloc(10); }}\n')
+        subprocess.run(['gcc', '-g', '-shared', '-fPIC', '-o', f'{suite.FOLDER}/{name}.so', source], check=True)
+    source = write('plugins.c', """
+        #include <dlfcn.h>
+        #include <stdlib.h>
+        #include <string.h>
+        static int call(const char *folder, const char *name) {
+            char path[4096];
+            void *library = dlopen(strcat(strcat(strcat(strcpy(path, folder), "/"), name), ".so"), RTLD_NOW);
+            if (!library)
+                return 1;
+            ((void *(*)(void))dlsym(library, name))();
+            return dlclose(library);
+        }
+        int main(int argc, char **argv) {
+            for (int i = 2; i < argc; i++)
+                if (call(argv[1], argv[i]))
+                    return 1;
+            return 0;
+        }""")
+    path = os.path.join(suite.FOLDER, 'plugins')
+    subprocess.run(['gcc', '-g', '-o', path, source], check=True)
+    names = ['first', 'second', 'first', 'second', 'second']
+    done = memcheck('-q', '--keep-debuginfo=yes', '--leak-check=full', path, suite.FOLDER, *names)
+    equal(done[0], 0, 'status')
+    found = re.findall(r' (\d+) blocks are .*\n.*malloc.*\n.*: (\w+) \(', plain(done[2]))
+    equal(sorted(found), [('2', 'first'), ('3', 'second')], 'blocks that each library has lost')
+
+
+@test
 def memory_in_place_of_shadow_is_refused():
     source = write('fixed.c', '#include <errno.h>\n#include <stdio.h>\n#include <sys/mman.h>\n'
                               'int main(void) {\n    for (int i = 0; i < 2; i++) {\n'
