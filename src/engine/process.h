@@ -1,4 +1,5 @@
-// What start-up found out about the target process; constant afterwards but for brk.
+// What start-up found out about the target process; constant afterwards but for
+// brk and stack_start.
 #ifndef QUERN_ENGINE_PROCESS_H
 #define QUERN_ENGINE_PROCESS_H
 

@@ -108,7 +108,7 @@ void load_release(struct space *space, struct load_result *result) {
     if (result->brk)
         release_range(space, result->brk, result->brk_end);
     if (result->stack_end)
-        release_range(space, result->stack_start - SPACE_PAGE, result->stack_end);
+        release_range(space, result->stack_start - LOAD_STACK_ROOM, result->stack_end);
     result->vdso.copy = result->brk = result->stack_end = result->stack_start = 0;
 }
 

@@ -82,7 +82,7 @@ struct load_result {
     uintptr_t brk; // room for the break: in the ledger with tag SPACE_BRK and no rights, not mapped
     uintptr_t brk_end;
 
-    uintptr_t stack_start; // without the guard page below
+    uintptr_t stack_start; // without the room below
     uintptr_t stack_end;
     uintptr_t arg_start; // the strings of argv, then those of envp
     uintptr_t arg_end;
@@ -97,6 +97,12 @@ struct load_result {
     struct load_vdso vdso;
     char name[16]; // what exec makes of the path for /proc/PID/comm
 };
+
+// Kept free below the stack, for a program that raises its limit: in the ledger with tag
+// SPACE_GUARD. Its last page is mapped without rights.
+#define LOAD_STACK_ROOM (1ul << 30)
+// The size of the stack with this soft limit. arguments: bytes that it has to hold in any case.
+uint64_t load_stack_size(uint64_t limit, uint64_t arguments);
 
 // On failure everything mapped so far is gone again; fault, message and culprit say why.
 int load_program(const struct load_request *request, struct load_result *result);

@@ -117,7 +117,7 @@ static size_t translate_auxv(Elf64_auxv_t *auxv, size_t count, const struct load
 
 // ---- place
 
-static uint64_t stack_size(uint64_t limit, uint64_t arguments) {
+uint64_t load_stack_size(uint64_t limit, uint64_t arguments) {
     uint64_t size = limit == RLIM_INFINITY ? STACK_UNLIMITED : limit;
     if (size < arguments + STACK_MIN)
         size = arguments + STACK_MIN;
@@ -126,10 +126,10 @@ static uint64_t stack_size(uint64_t limit, uint64_t arguments) {
 
 static int map_stack(struct space *space, uint64_t size, bool executable,
                      struct load_result *result) {
-    uintptr_t guard = place_pick(space, PLACE_STACK, size + SPACE_PAGE, SPACE_PAGE);
-    if (!guard)
+    uintptr_t room = place_pick(space, PLACE_STACK, size + LOAD_STACK_ROOM, SPACE_PAGE);
+    if (!room)
         return -ENOMEM;
-    uintptr_t start = guard + SPACE_PAGE, end = start + size;
+    uintptr_t start = room + LOAD_STACK_ROOM, guard = start - SPACE_PAGE, end = start + size;
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK | MAP_FIXED_NOREPLACE;
     void *mapped = mmap((void *)guard, size + SPACE_PAGE, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (mapped == MAP_FAILED)
@@ -143,12 +143,12 @@ static int map_stack(struct space *space, uint64_t size, bool executable,
     if (status == 0 && mprotect(mapped, SPACE_PAGE, PROT_NONE) != 0)
         status = -errno;
     if (status == 0)
-        status = space_map(space, guard, start, &guarding);
+        status = space_map(space, room, start, &guarding);
     if (status == 0)
         status = space_map(space, start, end, &attributes);
     if (status < 0) {
         munmap(mapped, size + SPACE_PAGE);
-        space_unmap(space, guard, end);
+        space_unmap(space, room, end);
         return status;
     }
     result->stack_start = start;
@@ -223,7 +223,7 @@ int load_stack_make(const struct load_request *request, char *const *argv, size_
     size_t path_size = strlen(request->path) + 1;
     size_t pointers = (argc + envc + 3) * sizeof(uintptr_t);
     size_t arguments = arg_size + env_size + pointers + path_size;
-    size_t size = stack_size(request->stack_limit, arguments);
+    size_t size = load_stack_size(request->stack_limit, arguments);
     int status = map_stack(request->space, size, result->executable.wants_executable_stack, result);
     if (status < 0)
         return load_fail(result, LOAD_ROOM, status, request->path, "has no room for its stack");

@@ -101,6 +101,8 @@ static long set_limit(enum wire_limit limit, const struct rlimit *value) {
     rlimits_set(limit, value);
     if (limit == WIRE_LIMIT_NOFILE)
         files_hide();
+    if (limit == WIRE_LIMIT_STACK)
+        main_stack_limit(value->rlim_cur);
     return 0;
 }
 
