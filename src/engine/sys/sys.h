@@ -47,6 +47,9 @@ sys_handler sys_open, sys_openat, sys_openat2, sys_truncate, sys_readlink, sys_r
     sys_close, sys_close_range, sys_dup2, sys_dup3, sys_getdents64, sys_with_path, sys_with_path_at,
     sys_fstat, sys_fstat_at;
 
+// rings.c
+sys_handler sys_io_uring_setup, sys_io_uring_enter;
+
 // main_stack.c: the soft limit of the stack has been set.
 void main_stack_limit(uint64_t limit);
 

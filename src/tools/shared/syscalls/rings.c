@@ -4,8 +4,8 @@
 // io_uring_enter. The kernel may fill a buffer from then on, and another thread may see that it has
 // while the call still waits. So a buffer counts as written just before the call that hands over
 // its request: a program that looks too early is not found out, and one that is right is not
-// accused. Requests that a kernel thread takes without a call (IORING_SETUP_SQPOLL) are seen at the
-// next call only.
+// accused. The engine sees to it that a ring with a kernel thread (IORING_SETUP_SQPOLL) needs such a
+// call as well (engine/sys/rings.c).
 //
 // Words
 //   ring      what io_uring_setup makes, known by its descriptor

@@ -10,6 +10,7 @@
 // case ring_other_thread -DWAY=10 alone
 // case ring_not_read -DWAY=11 alone
 // case ring_holds_block -DWAY=12 alone
+// case ring_polled -DWAY=13 alone
 //
 // Memory that the kernel fills through io_uring. Valgrind calls it undefined.
 #define _GNU_SOURCE
@@ -37,6 +38,10 @@ static struct io_uring_sqe *requests;
 #define CQ(field) ((unsigned *)(results + params.cq_off.field))
 
 static void setup(void) {
+#if WAY == 13
+    params.flags = IORING_SETUP_SQPOLL;
+    params.sq_thread_idle = 10000;
+#endif
     ring = enter_fd = (int)syscall(SYS_io_uring_setup, 8, &params);
     if (ring < 0)
         exit(0); // not permitted here
@@ -74,6 +79,16 @@ static void submit(unsigned wait) {
     SQ(array)[tail & *SQ(ring_mask)] = tail & *SQ(ring_mask);
     __atomic_store_n(SQ(tail), tail + 1, __ATOMIC_RELEASE);
     syscall(SYS_io_uring_enter, enter_fd, 1, wait, IORING_ENTER_GETEVENTS | enter_flags, NULL, 0);
+}
+
+// The kernel's thread takes the request if it is awake.
+static int make_polled(void) {
+    unsigned tail = *SQ(tail);
+    SQ(array)[tail & *SQ(ring_mask)] = tail & *SQ(ring_mask);
+    __atomic_store_n(SQ(tail), tail + 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(SQ(flags), __ATOMIC_SEQ_CST) & IORING_SQ_NEED_WAKEUP)
+        syscall(SYS_io_uring_enter, ring, 0, 0, IORING_ENTER_SQ_WAKEUP, NULL, 0);
+    return take();
 }
 
 static int make(void) {
@@ -215,6 +230,15 @@ int main(void) {
     // Nothing but a request that is not done yet knows the block.
     request(IORING_OP_READ, text_file(), buffer, 16)->user_data =
         (unsigned long)malloc(10); // bug(ring_holds_block): 10 bytes in 1 blocks are still reachable
+#elif WAY == 13
+    for (int i = 0; i < 20; i++) {
+        request(IORING_OP_READ, text_file(), buffer, 16);
+        if (!(params.flags & IORING_SETUP_SQPOLL) || make_polled() != 16)
+            return 1;
+        use(buffer, 16);
+        free(buffer);
+        buffer = malloc(64);
+    }
 #endif
     free(buffer);
     return 0;
