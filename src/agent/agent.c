@@ -29,6 +29,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "agent/python.h"
 #include "base/clock.h"
 #include "base/maps.h"
 #include "wire/preloaded.h"
@@ -41,6 +42,8 @@
 #define RANGES_MAX 1024
 // Maps are read again when a sample is in code that is not known, but not more often than this.
 #define MAPS_APART 20000000
+// Code that is described once; a power of two.
+#define CODES_KNOWN 16384
 // While sampling is switched off, threads look only so often whether it is on again, in nanoseconds
 // of their CPU time.
 #define REST_NS 50000000
@@ -87,7 +90,7 @@ static struct samples_slot *take_slot(uint32_t kind) {
         slot->other = 0;
         slot->periods = 0;
         slot->time = clock_nanoseconds();
-        slot->size = 0;
+        slot->size = slot->frame_count = 0;
         return slot;
     }
     return NULL;
@@ -229,6 +232,34 @@ static void rest(bool off) {
     atomic_store(&left_over, 0);
 }
 
+// Numbers of code that the supervisor has been told of. A number that takes the place of another is
+// described again when that one comes back.
+static _Atomic uint64_t codes[CODES_KNOWN];
+
+static void describe_code(uintptr_t code, uint64_t number) {
+    _Atomic uint64_t *known = &codes[number % CODES_KNOWN];
+    if (atomic_load(known) == number)
+        return;
+    struct samples_slot *slot = take_slot(SAMPLES_CODE);
+    if (!slot)
+        return;
+    slot->size =
+        (uint32_t)python_describe(code, number, (struct samples_code *)slot->data, slot_room());
+    if (slot->size)
+        atomic_store(known, number);
+    give_slot(slot);
+}
+
+// Puts frames behind the stack.
+static void add_frames(struct samples_slot *slot) {
+    size_t at = (slot->size + 7u) & ~7u;
+    size_t room = at < slot_room() ? (slot_room() - at) / sizeof(struct samples_frame) : 0;
+    slot->frame_count =
+        (uint32_t)python_frames((struct samples_frame *)(slot->data + at),
+                                room < SAMPLES_FRAMES ? room : SAMPLES_FRAMES, describe_code);
+    slot->time = clock_nanoseconds(); // behind the descriptions
+}
+
 static void take_sample(const greg_t *registers, uint32_t periods) {
     if (!is_known((uintptr_t)registers[REG_RIP]) &&
         clock_nanoseconds() - atomic_load(&maps_read) > MAPS_APART)
@@ -241,6 +272,8 @@ static void take_sample(const greg_t *registers, uint32_t periods) {
         size_t size = head->stack_bytes < slot_room() ? head->stack_bytes : slot_room();
         slot->size =
             (uint32_t)copy_stack(slot->data, (uintptr_t)slot->registers[7] & ~(uintptr_t)7, size);
+        if (head->interpreters)
+            add_frames(slot);
         give_slot(slot);
     } else {
         atomic_fetch_add(&head->lost, periods);
@@ -415,5 +448,8 @@ __attribute__((constructor)) static void start(void) {
     pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
     tell_program();
     tell_maps();
+    uint32_t python = head->interpreters ? python_find() : 0;
+    if (python)
+        atomic_store(&head->python, python);
     start_timer();
 }

@@ -5,6 +5,8 @@
 //   slot     room for one message: a sample, or data needed to understand samples
 //   period   the requested CPU time between two samples. The kernel serves timers when its clock
 //            ticks, so a sample may stand for several periods
+//   frame    of an interpreter: code, and how far it has got. Code has a number, which the agent
+//            describes before it first uses it
 //
 // A message takes the first free slot, so that memory is used only as far as the supervisor is
 // behind. A slot is FREE, then BUSY while one thread fills it, then FULL until the supervisor has
@@ -19,22 +21,24 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define SAMPLES_VERSION   2
+#define SAMPLES_VERSION   3
 #define SAMPLES_VARIABLE  "QUERN_SAMPLER" // its value is the descriptor of the memory
 #define SAMPLES_REGISTERS 17              // numbered as in unwind.h
 
-enum { SAMPLES_SLOTS = 1024, SAMPLES_FIRST = 4096 };
+enum { SAMPLES_SLOTS = 1024, SAMPLES_FIRST = 4096, SAMPLES_FRAMES = 512 };
 
 struct samples_head {
     uint32_t version;
     uint32_t slot_bytes;
-    uint32_t stack_bytes;   // of the stack, copied with each sample
-    uint32_t frequency;     // periods in a second of CPU time
-    uint32_t children;      // also sample programs that the target executes
-    _Atomic uint32_t ended; // the supervisor does not read any more
-    _Atomic uint32_t off;   // do not sample now
-    _Atomic uint32_t begun; // programs that the agent was loaded into
-    _Atomic uint64_t lost;  // periods and messages
+    uint32_t stack_bytes;    // of the stack, copied with each sample
+    uint32_t frequency;      // periods in a second of CPU time
+    uint32_t children;       // also sample programs that the target executes
+    _Atomic uint32_t ended;  // the supervisor does not read any more
+    _Atomic uint32_t off;    // do not sample now
+    _Atomic uint32_t begun;  // programs that the agent was loaded into
+    _Atomic uint64_t lost;   // periods and messages
+    uint32_t interpreters;   // read the frames of interpreters
+    _Atomic uint32_t python; // version of the last one found, as in Py_Version; 0: none
 };
 
 enum samples_state { SAMPLES_FREE, SAMPLES_BUSY, SAMPLES_FULL };
@@ -43,7 +47,22 @@ enum samples_kind {
     SAMPLES_BEGUN = 1, // a program has begun; data is its name
     SAMPLES_FORKED,    // of the process `other`
     SAMPLES_MAPS,      // data are lines of /proc/PID/maps, of code only
-    SAMPLES_SAMPLE,    // data is the stack, from the stack pointer on
+    SAMPLES_SAMPLE,    // data is the stack, from the stack pointer on; then frames
+    SAMPLES_CODE,      // data is a struct samples_code
+};
+
+struct samples_frame {
+    uint64_t code;
+    int32_t offset;    // of the instruction, in bytes; negative: before the first
+    uint32_t is_entry; // the interpreter was entered with this frame
+};
+
+// Code of Python.
+struct samples_code {
+    uint64_t code;
+    int32_t first_line;
+    uint32_t name_size, file_size, table_size;
+    uint8_t bytes[]; // the name and the file in UTF-8; the table of lines
 };
 
 struct samples_slot {
@@ -54,8 +73,8 @@ struct samples_slot {
     uint32_t periods;
     uint64_t time; // CLOCK_MONOTONIC, nanoseconds
     uint64_t registers[SAMPLES_REGISTERS];
-    uint32_t size; // of data
-    uint32_t unused;
+    uint32_t size;        // of data, without frames
+    uint32_t frame_count; // struct samples_frame behind it, at the next multiple of 8
     uint8_t data[];
 };
 

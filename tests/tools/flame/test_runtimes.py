@@ -96,3 +96,81 @@ def kernel_stacks_that_cannot_be():
     for options in (['--kernel-time=no'], ['--sampler=timers']):
         _, err = succeed([QUERN, '--tool=flame', '--kernel-stacks=yes', *options, 'true'], 1)
         contains(err, f'--kernel-stacks=yes cannot be used with {options[0]}')
+
+
+def stacks_of_python(profile):
+    """The frames of Python in each stack, outermost first: (function, file, line), and samples."""
+    stacks = {}
+    for path, value in profile.stacks.items():
+        frames = [re.fullmatch(r'(.+) \((threads\.py|threading\.py):([0-9]+)\)', name) for name in path]
+        key = tuple((frame[1].rsplit('.', 1)[-1], frame[2], int(frame[3])) for frame in frames if frame)
+        stacks[key] = stacks.get(key, 0) + value
+    return stacks
+
+
+def stacks_of_faulthandler(text):
+    stacks = {}
+    for part in re.split(r'\n\n|^(?:Current thread|Thread) .*$', text, flags=re.MULTILINE):
+        frames = re.findall(r'File "(.*)", line ([0-9]+) in (.+)', part)
+        key = tuple((name, os.path.basename(file), int(line)) for file, line, name in reversed(frames))
+        stacks[key] = stacks.get(key, 0) + 1
+    return stacks
+
+
+@test
+def stacks_of_python_threads_as_faulthandler_shows_them():
+    """Stacks with a tenth of the samples are among what faulthandler saw, and the reverse."""
+    if not os.path.exists('/usr/bin/python3.11'):
+        suite.skip('python3.11 is not installed')
+    script = os.path.join(TARGETS, 'threads.py')
+    profile = flame('/usr/bin/python3.11', arguments=[script, 'dumps', '12000000'])
+    with open('dumps', encoding='utf-8') as file:
+        dumped = stacks_of_faulthandler(file.read())
+    sampled = stacks_of_python(profile)
+    spinning = {stack for stack, count in sampled.items()
+                if stack[-1:] == (('spin', 'threads.py', 14),) and count > profile.total / 20}
+    equal({stack[3][0] for stack in spinning}, {'deep', 'method', 'compare', 'comprehension'},
+          'threads that were sampled')
+    for stack in spinning:
+        if stack not in dumped:
+            failed(f'faulthandler does not show {stack}')
+    often = {stack for stack, count in dumped.items()
+             if count > 20 and stack[-1:] == (('spin', 'threads.py', 14),)}
+    equal(often - set(sampled), set(), 'stacks that were not sampled')
+    for path in profile.stacks:
+        if path[-1].startswith('spin ') and any(name.startswith('_PyEval_EvalFrameDefault') for name in path):
+            failed(f'a call of the interpreter is left in {path}')
+    at_least(sum(sampled[stack] for stack in spinning) / profile.total, 0.8, 'share of spinning')
+
+
+@test
+def native_functions_between_those_of_python():
+    if not os.path.exists('/usr/bin/python3.11'):
+        suite.skip('python3.11 is not installed')
+    with open('sort.py', 'w') as file:
+        file.write('def key(value):\n    for _ in range(3000): value * value\n'
+                   '    return value\ndef order():\n    sorted(range(3000), key=key)\norder()\n')
+    profile = flame('/usr/bin/python3.11', arguments=['sort.py'])
+    between = {path[path.index('order (sort.py:5)') + 1:path.index('key (sort.py:2)')]
+               for path in profile.stacks if 'key (sort.py:2)' in path and 'order (sort.py:5)' in path}
+    if not between or any(len(names) < 3 or '_PyEval_EvalFrameDefault' in names for names in between):
+        failed(f'between order and key are {between}')
+    at_least(profile.share('order (sort.py:5)'), 0.7, 'share of order')
+
+
+@test
+def python_without_its_functions():
+    if not os.path.exists('/usr/bin/python3.11'):
+        suite.skip('python3.11 is not installed')
+    profile = flame('/usr/bin/python3.11', '--python-stacks=no', arguments=['-c', 'sum(range(20000000))'])
+    names = {name for path in profile.stacks for name in path}
+    equal({name for name in names if '.py:' in name or '<string>' in name}, set())
+    for options in (['--sampler=perf'], ['--off-cpu=yes'], ['--kernel-stacks=yes']):
+        _, err = succeed([QUERN, '--tool=flame', '--python-stacks=yes', *options, 'true'], 1)
+        contains(err, '--python-stacks=yes needs --sampler=timers')
+
+
+@test
+def no_python_in_the_program():
+    profile = flame(build('shares'), '--python-stacks=yes', arguments=['100'], status=7)
+    contains(profile.log, 'there is no interpreter in the program at its start')

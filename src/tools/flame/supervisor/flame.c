@@ -85,12 +85,18 @@ static uint64_t read_pointer(void *context, pid_t key, uint64_t from, uint64_t p
                : 0;
 }
 
+static const char *frame_name(void *context, uint64_t mark) {
+    const struct flame *flame = context;
+    return interpreted_name(&flame->interpreted, mark);
+}
+
 static void name_stacks(struct flame *flame, struct stack_counts *counts, struct calltree *to) {
     struct flame_names_options options = {.show_below_main =
                                               flame->run->request->stacks.show_below_main,
                                           .context = flame,
                                           .read_code = read_code,
-                                          .read_pointer = read_pointer};
+                                          .read_pointer = read_pointer,
+                                          .frame_name = frame_name};
     flame->code = flame_code_open();
     struct flame_names *names = flame_names_new(flame->symbols, to, &options);
     for (size_t i = 0; i < counts->count; i++) {
@@ -127,9 +133,26 @@ static bool wants_samples(void *context, int pid) {
     return image && image->followed;
 }
 
+static void on_code(void *context, const struct samples_code *code, size_t size) {
+    struct flame *flame = context;
+    interpreted_add(&flame->interpreted, code, size);
+}
+
+// Puts marks of the interpreter's frames behind the addresses; the number of both. A frame that is
+// not known would shift the others: then there are none.
+static size_t add_marks(struct flame *flame, const struct sampler_sample *sample,
+                        uint64_t *addresses, size_t count) {
+    for (size_t i = 0; i < sample->frame_count; i++) {
+        addresses[count + i] = interpreted_mark(&flame->interpreted, &sample->frames[i]);
+        if (!addresses[count + i])
+            return count;
+    }
+    return count + sample->frame_count;
+}
+
 static void on_sample(void *context, const struct sampler_sample *sample) {
     struct flame *flame = context;
-    uint64_t addresses[FLAME_KERNEL_MAX + FLAME_FRAMES_MAX];
+    uint64_t addresses[FLAME_KERNEL_MAX + FLAME_FRAMES_MAX + SAMPLES_FRAMES];
     struct image *image = find_image(flame, sample->pid);
     if (!image || !image->followed)
         return;
@@ -143,6 +166,7 @@ static void on_sample(void *context, const struct sampler_sample *sample) {
                          flame_end_is_broken(end));
         return;
     }
+    count = add_marks(flame, sample, addresses, count);
     flame->sample_count += sample->periods;
     flame->ends[end] += sample->periods;
     stack_counts_add(&flame->stacks, image->key, addresses, count, flame_end_is_broken(end),
@@ -243,6 +267,7 @@ bool flame_choose(struct tool_run *run) {
                                    .without_kernel = settings->without_kernel,
                                    .kernel_stacks = settings->kernel_stacks,
                                    .off_cpu = settings->off_cpu,
+                                   .interpreters = settings->interpreters,
                                    .children = settings->children,
                                    .agent = settings->agent,
                                    .is_static = settings->is_static};
@@ -262,6 +287,7 @@ bool flame_open(struct tool_run *run) {
                                 .wants = wants_samples,
                                 .sample = on_sample,
                                 .map = on_map,
+                                .code = on_code,
                                 .forked = on_forked,
                                 .executed = on_executed,
                                 .thread_ended = on_thread_ended,
@@ -336,6 +362,7 @@ void flame_close(struct flame *flame) {
     if (flame->waits_tree)
         calltree_free(flame->waits_tree);
     flame_waits_free(&flame->waits);
+    interpreted_free(&flame->interpreted);
     if (flame->symbols)
         symbols_free(flame->symbols);
     if (flame->sampler)

@@ -11,6 +11,7 @@
 #include "profile/stacks/calltree.h"
 #include "profile/stacks/stack_counts.h"
 #include "supervisor/tool.h"
+#include "tools/flame/supervisor/interpreted.h"
 #include "tools/flame/supervisor/sampler.h"
 #include "tools/flame/supervisor/space.h"
 #include "tools/flame/supervisor/waits.h"
@@ -25,6 +26,7 @@ struct flame_settings {
     bool without_kernel;                        // time in the kernel does not count
     bool kernel_stacks;                         // the kernel's part of stacks, where permitted
     bool kernel_stacks_asked;                   // by the user
+    bool interpreters;                          // frames of Python, read by timers
     bool off_cpu;                               // waits are reported, too
     const char *waits_file, *waits_stacks_file; // templates
     bool inverted;
@@ -50,6 +52,7 @@ struct flame {
     struct calltree *tree;
     struct calltree *waits_tree; // NULL: not wanted
     struct flame_waits waits;
+    struct interpreted interpreted;
     uint64_t ends[FLAME_END_COUNT];
     uint64_t sample_count;
     bool is_off; // by `quern ctl`

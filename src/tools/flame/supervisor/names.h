@@ -7,7 +7,9 @@
 //
 // A function that ends by jumping to another (a tail call) has left the stack. If its caller called
 // it by name, the instruction at the caller still says so: it becomes a node again, as it is one
-// of callgrind's. Supervisor only.
+// of callgrind's.
+//
+// The frames of an interpreter take the place of the calls that ran them. Supervisor only.
 #ifndef QUERN_FLAME_NAMES_H
 #define QUERN_FLAME_NAMES_H
 
@@ -20,18 +22,21 @@ struct flame_names;
 
 struct flame_names_options {
     bool show_below_main;
-    void *context; // of these two
+    void *context; // of these functions
     // Copies code that a process had at an address; false: it cannot.
     bool (*read_code)(void *context, pid_t pid, uint64_t address, uint8_t *bytes, size_t size);
     // The function in the same file that a pointer, which the code at `from` uses, leads to; 0:
     // none.
     uint64_t (*read_pointer)(void *context, pid_t pid, uint64_t from, uint64_t pointer);
+    // The name of an interpreter's frame (interpreted.h).
+    const char *(*frame_name)(void *context, uint64_t mark);
 };
 
 struct flame_names *flame_names_new(struct symbols *symbols, struct calltree *tree,
                                     const struct flame_names_options *options);
 void flame_names_free(struct flame_names *names);
-// Adds a stack of a process: addresses within the calls, innermost first. `process` names the
+// Adds a stack of a process: addresses within the calls, innermost first, then marks of an
+// interpreter's frames (interpreted.h). `process` names the
 // process in a node at the outer end; NULL: no such node.
 void flame_names_add(struct flame_names *names, pid_t pid, const char *process,
                      const uint64_t *addresses, size_t count, bool broken, uint64_t value);

@@ -56,6 +56,22 @@ static void add_stacks(struct flame *flame, struct text *text) {
                     percent(flame, flame->ends[FLAME_END_NO_USER]));
 }
 
+static void add_python(struct text *text, uint32_t version) {
+    unsigned major = version >> 24, minor = version >> 16 & 0xff;
+    if (!version)
+        text_string(text, "\nFunctions of Python are not shown: there is no interpreter in the "
+                          "program at its start");
+    else if (major != 3 || minor < 11 || minor > 13)
+        text_format(text, "\nFunctions of Python %u.%u are not shown: 3.11 to 3.13 are supported",
+                    major, minor);
+    else
+        text_format(
+            text,
+            "\nPython %u.%u says what it runs to timers only; --python-stacks=no samples by "
+            "perf, if permitted",
+            major, minor);
+}
+
 // Who has sampled, and what is missing therefore.
 static void add_way(struct flame *flame, struct text *text, const struct sampler_counts *counts) {
     if (counts->by_timers)
@@ -69,6 +85,8 @@ static void add_way(struct flame *flame, struct text *text, const struct sampler
     if (counts->never_begun)
         text_string(text, "\nThe sampler was not loaded into the program: it does not allow "
                           "LD_PRELOAD");
+    if (counts->by_timers && flame->settings.interpreters)
+        add_python(text, counts->python);
     if (flame->settings.kernel_stacks_asked && counts->by_timers)
         text_string(text, "\nStacks end where the kernel was called: timers do not see further");
     else if (flame->settings.kernel_stacks_asked && counts->kernel_stacks &&

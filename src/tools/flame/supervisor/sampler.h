@@ -22,6 +22,7 @@
 #include <sys/types.h>
 
 #include "supervisor/tool/walk.h"
+#include "wire/wire_samples.h"
 
 enum flame_sampler { FLAME_ANY, FLAME_PERF, FLAME_TIMERS };
 
@@ -38,6 +39,9 @@ struct sampler_sample {
     // not asked for.
     const uint64_t *kernel;
     size_t kernel_count;
+    // Frames of an interpreter, innermost first, by timers only.
+    const struct samples_frame *frames;
+    size_t frame_count;
     bool stack_full; // as much as was asked for: there may be more
 };
 
@@ -53,6 +57,8 @@ struct sampler_sink {
     bool (*wants)(void *context, int pid);
     void (*sample)(void *context, const struct sampler_sample *sample);
     void (*map)(void *context, const struct sampler_mapping *mapping); // of code only
+    // Describes what frames of an interpreter refer to.
+    void (*code)(void *context, const struct samples_code *code, size_t size);
     // A new process, or a thread: then both are the same.
     void (*forked)(void *context, int parent, int child);
     void (*executed)(void *context, int pid, const char *name);
@@ -68,6 +74,7 @@ struct sampler_settings {
     bool without_kernel; // perf only: time in the kernel does not count
     bool kernel_stacks;  // perf only: with the kernel's part of stacks, where permitted
     bool off_cpu;        // perf only: report when threads leave their CPUs and come back
+    bool interpreters;   // timers only: with the frames of interpreters
     bool children;       // timers only: executed programs sample themselves, too
     const char *agent;   // path of quern-sampler.so
     bool is_static;      // the program: nothing can be preloaded
@@ -80,6 +87,7 @@ struct sampler_counts {
     bool by_timers;
     uint64_t taken;    // samples, by timers
     bool never_begun;  // by timers: the agent was not loaded
+    uint32_t python;   // by timers: version of the interpreter, as in Py_Version; 0: none
     const char *cause; // why not by perf; NULL: it was asked for so
 };
 

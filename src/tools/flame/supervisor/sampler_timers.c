@@ -44,7 +44,8 @@ struct sampler_timers *sampler_timers_open(const struct sampler_settings *settin
     struct sampler_timers *timers = base_allocate(sizeof *timers);
     size_t stack = settings->stack_bytes & ~(size_t)7;
     *timers = (struct sampler_timers){.settings = *settings};
-    timers->slot_bytes = (sizeof(struct samples_slot) + stack + 63) & ~(size_t)63;
+    size_t frames = settings->interpreters ? SAMPLES_FRAMES * sizeof(struct samples_frame) : 0;
+    timers->slot_bytes = (sizeof(struct samples_slot) + stack + frames + 63) & ~(size_t)63;
     timers->size = SAMPLES_FIRST + SAMPLES_SLOTS * timers->slot_bytes;
     timers->fd = fd_move_high(memfd_create("quern-samples", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     void *memory = MAP_FAILED;
@@ -66,7 +67,8 @@ struct sampler_timers *sampler_timers_open(const struct sampler_settings *settin
                                           .slot_bytes = (uint32_t)timers->slot_bytes,
                                           .stack_bytes = (uint32_t)stack,
                                           .frequency = settings->frequency,
-                                          .children = settings->children};
+                                          .children = settings->children,
+                                          .interpreters = settings->interpreters};
     return timers;
 }
 
@@ -176,6 +178,17 @@ static struct samples_slot *slot_at(const struct sampler_timers *timers, size_t 
                                    number * timers->slot_bytes);
 }
 
+// The frames behind the stack, if they are all in the slot.
+static void take_frames(const struct sampler_timers *timers, const struct samples_slot *slot,
+                        struct sampler_sample *sample) {
+    size_t count = slot->frame_count, at = (sample->stack_size + 7) & ~(size_t)7;
+    size_t most = timers->slot_bytes - sizeof *slot;
+    if (count > SAMPLES_FRAMES || at > most || count * sizeof *sample->frames > most - at)
+        return;
+    sample->frames = (const struct samples_frame *)(slot->data + at);
+    sample->frame_count = count;
+}
+
 static void tell_sample(struct sampler_timers *timers, const struct sampler_sink *sink,
                         const struct samples_slot *slot, size_t size) {
     struct sampler_sample sample = {.pid = slot->pid,
@@ -186,6 +199,7 @@ static void tell_sample(struct sampler_timers *timers, const struct sampler_sink
                                     .stack_size = size,
                                     .stack_full = size + 8 > timers->settings.stack_bytes};
     memcpy(sample.registers.value, slot->registers, sizeof slot->registers);
+    take_frames(timers, slot, &sample);
     timers->taken++;
     sink->sample(sink->context, &sample);
 }
@@ -209,6 +223,9 @@ static void tell_slot(struct sampler_timers *timers, const struct sampler_sink *
         break;
     case SAMPLES_MAPS:
         tell_maps(timers, sink, pid, slot->data, size);
+        break;
+    case SAMPLES_CODE:
+        sink->code(sink->context, (const struct samples_code *)slot->data, size);
         break;
     case SAMPLES_SAMPLE:
         tell_sample(timers, sink, slot, size);
@@ -254,5 +271,6 @@ struct sampler_counts sampler_timers_counts(const struct sampler_timers *timers)
                                    .by_timers = true,
                                    .kernel_is_in = true,
                                    .taken = timers->taken,
+                                   .python = atomic_load(&timers->head->python),
                                    .never_begun = !atomic_load(&timers->head->begun)};
 }

@@ -1,5 +1,7 @@
 // How the supervisor sees flame.
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "tools/flame/supervisor/flame.h"
@@ -17,6 +19,39 @@ static void refuse_unserved(struct tool_setup *setup) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (option_given(setup->values, names[i]))
             tool_refuse(setup, "--%s is not supported yet by tool 'flame'", names[i]);
+}
+
+// Whether a file is python3, or a script for it.
+static bool is_python(const char *path) {
+    char head[128] = "";
+    char *real = realpath(path, NULL);
+    const char *slash = real ? strrchr(real, '/') : NULL;
+    bool is_it = slash && strncmp(slash + 1, "python3", 7) == 0;
+    FILE *file = real && !is_it ? fopen(real, "re") : NULL;
+    if (file && fgets(head, sizeof head, file) && strncmp(head, "#!", 2) == 0)
+        is_it = strstr(head, "/python3") || strstr(head, " python3");
+    if (file)
+        fclose(file);
+    free(real);
+    return is_it;
+}
+
+// The frames of Python are read from within, by the agent. So timers sample, unless the user has
+// asked for something that only perf can do.
+static void choose_python(struct flame_settings *settings, struct tool_setup *setup) {
+    bool asked = option_is(setup->values, "python-stacks", "yes");
+    bool perf_only = settings->sampler == FLAME_PERF || settings->off_cpu ||
+                     settings->without_kernel || settings->kernel_stacks_asked ||
+                     settings->is_static;
+    bool wanted =
+        asked || (option_is(setup->values, "python-stacks", "auto") && is_python(setup->program));
+    if (asked && perf_only)
+        tool_refuse(setup, "--python-stacks=yes needs --sampler=timers, which does not go with "
+                           "--sampler=perf, --off-cpu, --kernel-time, --kernel-stacks or static "
+                           "programs");
+    settings->interpreters = wanted && !perf_only && settings->agent;
+    if (settings->interpreters)
+        settings->sampler = FLAME_TIMERS;
 }
 
 static void *flame_settings(struct tool_setup *setup) {
@@ -47,6 +82,7 @@ static void *flame_settings(struct tool_setup *setup) {
         tool_refuse(setup, "--kernel-stacks=yes cannot be used with --kernel-time=no");
     if (flame->settings.kernel_stacks_asked && flame->settings.sampler == FLAME_TIMERS)
         tool_refuse(setup, "--kernel-stacks=yes cannot be used with --sampler=timers");
+    choose_python(&flame->settings, setup);
     refuse_unserved(setup);
     return flame;
 }
