@@ -46,6 +46,20 @@ static void *(*current_thread)(void);
 static uintptr_t code_type, string_type;
 static uint64_t salt; // so that code of other programs has other numbers
 
+// Versions before 3.11 have no Py_Version. As there: major and minor in the upper half; 0: none.
+static uint32_t version_of_text(void) {
+    const char *(*get)(void) =
+        (const char *(*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "Py_GetVersion");
+    const char *text = get ? get() : "";
+    uint32_t parts[2] = {0};
+    for (size_t i = 0; i < 2; i++) {
+        for (; *text >= '0' && *text <= '9'; text++)
+            parts[i] = parts[i] * 10 + (uint32_t)(*text - '0');
+        text += *text == '.';
+    }
+    return parts[0] << 24 | parts[1] << 16;
+}
+
 uint32_t python_find(void) {
     const unsigned long *version = dlsym(RTLD_DEFAULT, "Py_Version");
     const char *runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
@@ -55,7 +69,7 @@ uint32_t python_find(void) {
     code_type = (uintptr_t)dlsym(RTLD_DEFAULT, "PyCode_Type");
     string_type = (uintptr_t)dlsym(RTLD_DEFAULT, "PyUnicode_Type");
     if (!version || !runtime)
-        return 0;
+        return version_of_text();
     uint64_t free_threaded = 0;
     if (memcmp(runtime, COOKIE, strlen(COOKIE)) == 0)
         memcpy(&free_threaded, runtime + FREE_THREADED, sizeof free_threaded);
