@@ -70,9 +70,8 @@ static const char *skip_type(const char *name) {
     return start;
 }
 
-// Whether the first part of a path of names is one of these: `tokio` of
-// `<tokio::task::Cell<T> as core::ops::Drop>::drop`.
-static bool has_root(const char *name, const char *const *roots) {
+// The first part of a path of names: `tokio` of `<tokio::task::Cell<T> as core::ops::Drop>::drop`.
+static const char *root_of(const char *name, size_t *size) {
     name = skip_type(name);
     name += strspn(name, "<&*( ");
     if (strncmp(name, "mut ", 4) == 0 || strncmp(name, "dyn ", 4) == 0)
@@ -80,24 +79,54 @@ static bool has_root(const char *name, const char *const *roots) {
     size_t length = 0;
     while (isalnum((unsigned char)name[length]) || name[length] == '_')
         length++;
-    if (strncmp(name + length, "::", 2) != 0)
-        return false;
-    for (; *roots; roots++)
-        if (strlen(*roots) == length && memcmp(*roots, name, length) == 0)
+    *size = length;
+    return name;
+}
+
+static bool is_one_of(const char *name, size_t length, const char *const *names) {
+    for (; *names; names++)
+        if (strlen(*names) == length && memcmp(*names, name, length) == 0)
             return true;
     return false;
 }
 
+static bool has_root(const char *name, const char *const *roots) {
+    size_t length;
+    name = root_of(name, &length);
+    return strncmp(name + length, "::", 2) == 0 && is_one_of(name, length, roots);
+}
+
+static const char *const library_roots[] = {
+    "alloc",      "core",         "std",          "hashbrown",  "tokio",
+    "tokio_util", "hyper",        "hyper_util",   "h2",         "http",
+    "http_body",  "httparse",     "mio",          "bytes",      "parking_lot",
+    "crossbeam",  "rayon",        "rayon_core",   "once_cell",  "serde",
+    "serde_json", "tracing",      "tracing_core", "tower",      "axum",
+    "actix_rt",   "async_std",    "smol",         "flume",      "futures",
+    "__gnu_cxx",  "__cxxabiv1",   "futures_util", "slab",       "indexmap",
+    "smallvec",   "tokio_rustls", "rustls",       "reqwest",    "boost",
+    "absl",       "futures_core", "async_task",   "tower_http", NULL};
+
 static bool is_library_root(const char *name) {
-    static const char *const roots[] = {
-        "alloc",        "core",       "std",          "hashbrown", "tokio",        "tokio_util",
-        "hyper",        "hyper_util", "h2",           "http",      "http_body",    "httparse",
-        "mio",          "bytes",      "parking_lot",  "crossbeam", "rayon",        "rayon_core",
-        "once_cell",    "serde",      "serde_json",   "tracing",   "tracing_core", "tower",
-        "axum",         "actix_rt",   "async_std",    "smol",      "flume",        "futures",
-        "__gnu_cxx",    "__cxxabiv1", "futures_util", "slab",      "indexmap",     "smallvec",
-        "tokio_rustls", "rustls",     "reqwest",      "boost",     "absl",         NULL};
-    return has_root(name, roots);
+    return has_root(name, library_roots);
+}
+
+bool own_runtime(const char *name, struct own_runtime *runtime) {
+    static const char *const language[] = {"alloc", "core", "std", NULL};
+    // Functions of these types are in core: <u64>::wrapping_mul, <u64 as Step>::forward.
+    static const char *const types[] = {"u8",  "u16", "u32",  "u64",  "u128",  "usize", "i8",
+                                        "i16", "i32", "i64",  "i128", "isize", "f32",   "f64",
+                                        "str", "T",   "bool", "char", NULL};
+    size_t length;
+    const char *root = root_of(name, &length);
+    if (strncmp(root + length, "::", 2) == 0 && is_one_of(root, length, library_roots)) {
+        *runtime = (struct own_runtime){root, length, is_one_of(root, length, language)};
+        return true;
+    }
+    if (name[0] != '<' || !is_one_of(root, length, types))
+        return false;
+    *runtime = (struct own_runtime){"core", 4, true};
+    return true;
 }
 
 // A function of C that allocates or frees for whoever calls it.

@@ -12,6 +12,7 @@
 #define QUERN_REPORT_OWN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 // Makes own what one of these comma-separated patterns (base/glob.h) matches, and nothing else; the
 // text stays. NULL: as described above. To be called once, before anything is read: the choice is
@@ -27,6 +28,16 @@ bool own_object(const char *object);
 // Whether the frame belongs to an allocator or to the language's own library, so that no sum is
 // worth its name. Either may be NULL.
 bool own_is_runtime(const char *name, const char *path);
+
+// The library that a function of Rust belongs to by its name: an executor (tokio, futures), or the
+// language's own (core, alloc, std).
+struct own_runtime {
+    const char *name; // in the function's name, or a constant; `length` bytes
+    size_t length;
+    bool is_language;
+};
+// False: it belongs to none that is known.
+bool own_runtime(const char *name, struct own_runtime *runtime);
 
 // Finds the first own frame of a stack. Begins as {0}.
 struct own_search {

@@ -7,6 +7,7 @@
 //   stack_text   a frame or a stack as lines of text, in Valgrind's form. Names come from the
 //                target: print none that stack_text_escaped has not written.
 //   named_stack  a stack with the names of its frames, for findings and for files of stacks.
+//   own          whether a frame is the user's, or belongs to a library or a runtime.
 //   heap_names   which frames of an allocation are shown: without malloc and its kin at the inner
 //                end (--alloc-fn, --ignore-fn).
 //
@@ -17,6 +18,7 @@
 
 #include "report/heap/names.h"
 #include "report/shared/named_stack.h"
+#include "report/shared/own.h"
 #include "report/shared/stack_text.h"
 #include "symbols/symbols.h"
 

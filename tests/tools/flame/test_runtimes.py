@@ -174,3 +174,41 @@ def python_without_its_functions():
 def no_python_in_the_program():
     profile = flame(build('shares'), '--python-stacks=yes', arguments=['100'], status=7)
     contains(profile.log, 'there is no interpreter in the program at its start')
+
+
+def build_awaits():
+    for name, words in (('tokio', ['--crate-type', 'rlib']), ('awaits', ['--extern', 'tokio=libtokio.rlib'])):
+        succeed(['rustc', '--edition', '2021', '-g', '-O', '--crate-name', name, *words,
+                 os.path.join(TARGETS, name + '.rs')])
+    return './awaits'
+
+
+def hot(profile):
+    """Stacks with a tenth of the samples, from main on, without what spin calls."""
+    cut = {}
+    for path, value in profile.stacks.items():
+        if 'awaits::spin' in path:
+            path = path[:path.index('awaits::spin') + 1]
+            cut[path] = cut.get(path, 0) + value
+    return {path for path, value in cut.items() if value > profile.total / 10}
+
+
+@test
+def awaits_stand_on_each_other_when_runtimes_are_folded():
+    need('rustc')
+    program = build_awaits()
+    plain = flame(program, '--kernel-stacks=no')
+    at_least(plain.share('tokio::enter', 'tokio::poll_task'), 0.8, 'share of the executor')
+    folded = flame(program, '--kernel-stacks=no', '--fold-runtimes=yes')
+    equal(hot(folded), {('main', '[std]', 'awaits::main', '[tokio]', 'awaits::main::{async block}',
+                         'awaits::serve::{async fn}', 'awaits::handle::{async fn}', 'awaits::spin')})
+    equal({name for path in folded.stacks for name in path if name.startswith(('tokio::', 'core::', 'std::'))},
+          set())
+
+
+@test
+def what_is_not_mine_is_folded():
+    need('rustc')
+    mine = flame(build_awaits(), '--kernel-stacks=no', '--mine=awaits::main*,awaits::handle*,awaits::spin')
+    equal(hot(mine), {('[std]', 'awaits::main', '[tokio]', 'awaits::main::{async block}',
+                       'awaits::handle::{async fn}', 'awaits::spin')})

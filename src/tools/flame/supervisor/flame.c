@@ -93,6 +93,8 @@ static const char *frame_name(void *context, uint64_t mark) {
 static void name_stacks(struct flame *flame, struct stack_counts *counts, struct calltree *to) {
     struct flame_names_options options = {.show_below_main =
                                               flame->run->request->stacks.show_below_main,
+                                          .fold_runtimes = flame->settings.fold_runtimes,
+                                          .fold_others = flame->settings.fold_others,
                                           .context = flame,
                                           .read_code = read_code,
                                           .read_pointer = read_pointer,

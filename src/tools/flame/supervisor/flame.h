@@ -29,6 +29,8 @@ struct flame_settings {
     bool interpreters;                          // frames of Python, read by timers
     bool off_cpu;                               // waits are reported, too
     const char *waits_file, *waits_stacks_file; // templates
+    bool fold_runtimes;                         // frames of runtimes are folded
+    bool fold_others;                           // all that are not the user's are (--mine)
     bool inverted;
     bool all_inlined;        // also where debug information is in a file of its own
     const char *out_file;    // template

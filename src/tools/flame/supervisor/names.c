@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "base/vector.h"
 #include "supervisor/tool/names.h"
+#include "tools/flame/supervisor/fold.h"
 #include "tools/flame/supervisor/interpreted.h"
 
 #define INLINED_MAX     32
@@ -34,6 +35,7 @@ struct flame_names {
     struct symbols *symbols;
     struct calltree *tree;
     struct flame_names_options options;
+    struct flame_fold *fold; // NULL: nothing is folded
     struct place *places;
     size_t place_count;
     struct map place_map; // by process and address
@@ -49,10 +51,13 @@ struct flame_names *flame_names_new(struct symbols *symbols, struct calltree *tr
     names->symbols = symbols;
     names->tree = tree;
     names->options = *options;
+    if (options->fold_runtimes || options->fold_others)
+        names->fold = flame_fold_new(tree, options->fold_others);
     return names;
 }
 
 void flame_names_free(struct flame_names *names) {
+    flame_fold_free(names->fold);
     free(names->places);
     map_free(&names->place_map);
     free(names->functions);
@@ -226,8 +231,7 @@ static bool put_frames(struct flame_names *names, struct frames *frames, uint32_
         return false;
     for (size_t i = 0; i < count; i++)
         *--*path = calltree_function(
-            names->tree, names->options.frame_name(names->options.context, frames->marks[i]),
-            "");
+            names->tree, names->options.frame_name(names->options.context, frames->marks[i]), "");
     frames->marks += count;
     frames->count -= count;
     return true;
@@ -266,5 +270,8 @@ void flame_names_add(struct flame_names *names, pid_t pid, const char *process,
         *--path = calltree_function(names->tree, "[cut short]", "");
     if (process)
         *--path = calltree_function(names->tree, process, "");
-    calltree_add(names->tree, path, (size_t)(names->path + PATH_LENGTH - path), value);
+    count = (size_t)(names->path + PATH_LENGTH - path);
+    if (names->fold)
+        count = flame_fold_path(names->fold, path, count);
+    calltree_add(names->tree, path, count, value);
 }

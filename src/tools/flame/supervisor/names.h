@@ -22,7 +22,8 @@ struct flame_names;
 
 struct flame_names_options {
     bool show_below_main;
-    void *context; // of these functions
+    bool fold_runtimes, fold_others; // fold.h
+    void *context;                   // of these functions
     // Copies code that a process had at an address; false: it cannot.
     bool (*read_code)(void *context, pid_t pid, uint64_t address, uint8_t *bytes, size_t size);
     // The function in the same file that a pointer, which the code at `from` uses, leads to; 0:

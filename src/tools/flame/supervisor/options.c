@@ -18,6 +18,8 @@ const struct option flame_options[] = {
      .help = "file for the flame graph of waits"},
     {LOCAL, NAMED("off-cpu-stacks-file", "flame.%p.off-cpu.stacks"), .only_with = "off-cpu",
      .help = "file for the profile of waits"},
+    {LOCAL, BOOL("fold-runtimes", "no"),
+     .help = "show frames of Rust's libraries and executors as one"},
     {LOCAL, BOOL("flame-inverted", "no"), .help = "draw the graph from the top down"},
     {LOCAL, NAMED("flame-out-file", "flame.%p.svg"), .help = "file for the flame graph"},
     {LOCAL, NAMED("flame-stacks-file", "flame.%p.stacks"),

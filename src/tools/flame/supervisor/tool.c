@@ -69,6 +69,8 @@ static void *flame_settings(struct tool_setup *setup) {
                                                      option_yes(values, "kernel-time"),
                                     .kernel_stacks_asked = option_given(values, "kernel-stacks") &&
                                                            option_yes(values, "kernel-stacks"),
+                                    .fold_runtimes = option_yes(values, "fold-runtimes"),
+                                    .fold_others = option_given(values, "mine"),
                                     .inverted = option_yes(values, "flame-inverted"),
                                     .off_cpu = option_yes(values, "off-cpu"),
                                     .waits_file = option_text(values, "off-cpu-out-file"),
