@@ -236,8 +236,8 @@ void present_killed(struct log *log, int pid, int signal) {
 }
 
 void present_unfollowed(const struct supervisor_request *request, int pid) {
-    for (const char *const *option = request->options; option && *option; option++)
-        if (strcmp(*option, "trace-children=yes") == 0)
+    for (size_t i = 0; i < request->option_count; i++)
+        if (strcmp(request->options[i], "trace-children=yes") == 0)
             return;
     if (log_shows(request->job->log, 0))
         log_print(request->job->log, pid, LOG_USER,
