@@ -13,6 +13,8 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/map.h"
+#include "base/text.h"
 #include "base/vector.h"
 
 enum {
@@ -44,6 +46,13 @@ struct generated {
     size_t count;
     bool sorted;
     uint32_t next_order;
+    char *dump;         /* path of the jit dump; NULL: there is none */
+    uint64_t dump_read; /* bytes of it */
+    bool dump_is_timed; /* its times are those of CLOCK_MONOTONIC */
+    /* The last name of the dump's pieces by start, for those that move. */
+    struct map_integers starts;
+    const char **start_names;
+    size_t start_count;
 };
 
 struct generated *generated_new(struct names *names) {
@@ -65,12 +74,15 @@ void generated_release(struct generated *generated) {
         return;
     if (generated->writer.root >= 0)
         close(generated->writer.root);
+    map_integers_free(&generated->starts);
+    free(generated->start_names);
+    free(generated->dump);
     free(generated->pieces);
     free(generated);
 }
 
-void generated_add(struct generated *generated, uint64_t start, uint64_t end, const char *name,
-                   const char *file, uint32_t line) {
+static void add_piece(struct generated *generated, uint64_t start, uint64_t end, uint64_t time,
+                      const char *name, const char *file, uint32_t line) {
     if (generated->count >= PIECES_MAX || start >= end)
         return;
     *vector_push(generated->pieces, generated->count) =
@@ -79,8 +91,14 @@ void generated_add(struct generated *generated, uint64_t start, uint64_t end, co
                                  .name = names_keep(generated->names, name),
                                  .file = names_keep(generated->names, file),
                                  .line = line,
+                                 .time = time,
                                  .order = generated->next_order++};
     generated->sorted = false;
+}
+
+void generated_add(struct generated *generated, uint64_t start, uint64_t end, const char *name,
+                   const char *file, uint32_t line) {
+    add_piece(generated, start, end, 0, name, file, line);
 }
 
 /* ------------------------------------------------------------------ lines */
@@ -210,24 +228,17 @@ static bool is_trusted(const struct writer *writer, const struct stat *status) {
            status->st_mtim.tv_sec >= writer->started - START_SLACK_SECONDS;
 }
 
-/* The map, if it may be trusted; -1: there is none. */
-static int open_map(struct generated *generated, struct stat *status) {
-    const struct writer *writer = &generated->writer;
+/* Opens a path as the writer sees it, if the file may be trusted; -1: it may not, or is not there.
+ */
+static int open_trusted(const struct writer *writer, const char *path, struct stat *status) {
     const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-    char path[64];
-    int fd;
-    snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)writer->inner_pid);
-    if (writer->root >= 0) {
-        struct open_how how = {.flags = (uint64_t)flags, .resolve = RESOLVE_IN_ROOT};
-        fd = (int)syscall(SYS_openat2, writer->root, path, &how, sizeof how);
-    } else {
-        fd = open(path, flags);
-    }
-    if (fd < 0)
-        return -1;
-    if (!fstat(fd, status) && is_trusted(writer, status))
+    struct open_how how = {.flags = (uint64_t)flags, .resolve = RESOLVE_IN_ROOT};
+    int fd = writer->root < 0 ? open(path, flags)
+                              : (int)syscall(SYS_openat2, writer->root, path, &how, sizeof how);
+    if (fd >= 0 && !fstat(fd, status) && is_trusted(writer, status))
         return fd;
-    close(fd);
+    if (fd >= 0)
+        close(fd);
     return -1;
 }
 
@@ -245,14 +256,131 @@ static void read_map(struct generated *generated, int fd) {
     free(text);
 }
 
-/* Reads what has been added to the map since the last look. */
+/* ------------------------------------------------------------------ jit dumps */
+
+/* Where things are in a dump: in its head, in each record, and in records of code. */
+enum {
+    DUMP_MAGIC = 0x4a695444,
+    DUMP_HEAD_SIZE_AT = 8,
+    DUMP_FLAGS_AT = 32,
+    DUMP_HEAD_BYTES = 40,
+    DUMP_OTHER_CLOCK = 1, /* a flag: times are those of the processor */
+
+    RECORD_SIZE_AT = 4,
+    RECORD_TIME_AT = 8,
+    RECORD_BYTES = 16,
+    RECORD_LOADED = 0,
+    RECORD_MOVED = 1,
+
+    LOADED_START_AT = 32,
+    LOADED_SIZE_AT = 40,
+    LOADED_NAME_AT = 56,
+    MOVED_FROM_AT = 32,
+    MOVED_TO_AT = 40,
+    MOVED_SIZE_AT = 48,
+    MOVED_BYTES = 64,
+};
+#define RECORD_BYTES_MAX ((uint64_t)1 << 30)
+
+static uint32_t half_at(const uint8_t *bytes, size_t at) {
+    uint32_t half;
+    memcpy(&half, bytes + at, sizeof half);
+    return half;
+}
+
+static uint64_t word_at(const uint8_t *bytes, size_t at) {
+    uint64_t word;
+    memcpy(&word, bytes + at, sizeof word);
+    return word;
+}
+
+static void add_dumped(struct generated *generated, uint64_t start, uint64_t size, uint64_t time,
+                       const char *name) {
+    bool is_new;
+    if (!size || size > PIECE_BYTES_MAX || start >= ADDRESS_MAX || generated->count >= PIECES_MAX)
+        return;
+    add_piece(generated, start, start + size, generated->dump_is_timed ? time : 0, name, NULL, 0);
+    uint32_t number = map_integers_add(&generated->starts, start, &is_new);
+    if (is_new)
+        vector_push(generated->start_names, generated->start_count);
+    generated->start_names[number] = generated->pieces[generated->count - 1].name;
+}
+
+uint64_t generated_parse_record(struct generated *generated, const uint8_t *bytes, size_t size) {
+    uint64_t whole = size < RECORD_BYTES ? 0 : half_at(bytes, RECORD_SIZE_AT);
+    if (whole < RECORD_BYTES || whole > RECORD_BYTES_MAX)
+        return 0;
+    if (size > whole)
+        size = (size_t)whole;
+    uint32_t kind = half_at(bytes, 0);
+    uint64_t time = word_at(bytes, RECORD_TIME_AT);
+    if (kind == RECORD_LOADED && size > LOADED_NAME_AT && bytes[LOADED_NAME_AT] &&
+        memchr(bytes + LOADED_NAME_AT, 0, size - LOADED_NAME_AT))
+        add_dumped(generated, word_at(bytes, LOADED_START_AT), word_at(bytes, LOADED_SIZE_AT), time,
+                   (const char *)bytes + LOADED_NAME_AT);
+    if (kind == RECORD_MOVED && size >= MOVED_BYTES) {
+        uint32_t from = map_integers_find(&generated->starts, word_at(bytes, MOVED_FROM_AT));
+        if (from != MAP_NONE)
+            add_dumped(generated, word_at(bytes, MOVED_TO_AT), word_at(bytes, MOVED_SIZE_AT), time,
+                       generated->start_names[from]);
+    }
+    return whole;
+}
+
+bool generated_is_dump(const char *path) {
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    size_t length = strlen(name);
+    return strncmp(name, "jit-", 4) == 0 && length > 9 && strcmp(name + length - 5, ".dump") == 0;
+}
+
+void generated_follow_dump(struct generated *generated, const char *path) {
+    if (!generated->dump)
+        generated->dump = base_copy(path);
+}
+
+static bool read_head(struct generated *generated, int fd) {
+    uint8_t head[DUMP_HEAD_BYTES];
+    if (pread(fd, head, sizeof head, 0) != sizeof head || half_at(head, 0) != DUMP_MAGIC ||
+        half_at(head, DUMP_HEAD_SIZE_AT) < DUMP_HEAD_BYTES)
+        return false;
+    generated->dump_read = half_at(head, DUMP_HEAD_SIZE_AT);
+    generated->dump_is_timed = !(word_at(head, DUMP_FLAGS_AT) & DUMP_OTHER_CLOCK);
+    return true;
+}
+
+/* A record that is not whole yet is read the next time. */
+static void read_dump(struct generated *generated) {
+    uint8_t bytes[LOADED_NAME_AT + LINE_MAX_BYTES];
+    struct stat status;
+    int fd = open_trusted(&generated->writer, generated->dump, &status);
+    if (fd < 0)
+        return;
+    bool is_good = generated->dump_read || read_head(generated, fd);
+    while (is_good && generated->count < PIECES_MAX) {
+        ssize_t got = pread(fd, bytes, sizeof bytes, (off_t)generated->dump_read);
+        if (got < RECORD_BYTES ||
+            generated->dump_read + half_at(bytes, RECORD_SIZE_AT) > (uint64_t)status.st_size)
+            break;
+        uint64_t whole = generated_parse_record(generated, bytes, (size_t)got);
+        is_good = whole > 0;
+        generated->dump_read += whole;
+    }
+    close(fd);
+}
+
+/* Reads what has been added to the map and the dump since the last look. */
 static void look(struct generated *generated) {
     uint64_t now = clock_nanoseconds();
     struct stat status;
+    char path[64];
     if (!generated->writer.pid || (generated->looked && now - generated->looked < LOOK_NANOSECONDS))
         return;
     generated->looked = now;
-    int fd = open_map(generated, &status);
+    if (generated->dump)
+        read_dump(generated);
+    snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)generated->writer.inner_pid);
+    int fd = open_trusted(&generated->writer, path, &status);
     if (fd < 0)
         return;
     if ((uint64_t)status.st_size > generated->read)
@@ -287,15 +415,16 @@ static uint64_t set_reach(struct generated_piece *pieces, size_t count) {
 }
 
 static const struct generated_piece *latest(const struct generated_piece *pieces, size_t count,
-                                            uint64_t address, const struct generated_piece *found) {
+                                            uint64_t address, uint64_t time,
+                                            const struct generated_piece *found) {
     while (count) {
         const struct generated_piece *root = &pieces[count / 2];
         if (root->reach <= address)
             break;
-        found = latest(pieces, count / 2, address, found);
+        found = latest(pieces, count / 2, address, time, found);
         if (root->start > address)
             break;
-        if (address < root->end && (!found || root->order > found->order))
+        if (address < root->end && root->time <= time && (!found || root->order > found->order))
             found = root;
         pieces = root + 1;
         count -= count / 2 + 1;
@@ -304,13 +433,18 @@ static const struct generated_piece *latest(const struct generated_piece *pieces
 }
 
 const struct generated_piece *generated_find(struct generated *generated, uint64_t address) {
+    return generated_find_at(generated, address, UINT64_MAX);
+}
+
+const struct generated_piece *generated_find_at(struct generated *generated, uint64_t address,
+                                                uint64_t time) {
     look(generated);
     if (!generated->sorted && generated->count) {
         qsort(generated->pieces, generated->count, sizeof *generated->pieces, compare);
         set_reach(generated->pieces, generated->count);
         generated->sorted = true;
     }
-    return latest(generated->pieces, generated->count, address, NULL);
+    return latest(generated->pieces, generated->count, address, time, NULL);
 }
 
 void generated_check(const struct generated *generated) {

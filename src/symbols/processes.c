@@ -229,10 +229,11 @@ void processes_generate(struct processes *processes, pid_t pid, struct generated
     process->generated_count++;
 }
 
-const struct generated_piece *process_generated(struct process *process, uint64_t address) {
+const struct generated_piece *process_generated(struct process *process, uint64_t address,
+                                                uint64_t time) {
     const struct generated_piece *piece = NULL;
     for (size_t i = 0; !piece && i < process->generated_count; i++)
-        piece = generated_find(process->generated[i], address);
+        piece = generated_find_at(process->generated[i], address, time);
     return piece;
 }
 

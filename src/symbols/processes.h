@@ -47,8 +47,9 @@ void processes_fork(struct processes *processes, pid_t parent, pid_t child);
 void processes_end(struct processes *processes, pid_t pid);
 /* Puts a set of pieces before those that the process has, and takes over the reference. */
 void processes_generate(struct processes *processes, pid_t pid, struct generated *generated);
-/* The piece of generated code at an address; or NULL. */
-const struct generated_piece *process_generated(struct process *process, uint64_t address);
+/* The latest piece of generated code at an address and a time; or NULL. */
+const struct generated_piece *process_generated(struct process *process, uint64_t address,
+                                                uint64_t time);
 
 /* The mapping that contains address, among the live ones, then among those kept; or NULL. */
 struct mapping *process_mapping(struct process *process, uint64_t address);

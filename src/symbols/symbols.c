@@ -82,6 +82,14 @@ void symbols_map(struct symbols *symbols, pid_t pid, uint64_t start, uint64_t en
     processes_map(symbols->processes, pid, start, end, offset, path, identity);
     if (follows)
         symbols_generated_by(symbols, pid, pid);
+    const struct process *process =
+        generated_is_dump(path) ? processes_find(symbols->processes, pid) : NULL;
+    if (process && process->generated_count)
+        generated_follow_dump(process->generated[0], path);
+}
+
+bool symbols_is_jit_dump(const char *path) {
+    return generated_is_dump(path);
 }
 
 void symbols_unmap(struct symbols *symbols, pid_t pid, uint64_t start, uint64_t end) {
@@ -117,9 +125,11 @@ void symbols_add_code(struct symbols *symbols, pid_t pid, uint64_t start, uint64
         generated_add(process->generated[0], start, end, name, file, line);
 }
 
-bool symbols_code(struct symbols *symbols, pid_t pid, uint64_t address, struct symbol_code *code) {
+bool symbols_code(struct symbols *symbols, pid_t pid, uint64_t address, uint64_t time,
+                  struct symbol_code *code) {
     struct process *process = processes_find(symbols->processes, pid);
-    const struct generated_piece *piece = process ? process_generated(process, address) : NULL;
+    const struct generated_piece *piece =
+        process ? process_generated(process, address, time) : NULL;
     if (piece)
         *code =
             (struct symbol_code){piece->start, piece->end, piece->name, piece->file, piece->line};
@@ -129,7 +139,8 @@ bool symbols_code(struct symbols *symbols, pid_t pid, uint64_t address, struct s
 /* The frame of a piece of generated code; false if there is none at the address. */
 static bool resolve_generated(struct process *process, uint64_t address,
                               struct symbol_frame *frame) {
-    const struct generated_piece *piece = process ? process_generated(process, address) : NULL;
+    const struct generated_piece *piece =
+        process ? process_generated(process, address, UINT64_MAX) : NULL;
     if (!piece)
         return false;
     *frame = (struct symbol_frame){.name = piece->name,

@@ -142,8 +142,13 @@ struct symbol_code {
     const char *file; /* NULL if not known */
     uint32_t line;
 };
-/* The piece of generated code at address; false if there is none. */
-bool symbols_code(struct symbols *symbols, pid_t pid, uint64_t address, struct symbol_code *code);
+/* The piece of generated code at address; false if there is none. Of pieces whose times are known,
+ * the latest at `time` (CLOCK_MONOTONIC; UINT64_MAX: of all). */
+bool symbols_code(struct symbols *symbols, pid_t pid, uint64_t address, uint64_t time,
+                  struct symbol_code *code);
+
+/* Whether a file that a process maps is a jit dump, which names its generated code with times. */
+bool symbols_is_jit_dump(const char *path);
 
 /* The object of frames in generated code. */
 #define SYMBOLS_GENERATED_CODE "[generated code]"

@@ -31,6 +31,15 @@ def generated_code_has_the_names_of_its_map():
 
 
 @test
+def generated_code_has_the_names_of_its_dump():
+    """A jit dump, in the folder of the run."""
+    need('node')
+    profile = flame('node', arguments=['--perf-prof', FIB])
+    at_least(profile.share(f'JS:*fib {FIB}:3:13'), 0.3, 'share of fib')
+    equal(profile.share('[generated code]'), 0, 'share without a name')
+
+
+@test
 def generated_code_without_a_map():
     need('node')
     profile = flame('node', arguments=[FIB])

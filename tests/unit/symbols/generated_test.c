@@ -100,6 +100,104 @@ TEST(damaged_maps_do_no_harm) {
     }
 }
 
+/* ------------------------------------------------------------------ jit dumps */
+
+/* A record of code; its size. */
+static size_t put_loaded(uint8_t *to, uint64_t time, uint64_t start, uint64_t size,
+                         const char *name) {
+    uint32_t whole = (uint32_t)(56 + strlen(name) + 1 + 4);
+    memset(to, 0, whole);
+    memcpy(to + 4, &whole, sizeof whole);
+    memcpy(to + 8, &time, sizeof time);
+    memcpy(to + 32, &start, sizeof start);
+    memcpy(to + 40, &size, sizeof size);
+    memcpy(to + 56, name, strlen(name));
+    return whole;
+}
+
+static size_t put_moved(uint8_t *to, uint64_t time, uint64_t from, uint64_t start, uint64_t size) {
+    uint32_t kind = 1, whole = 64;
+    memset(to, 0, whole);
+    memcpy(to, &kind, sizeof kind);
+    memcpy(to + 4, &whole, sizeof whole);
+    memcpy(to + 8, &time, sizeof time);
+    memcpy(to + 32, &from, sizeof from);
+    memcpy(to + 40, &start, sizeof start);
+    memcpy(to + 48, &size, sizeof size);
+    return whole;
+}
+
+/* Three pieces at one address, one after the other, and one that moves. */
+static size_t put_dump(uint8_t *to) {
+    static const uint32_t magic = 0x4a695444, head = 40;
+    size_t size = head;
+    memset(to, 0, head);
+    memcpy(to, &magic, sizeof magic);
+    memcpy(to + 8, &head, sizeof head);
+    size += put_loaded(to + size, 100, 0x1000, 0x40, "first");
+    size += put_loaded(to + size, 200, 0x1000, 0x20, "second");
+    size += put_loaded(to + size, 300, 0x5000, 0x20, "third");
+    size += put_moved(to + size, 400, 0x5000, 0x1000, 0x20);
+    return size;
+}
+
+static const char *name_then(struct generated *generated, uint64_t address, uint64_t time) {
+    const struct generated_piece *piece = generated_find_at(generated, address, time);
+    return piece ? piece->name : "";
+}
+
+TEST(jit_dumps_name_by_time) {
+    uint8_t dump[1024];
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/jit-%d.dump", (int)getpid());
+    size_t size = put_dump(dump);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    CHECK_EQ(write(fd, dump, size), (ssize_t)size);
+    /* A record that is not whole yet. */
+    CHECK_EQ(write(fd, dump + 40, 30), 30);
+    close(fd);
+    CHECK(generated_is_dump(path));
+    CHECK(!generated_is_dump("/tmp/jit-.map"));
+    CHECK(!generated_is_dump("/tmp/xjit-1.dump"));
+    struct names *names = names_new();
+    struct generated *generated = generated_new(names);
+    generated_follow(generated, getpid(), 1000000000);
+    generated_follow_dump(generated, path);
+    CHECK_STR(name_then(generated, 0x1000, 99), "");
+    CHECK_STR(name_then(generated, 0x1000, 100), "first");
+    CHECK_STR(name_then(generated, 0x101f, 250), "second");
+    CHECK_STR(name_then(generated, 0x1020, 250), "first");
+    CHECK_STR(name_then(generated, 0x1000, 400), "third");
+    CHECK_STR(name_then(generated, 0x1000, UINT64_MAX), "third");
+    CHECK_STR(name_then(generated, 0x5000, 299), "");
+    generated_check(generated);
+    generated_release(generated);
+    names_free(names);
+    unlink(path);
+}
+
+TEST(damaged_dumps_do_no_harm) {
+    unsigned seed = 11;
+    for (int round = 0; round < 20000; round++) {
+        uint8_t dump[1024];
+        size_t size = put_dump(dump), at = 40;
+        for (int i = rand_r(&seed) % 8; i >= 0; i--)
+            dump[(size_t)rand_r(&seed) % size] = (uint8_t)rand_r(&seed);
+        size_t part = (size_t)rand_r(&seed) % (size + 1);
+        uint8_t *copy = malloc(part ? part : 1); /* of its exact size, for the sanitizers */
+        memcpy(copy, dump, part);
+        struct names *names = names_new();
+        struct generated *generated = generated_new(names);
+        for (uint64_t step = 1; step && at < part; at += step)
+            step = generated_parse_record(generated, copy + at, part - at);
+        generated_find(generated, 0x1010);
+        generated_check(generated);
+        generated_release(generated);
+        names_free(names);
+        free(copy);
+    }
+}
+
 /* ------------------------------------------------------------------ files */
 
 enum { SINCE = 1000000000 };

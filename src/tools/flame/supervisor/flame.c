@@ -17,6 +17,7 @@ struct image {
     uint32_t key; // of its stacks, and in the place of a pid for symbols
     uint32_t threads;
     bool followed;
+    bool has_dump; // its generated code has times (symbols_is_jit_dump)
     char *name;
     struct flame_space *space;
 };
@@ -98,7 +99,8 @@ static void name_stacks(struct flame *flame, struct stack_counts *counts, struct
                                           .context = flame,
                                           .read_code = read_code,
                                           .read_pointer = read_pointer,
-                                          .frame_name = frame_name};
+                                          .frame_name = frame_name,
+                                          .moments = &flame->moments};
     flame->code = flame_code_open();
     struct flame_names *names = flame_names_new(flame->symbols, to, &options);
     for (size_t i = 0; i < counts->count; i++) {
@@ -152,6 +154,16 @@ static size_t add_marks(struct flame *flame, const struct sampler_sample *sample
     return count + sample->frame_count;
 }
 
+// Keeps addresses in generated code together with the time.
+static void keep_time(struct flame *flame, const struct image *image,
+                      const struct sampler_sample *sample, uint64_t *addresses, size_t count) {
+    uint64_t offset;
+    for (size_t i = 0; i < count; i++)
+        if (addresses[i] < SYMBOLS_KERNEL_START &&
+            !flame_space_file(image->space, addresses[i], &offset))
+            addresses[i] = moments_add(&flame->moments, addresses[i], sample->time);
+}
+
 static void on_sample(void *context, const struct sampler_sample *sample) {
     struct flame *flame = context;
     uint64_t addresses[FLAME_KERNEL_MAX + FLAME_FRAMES_MAX + SAMPLES_FRAMES];
@@ -163,6 +175,8 @@ static void on_sample(void *context, const struct sampler_sample *sample) {
     if (kernel)
         memcpy(addresses, sample->kernel, kernel * sizeof *addresses);
     size_t count = kernel + flame_space_walk(image->space, sample, addresses + kernel, &end);
+    if (image->has_dump)
+        keep_time(flame, image, sample, addresses, count);
     if (sample->left) {
         flame_waits_left(&flame->waits, sample->tid, sample->time, image->key, addresses, count,
                          flame_end_is_broken(end));
@@ -183,6 +197,7 @@ static void on_map(void *context, const struct sampler_mapping *mapping) {
     if (!image || !image->followed)
         return;
     flame_space_map(image->space, mapping);
+    image->has_dump |= symbols_is_jit_dump(mapping->path);
     struct sampler_mapping first;
     if (flame_space_first_part(mapping, &first))
         symbols_map(flame->symbols, (pid_t)image->key, first.start, first.end, first.offset,
@@ -214,6 +229,7 @@ static void on_forked(void *context, int parent_pid, int child_pid) {
     struct image *child =
         add_image(flame, child_pid, parent->name, flame_space_copy(parent->space));
     child->followed = true;
+    child->has_dump = parent->has_dump;
     symbols_fork(flame->symbols, (pid_t)parent->key, (pid_t)child->key);
     symbols_generated_by(flame->symbols, (pid_t)child->key, child_pid);
 }
@@ -365,6 +381,7 @@ void flame_close(struct flame *flame) {
         calltree_free(flame->waits_tree);
     flame_waits_free(&flame->waits);
     interpreted_free(&flame->interpreted);
+    moments_free(&flame->moments);
     if (flame->symbols)
         symbols_free(flame->symbols);
     if (flame->sampler)

@@ -12,6 +12,7 @@
 #include "profile/stacks/stack_counts.h"
 #include "supervisor/tool.h"
 #include "tools/flame/supervisor/interpreted.h"
+#include "tools/flame/supervisor/moments.h"
 #include "tools/flame/supervisor/sampler.h"
 #include "tools/flame/supervisor/space.h"
 #include "tools/flame/supervisor/waits.h"
@@ -55,6 +56,7 @@ struct flame {
     struct calltree *waits_tree; // NULL: not wanted
     struct flame_waits waits;
     struct interpreted interpreted;
+    struct moments moments;
     uint64_t ends[FLAME_END_COUNT];
     uint64_t sample_count;
     bool is_off; // by `quern ctl`

@@ -91,10 +91,26 @@ static void add_function(struct flame_names *names, const struct symbol_frame *f
     *vector_push(names->functions, names->function_count) = function;
 }
 
+// What was at an address of generated code when it was sampled; 0: the place is none.
+static size_t resolve_moment(struct flame_names *names, struct place *place,
+                             struct symbol_frame *frame) {
+    struct moment moment;
+    struct symbol_code code;
+    if (!moments_find(names->options.moments, place->address, &moment))
+        return 0;
+    if (symbols_code(names->symbols, place->pid, moment.address, moment.time, &code))
+        *frame = (struct symbol_frame){.name = code.name, .object = SYMBOLS_GENERATED_CODE};
+    else if (!symbols_resolve(names->symbols, place->pid, moment.address, false, frame, 1))
+        return 0;
+    return 1;
+}
+
 static void resolve(struct flame_names *names, struct place *place) {
     struct symbol_frame frames[INLINED_MAX] = {0};
-    size_t count =
-        symbols_resolve(names->symbols, place->pid, place->address, false, frames, INLINED_MAX);
+    size_t count = resolve_moment(names, place, frames);
+    if (!count)
+        count =
+            symbols_resolve(names->symbols, place->pid, place->address, false, frames, INLINED_MAX);
     if (!count)
         count = 1;
     place->first = (uint32_t)names->function_count;

@@ -17,6 +17,7 @@
 
 #include "profile/stacks/calltree.h"
 #include "supervisor/tool/names.h"
+#include "tools/flame/supervisor/moments.h"
 
 struct flame_names;
 
@@ -31,6 +32,7 @@ struct flame_names_options {
     uint64_t (*read_pointer)(void *context, pid_t pid, uint64_t from, uint64_t pointer);
     // The name of an interpreter's frame (interpreted.h).
     const char *(*frame_name)(void *context, uint64_t mark);
+    const struct moments *moments; // that stand for addresses in generated code
 };
 
 struct flame_names *flame_names_new(struct symbols *symbols, struct calltree *tree,

@@ -192,6 +192,7 @@ static void take_frames(const struct sampler_timers *timers, const struct sample
 static void tell_sample(struct sampler_timers *timers, const struct sampler_sink *sink,
                         const struct samples_slot *slot, size_t size) {
     struct sampler_sample sample = {.pid = slot->pid,
+                                    .time = slot->time,
                                     .tid = slot->tid,
                                     .periods = slot->periods ? slot->periods : 1,
                                     .has_registers = true,

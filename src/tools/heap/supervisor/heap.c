@@ -191,7 +191,8 @@ static void record_code(struct recorded_process *process) {
         for (uint32_t j = 0; j < stack->count; j++) {
             bool is_new;
             map_integers_add(&addresses, stack->pcs[j], &is_new);
-            if (!is_new || !symbols_code(symbols, process->pid, stack->pcs[j] - 1, &code))
+            if (!is_new ||
+                !symbols_code(symbols, process->pid, stack->pcs[j] - 1, UINT64_MAX, &code))
                 continue;
             map_integers_add(&pieces, code.start, &is_new);
             if (is_new)
