@@ -1,4 +1,7 @@
-// What quern check reads from a file: the numbers to compare with limits, and findings.
+// The files that `quern check` judges: the numbers that limits are compared with, and findings.
+//
+// Any format that quern view opens may be given. A recording is read a second time only if a limit
+// needs its growth or its diagnosis. Supervisor's side, no target runs.
 #ifndef QUERN_CLI_CHECK_FILE_H
 #define QUERN_CLI_CHECK_FILE_H
 

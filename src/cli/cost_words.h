@@ -1,4 +1,5 @@
-// What the verbs for callgrind.out and cachegrind.out files share.
+// The verbs that take callgrind.out and cachegrind.out files share these: telling such a file by
+// its contents, reading it with messages, and the options that name events.
 #ifndef QUERN_CLI_COST_WORDS_H
 #define QUERN_CLI_COST_WORDS_H
 

@@ -1,4 +1,8 @@
-// The other side of a process that answers gdb: finding it, connecting, giving it commands.
+// The other side of a process that answers gdb (engine/debug/debug.h): finding it, connecting,
+// giving it commands. For `quern vgdb` and `quern ctl`.
+//
+// The connection goes to the control socket of the run (base/control.h). The supervisor passes
+// bytes on to the process.
 #ifndef QUERN_CLI_DEBUG_CLIENT_H
 #define QUERN_CLI_DEBUG_CLIENT_H
 

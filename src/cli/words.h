@@ -1,4 +1,7 @@
 // What the verbs share: messages, opening input and output, reading recordings.
+//
+// A function that fails has printed its message. Its status can be returned from the verb as it
+// is.
 #ifndef QUERN_CLI_WORDS_H
 #define QUERN_CLI_WORDS_H
 

@@ -1,4 +1,8 @@
 // A decoded target instruction, and what the engine and tools ask about it.
+//
+// The translator decodes under the cache lock; faults and emulation decode one instruction for
+// themselves. `bytes` is the caller's. Operands are decoded when somebody needs them: call
+// insn_operands before you read `operands`. insn_registers and insn_memory do that themselves.
 #ifndef QUERN_ENGINE_INSN_H
 #define QUERN_ENGINE_INSN_H
 

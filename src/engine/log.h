@@ -1,4 +1,7 @@
-// Messages of the engine for people, sent to the supervisor.
+// Messages of the engine for people. The supervisor prints them.
+//
+// From any thread, not from signal handlers: they format with the C library. Longer texts are cut
+// off.
 #ifndef QUERN_ENGINE_LOG_H
 #define QUERN_ENGINE_LOG_H
 

@@ -1,5 +1,8 @@
-// What start-up found out about the target process; constant afterwards but for
-// brk and stack_start.
+// What start-up found out about the target process.
+//
+// Set before the first target instruction and constant afterwards, with these exceptions: brk and
+// stack_start (under the space lock), descriptors, which move when the target wants their numbers,
+// and has_userfaultfd.
 #ifndef QUERN_ENGINE_PROCESS_H
 #define QUERN_ENGINE_PROCESS_H
 

@@ -1,4 +1,6 @@
-// Fields of the calling thread's task by offset, for code that must not know the rest of it.
+// Fields of the calling thread's task by offset, for code that must not know the rest of it: quick
+// functions of tools, and C code that shares fields with generated code (task_offsets.h). Safe
+// everywhere, also in signal handlers.
 #ifndef QUERN_ENGINE_TASK_FIELDS_H
 #define QUERN_ENGINE_TASK_FIELDS_H
 

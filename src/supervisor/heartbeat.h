@@ -1,4 +1,5 @@
-// --progress-interval: a line every so many seconds that says how long the main process has run.
+// --progress-interval: a line every few seconds that says how long the main process has run. The
+// supervisor's loop (collect.c) asks for the timeout and calls the step.
 #ifndef QUERN_SUPERVISOR_HEARTBEAT_H
 #define QUERN_SUPERVISOR_HEARTBEAT_H
 

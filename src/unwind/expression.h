@@ -1,4 +1,5 @@
-// Reading the walked stack's memory, and DWARF expressions over it. Internal to src/unwind.
+// Reading the walked stack's memory, and DWARF expressions over it. Internal to src/unwind. Any
+// thread and any signal handler may call it: it allocates nothing and takes no lock.
 #ifndef QUERN_UNWIND_EXPRESSION_H
 #define QUERN_UNWIND_EXPRESSION_H
 

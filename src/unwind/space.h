@@ -1,4 +1,7 @@
 // The modules of an address space, seen from the walker. Internal to src/unwind.
+//
+// Looking up a module takes no lock, so walks may run in signal handlers. Modules and tables stay
+// valid while the space is open (space.c).
 #ifndef QUERN_UNWIND_SPACE_H
 #define QUERN_UNWIND_SPACE_H
 

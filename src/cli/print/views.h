@@ -1,4 +1,5 @@
-// The views of quern print: one table for recordings, for other files, and for --json.
+// The views of quern print: one table for recordings, for other files, and for --json. Names, help,
+// completion and the message about an unknown view derive from it.
 #ifndef QUERN_CLI_PRINT_VIEWS_H
 #define QUERN_CLI_PRINT_VIEWS_H
 

@@ -1,4 +1,7 @@
 // Finding the program to run, and saying clearly why one cannot be run.
+//
+// All of this happens before anything is launched, so that a mistake in the command line is
+// reported by quern itself, with a shell's exit statuses.
 #ifndef QUERN_CLI_PROGRAM_H
 #define QUERN_CLI_PROGRAM_H
 

@@ -1,4 +1,7 @@
-// The socket between the process and gdb, and packets over it. For the server alone.
+// The socket between the process and gdb, and packets over it.
+//
+// A process has one at a time, from channel_open to channel_close. The server (debug.h) calls these
+// functions at a stop. A thread that is asked to stop looks first whether gdb has sent something.
 #ifndef QUERN_ENGINE_DEBUG_CHANNEL_H
 #define QUERN_ENGINE_DEBUG_CHANNEL_H
 

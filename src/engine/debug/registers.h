@@ -1,4 +1,6 @@
-// The registers of a stopped thread as gdb numbers them.
+// The registers of a stopped thread as gdb numbers them. For the server (debug.h), at a stop: the
+// thread's task holds its state. The numbers follow from registers_description, which gdb reads
+// first; they depend on the processor.
 #ifndef QUERN_ENGINE_DEBUG_REGISTERS_H
 #define QUERN_ENGINE_DEBUG_REGISTERS_H
 

@@ -1,4 +1,7 @@
 // The engine's side of tools: the tool in use, calls of its hooks, functions found by symbol.
+//
+// Only hooks.c knows the table of tools. The rest of the engine calls a hook with TOOL_HOOK or by a
+// function below. They run where engine/tool.h says.
 #ifndef QUERN_ENGINE_HOOKS_H
 #define QUERN_ENGINE_HOOKS_H
 

@@ -1,4 +1,8 @@
-// The symbols of a module whose code has been mapped.
+// A module whose code has been mapped, while its symbols are read: which functions the tool
+// replaces, which allocators it contains, what --require-text-symbol asks for.
+//
+// A module is open only within functions_of_module, on the thread that has mapped it, under the
+// cache lock. It is closed before target code runs: the file may become shorter (load/file.h).
 #ifndef QUERN_ENGINE_HOOKS_MODULE_H
 #define QUERN_ENGINE_HOOKS_MODULE_H
 

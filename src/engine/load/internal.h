@@ -1,4 +1,7 @@
-// What the files of the loader share.
+// What the files of the loader share. Only they include it.
+//
+// Functions return 0 or a negative errno, the one that execve would fail with; load_fail notes the
+// reason in words.
 #ifndef QUERN_ENGINE_LOAD_INTERNAL_H
 #define QUERN_ENGINE_LOAD_INTERNAL_H
 

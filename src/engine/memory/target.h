@@ -1,4 +1,7 @@
-// Reading and writing target memory from the engine, where it may not be there.
+// Reads and writes target memory that may not be there. A fault is caught and becomes -EFAULT.
+//
+// A page with translated code is read-only natively. A write to it makes the engine forget that
+// code first. The tool's shadow memory does not change.
 #ifndef QUERN_ENGINE_MEMORY_TARGET_H
 #define QUERN_ENGINE_MEMORY_TARGET_H
 

@@ -225,8 +225,7 @@ void descriptors_each_open(void (*visit)(int fd)) {
     const struct dirent *entry;
     while (folder && (entry = readdir(folder))) {
         int fd = atoi(entry->d_name);
-        if (entry->d_name[0] != '.' && fd != dirfd(folder) && fd != process.wire_fd &&
-            fd != process.config_fd && fd != process.shadow_fd)
+        if (entry->d_name[0] != '.' && fd != dirfd(folder) && !process_owns_descriptor(fd))
             visit(fd);
     }
     if (folder)

@@ -1,4 +1,6 @@
-// Which system calls open, use and close descriptors, and what a descriptor leads to.
+// Which system calls open, use and close descriptors, and what a descriptor leads to. For
+// track_descriptors.c: a table of calls, and Valgrind's texts for files, sockets and pipes. It
+// keeps no state.
 #ifndef QUERN_ENGINE_REPORT_DESCRIPTOR_CALLS_H
 #define QUERN_ENGINE_REPORT_DESCRIPTOR_CALLS_H
 

@@ -1,4 +1,8 @@
 // The end of the process: what is done and reported before it.
+//
+// On the thread that ends the process, between two instructions. The tool writes its last report
+// here, and the process waits until the supervisor has shown it. A child that shares its parent's
+// memory (vfork) reports its end only; the results stay with the parent.
 #ifndef QUERN_ENGINE_REPORT_ENDING_H
 #define QUERN_ENGINE_REPORT_ENDING_H
 

@@ -1,4 +1,8 @@
-// Telling the supervisor and the unwinder which files' code is mapped where.
+// Code of files that is mapped and unmapped: tells the supervisor, which names addresses, the
+// unwinder, and the functions that the tool hooks (hooks/hooks.h).
+//
+// On the thread that has mapped it, from its system call or at start-up. It reads the file, so the
+// target's limits are lifted meanwhile.
 #ifndef QUERN_ENGINE_REPORT_MODULES_H
 #define QUERN_ENGINE_REPORT_MODULES_H
 

@@ -1,4 +1,8 @@
 // Functions of the target that a tool replaces, watches or locates by their symbols.
+//
+// The engine looks for them in each file whose code is mapped. A hook runs on the thread that calls
+// the function, before its first instruction; arguments are in the target's registers
+// (tool/target.h).
 #ifndef QUERN_ENGINE_TOOL_FUNCTIONS_H
 #define QUERN_ENGINE_TOOL_FUNCTIONS_H
 

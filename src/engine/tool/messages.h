@@ -1,4 +1,7 @@
 // Options, lines for the user, and what a tool sends to its half in the supervisor.
+//
+// From hooks and inserted calls that may use the C library, in any thread. The supervisor takes the
+// messages of a process in their order.
 #ifndef QUERN_ENGINE_TOOL_MESSAGES_H
 #define QUERN_ENGINE_TOOL_MESSAGES_H
 

@@ -1,4 +1,9 @@
-// A block under construction: shared by the files of translate/, seen by tools through tool.h.
+// A block under construction: shared by the files of translate/. Tools see it as struct tool_block.
+//
+// There is one builder; the cache lock guards it. Code is written in the order of the target's
+// instructions. builder_state notes where the target's registers are from a place of the code on.
+// So the engine finds the exact state of the target when a signal or a fault interrupts the block.
+// Exits are collected here. Their code is written at the end, apart from the block's.
 #ifndef QUERN_ENGINE_TRANSLATE_BUILDER_H
 #define QUERN_ENGINE_TRANSLATE_BUILDER_H
 

@@ -1,4 +1,8 @@
-// From target code to a block. See builder.h for the parts.
+// From target code to a block: decoding, copying, inserting the tool's code, linking. builder.h has
+// the parts.
+//
+// The dispatcher calls translate_block when no block exists for an address. Functions say which
+// locks they need.
 #ifndef QUERN_ENGINE_TRANSLATE_TRANSLATE_H
 #define QUERN_ENGINE_TRANSLATE_TRANSLATE_H
 

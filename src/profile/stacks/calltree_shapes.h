@@ -1,4 +1,5 @@
-// Makes other trees from a call tree: inverted, or without recursion.
+// Makes other trees from a call tree (calltree.h): inverted, or without recursion. The original
+// stays as it is.
 #ifndef QUERN_PROFILE_CALLTREE_SHAPES_H
 #define QUERN_PROFILE_CALLTREE_SHAPES_H
 

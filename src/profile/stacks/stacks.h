@@ -1,4 +1,5 @@
-// The stacks of a run: return addresses by number.
+// The stacks of a run: return addresses by number. The source (a running target, a recording) gives
+// the numbers and describes each stack once, in any order. Supervisor's side.
 #ifndef QUERN_PROFILE_STACKS_H
 #define QUERN_PROFILE_STACKS_H
 

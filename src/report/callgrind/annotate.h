@@ -1,4 +1,5 @@
 // Shows a profile of costs: totals, functions, who calls whom, and source lines with their costs.
+// For `quern annotate` and `quern diff`.
 #ifndef QUERN_REPORT_ANNOTATE_H
 #define QUERN_REPORT_ANNOTATE_H
 

@@ -1,4 +1,5 @@
-// Writes a call graph as a callgrind.out file, or the costs in it as a cachegrind.out file.
+// Writes a call graph as a callgrind.out file, or the costs in it as a cachegrind.out file, for
+// KCachegrind, the annotate scripts and Quern itself. profile/costs/visit.h reads them back.
 #ifndef QUERN_REPORT_CALLGRIND_H
 #define QUERN_REPORT_CALLGRIND_H
 

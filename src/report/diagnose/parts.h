@@ -1,4 +1,7 @@
-// Between diagnose.c, which looks, and diagnose/rules.c, which judges.
+// Between diagnose.c, which reads the events of a recording, and rules.c, which judges what was
+// seen.
+//
+// An examination is filled in one reading, and is constant when the rules see it.
 #ifndef QUERN_REPORT_DIAGNOSE_PARTS_H
 #define QUERN_REPORT_DIAGNOSE_PARTS_H
 

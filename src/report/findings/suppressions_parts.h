@@ -1,4 +1,5 @@
-// Suppressions as their parser leaves them and their matcher finds them. For these two only.
+// Suppressions as their parser leaves them and their matcher finds them. For these two only;
+// suppressions.h is for all others.
 #ifndef QUERN_REPORT_SUPPRESSIONS_PARTS_H
 #define QUERN_REPORT_SUPPRESSIONS_PARTS_H
 

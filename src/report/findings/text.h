@@ -1,4 +1,5 @@
-// Findings and losses as the log shows them, without the prefix of its lines.
+// Findings and losses as the log shows them, without the prefix of its lines. The texts equal
+// Valgrind's. Functions append to the text.
 #ifndef QUERN_REPORT_FINDING_TEXT_H
 #define QUERN_REPORT_FINDING_TEXT_H
 

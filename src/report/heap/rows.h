@@ -1,4 +1,7 @@
-// What the formats of heap_export share: going through the rows and writing names.
+// What the formats of heap_export share: going through the stacks of a recording, and writing names
+// that may contain anything. The writers of the formats stand at the end.
+//
+// A row is a stack with its sums (struct summary_site).
 #ifndef QUERN_REPORT_HEAP_ROWS_H
 #define QUERN_REPORT_HEAP_ROWS_H
 

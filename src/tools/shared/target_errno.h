@@ -1,4 +1,5 @@
-// The target's errno, for replaced functions that fail as the C library's do.
+// The target's errno, for replaced functions that fail as the C library's do. It is the target's C
+// library that says where errno lies; Quern reads its function and never calls it.
 #ifndef QUERN_TOOLS_TARGET_ERRNO_H
 #define QUERN_TOOLS_TARGET_ERRNO_H
 

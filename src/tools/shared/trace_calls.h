@@ -1,4 +1,5 @@
-// --trace-malloc (trace_calls.c).
+// --trace-malloc: a line for each call of a function that a tool stands in for.
+// allocators.c wraps the hooks of a tool when it makes the table of symbols.
 #ifndef QUERN_TOOLS_TRACE_CALLS_H
 #define QUERN_TOOLS_TRACE_CALLS_H
 

@@ -1,4 +1,5 @@
-// The caches to simulate: those of the options, else those of this processor.
+// The shapes of the simulated caches: those that the options give, else those of this processor,
+// rounded to what the simulation can do.
 #ifndef QUERN_TOOLS_CALLGRIND_CACHES_H
 #define QUERN_TOOLS_CALLGRIND_CACHES_H
 

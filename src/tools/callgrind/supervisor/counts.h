@@ -1,4 +1,8 @@
-// From the counts of a process (wire/call_counts.h) to its callgrind.out or cachegrind.out files.
+// From the counts of a process (wire/call_counts.h) to its callgrind.out or cachegrind.out files:
+// at its end, at a dump while it runs, and when it asks for one itself.
+//
+// The process goes on counting while its file is read. Its counters never decrease; base.h keeps
+// their values at the last dump, and the next one shows the difference.
 #ifndef QUERN_TOOLS_CALLGRIND_COUNTS_H
 #define QUERN_TOOLS_CALLGRIND_COUNTS_H
 

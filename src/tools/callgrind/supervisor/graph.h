@@ -1,4 +1,8 @@
 // From a file of counts (wire/call_counts.h) to a call graph with names.
+//
+// The target writes the file and may still be writing it. Every number in it is checked against
+// its bounds before it is used. Names need the mappings of the process, so read it before they are
+// forgotten.
 #ifndef QUERN_SUPERVISOR_COUNTS_GRAPH_H
 #define QUERN_SUPERVISOR_COUNTS_GRAPH_H
 

@@ -1,4 +1,11 @@
 // What the parts of memcheck's supervisor half share: the findings of a run, and of one process.
+//
+// Words
+//   context   a set of equal findings; its first one is kept and shown
+//   loss      blocks of one kind and stack that a leak search has found
+//   ledger    the memory in which a process counts its findings (wire/findings.h)
+//   search    one leak search. Its losses arrive in several messages
+//   hidden    taken by a suppression
 #ifndef QUERN_SUPERVISOR_FINDINGS_PARTS_H
 #define QUERN_SUPERVISOR_FINDINGS_PARTS_H
 

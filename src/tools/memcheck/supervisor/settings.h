@@ -1,4 +1,5 @@
-// memcheck's settings in the supervisor.
+// memcheck's settings in the supervisor: made from the options before the run (the hook
+// `settings`). During the run they change only when the target asks for it (the hook `changed`).
 #ifndef QUERN_TOOLS_MEMCHECK_SETTINGS_H
 #define QUERN_TOOLS_MEMCHECK_SETTINGS_H
 

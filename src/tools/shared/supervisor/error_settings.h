@@ -1,4 +1,5 @@
-// Settings that tools share which search for leaks: kinds, suppressions, lists.
+// Options that the tools with a leak search share: kinds of leaks, suppressions, lists at the end.
+// For their `settings` hooks.
 #ifndef QUERN_TOOLS_ERROR_SETTINGS_H
 #define QUERN_TOOLS_ERROR_SETTINGS_H
 

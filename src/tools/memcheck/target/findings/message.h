@@ -1,4 +1,8 @@
-// A finding on its way to the supervisor: as its finder made it, and the message that is sent.
+// A finding on its way to the supervisor: as its finder made it, and the message that is sent. For
+// the files of findings/.
+//
+// A message is made only for the first finding of a context. It contains addresses; the supervisor
+// has the symbols.
 #ifndef QUERN_MEMCHECK_FINDINGS_MESSAGE_H
 #define QUERN_MEMCHECK_FINDINGS_MESSAGE_H
 

@@ -1,4 +1,7 @@
-// Shared by the files that follow vector instructions.
+// Shared by the files that follow vector instructions: sources, results, lanes.
+//
+// Bits say which bits of a value are undefined; a *wide* holds those of the largest register. A
+// function vector_run_NAME follows the instructions of one or more classes of table.h.
 #ifndef QUERN_MEMCHECK_TRACK_VECTOR_H
 #define QUERN_MEMCHECK_TRACK_VECTOR_H
 
