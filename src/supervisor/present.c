@@ -13,6 +13,7 @@
 #include "supervisor/job.h"
 #include "supervisor/log.h"
 #include "supervisor/xml_out.h"
+#include "wire/wire_supervisor.h"
 
 // No stack lies below this address.
 #define LOWEST_STACK 0x100000
@@ -149,14 +150,7 @@ void present_fatal_signal(struct tool_run *run, int pid, const struct wire_fatal
 void present_finding(struct tool_run *run, int pid, const struct wire_finding *message) {
     struct named_cache *cache = named_cache_new();
     struct naming naming = {run->symbols, cache, pid, &run->request->stacks};
-    struct finding finding = {.facts = message->facts};
-    const uint64_t *pcs = message->pcs;
-    for (unsigned i = 0; i < FINDING_STACKS; i++) {
-        finding.stacks[i] = (struct finding_stack){pcs, message->pc_counts[i]};
-        pcs += message->pc_counts[i];
-    }
-    finding.names[0] = (const char *)pcs;
-    finding.names[1] = finding.names[0] + strlen(finding.names[0]) + 1;
+    struct finding finding = wire_finding_parts(message);
     struct named_finding *named = named_finding_make(&naming, &finding);
     struct text text = {0};
     finding_text(named, &run->request->stacks, &text);
@@ -240,9 +234,10 @@ void present_unfollowed(const struct supervisor_request *request, int pid) {
         if (strcmp(request->options[i], "trace-children=yes") == 0)
             return;
     if (log_shows(request->job->log, 0))
-        log_print(request->job->log, pid, LOG_USER,
-                  "\nMost of the CPU time was taken by programs that this one has started, which "
-                  "were not\nfollowed (--trace-children=yes follows them)");
+        log_print(
+            request->job->log, pid, LOG_USER,
+            "\nMost of the CPU time was used by programs that this one has started. They were "
+            "not\nfollowed (--trace-children=yes follows them)");
 }
 
 void present_away(struct log *log, int pid, const char *path, int reason) {

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "supervisor/supervisor.h"
-#include "wire/findings.h"
+#include "wire/finding.h"
 #include "wire/wire.h"
 
 struct log;

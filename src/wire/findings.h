@@ -1,35 +1,22 @@
-// What a tool that looks for errors sends the supervisor: findings, losses, totals.
+// What a tool that looks for errors shares with the supervisor beside single findings
+// (wire/finding.h): losses, totals, the ledger.
 //
-// The messages carry the model of profile/findings (finding, context, loss). Contexts are numbered
-// from 0 in each process; a forked child continues its parent's numbers.
+// The messages carry the model of profile/findings (context, loss). Contexts are numbered from 0 in
+// each process; a forked child continues its parent's numbers.
 //
 // The *ledger* is a memory file that the process shares with the supervisor: how often each context
 // was seen, what the heap holds. It survives the process, so that nothing is lost when that is
 // killed. In the other direction, it carries the supervisor's answers.
 //
-// A finding is one packet. Losses follow the WIRE_LEAKS that announces them, many in a packet. The
-// supervisor reads and writes the ledger as a file, never by mapping: the process could cut it
-// short.
+// Losses follow the WIRE_LEAKS that announces them, many in a packet. The supervisor reads and
+// writes the ledger as a file, never by mapping: the process could cut it short.
 #ifndef QUERN_WIRE_FINDINGS_H
 #define QUERN_WIRE_FINDINGS_H
 
 #include <stdint.h>
 
-#include "profile/findings/finding.h"
 #include "profile/findings/leaks.h"
-
-// Instead of a kind: there were so many findings that the process sends no more.
-enum { FINDING_LIMIT = 255 };
-// Or: nothing is wrong, but a user wants to know what is at the address.
-enum { FINDING_PLACE = 254 };
-
-struct wire_finding {
-    uint32_t context;
-    uint32_t pc_counts[FINDING_STACKS];
-    uint32_t reserved;
-    struct finding_facts facts;
-    uint64_t pcs[]; // the stacks one after the other; then two terminated names
-};
+#include "wire/finding.h"
 
 // ---- leaks ----
 

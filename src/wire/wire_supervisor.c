@@ -40,6 +40,18 @@ static bool finding_sound(const char *payload, size_t size) {
     return name && ends_with_string(payload, size, (size_t)(name + 1 - payload));
 }
 
+struct finding wire_finding_parts(const struct wire_finding *message) {
+    struct finding finding = {.facts = message->facts};
+    const uint64_t *pcs = message->pcs;
+    for (unsigned i = 0; i < FINDING_STACKS; i++) {
+        finding.stacks[i] = (struct finding_stack){pcs, message->pc_counts[i]};
+        pcs += message->pc_counts[i];
+    }
+    finding.names[0] = (const char *)pcs;
+    finding.names[1] = finding.names[0] + strlen(finding.names[0]) + 1;
+    return finding;
+}
+
 static bool losses_sound(const char *payload, size_t size) {
     for (size_t at = 0; at < size;) {
         const struct wire_loss *loss = (const struct wire_loss *)(payload + at);

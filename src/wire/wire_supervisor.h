@@ -50,6 +50,9 @@ enum wire_result {
 // Checks a packet. WIRE_GOT, WIRE_BAD or WIRE_OTHER. `bytes` must be aligned to 8.
 enum wire_result wire_decode(const void *bytes, size_t size, struct wire_message *message);
 
+// The finding of a checked message. It points into the message.
+struct finding wire_finding_parts(const struct wire_finding *message);
+
 // Makes the socket pair: [0] for the supervisor (non-blocking, told each sender's true pid), [1]
 // for the target. Both close-on-exec, at high numbers. 0, or the error number.
 int wire_open(int ends[2]);

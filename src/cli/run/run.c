@@ -136,8 +136,8 @@ static char *choose_scenario(const struct option_values *values,
         return base_copy("--ready-terminal needs --ready-log=REGEX");
     if (scenario->load && !supervisor_waits(scenario))
         return base_copy(
-            "--load needs --ready-port=PORT, --ready-url=URL, --ready-log=REGEX or the "
-            "like, which say when to begin");
+            "--load needs an option that says when to begin: --ready-port=PORT, --ready-url=URL, "
+            "--ready-log=REGEX or another --ready option");
     return NULL;
 }
 

@@ -16,7 +16,7 @@
 #include "engine/stack/stack.h"
 #include "engine/report/descriptor_calls.h"
 #include "engine/task.h"
-#include "wire/findings.h"
+#include "wire/finding.h"
 #include "wire/wire_target.h"
 
 enum { HIGHEST = 1 << 16, FRAMES = 500, DESCRIPTION = 600 };

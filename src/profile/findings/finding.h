@@ -7,7 +7,7 @@
 //   result     a finding or loss in the form that other programs read (report/results/results.h)
 // A loss (leaks.h) is the finding of a search for leaks.
 //
-// The target fills in the facts, the wire carries them as they are (wire/findings.h), and reports
+// The target fills in the facts, the wire carries them as they are (wire/finding.h), and reports
 // read them (report/findings). Nothing here allocates, so code inside the target may include it.
 #ifndef QUERN_PROFILE_FINDINGS_FINDING_H
 #define QUERN_PROFILE_FINDINGS_FINDING_H

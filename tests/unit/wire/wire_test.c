@@ -134,6 +134,27 @@ TEST(findings_with_lying_counts_are_refused) {
     CHECK_EQ(wire_decode(&packet, sizeof packet, &message), WIRE_BAD);
 }
 
+TEST(findings_are_taken_apart) {
+    struct {
+        struct wire_finding message;
+        uint64_t pcs[3];
+        char names[8];
+    } sent = {.message.pc_counts = {1, 0, 2, 0},
+              .message.facts.kind = FINDING_VALUE,
+              .pcs = {10, 20, 30},
+              .names = "ab\0cdef"};
+    struct finding finding = wire_finding_parts(&sent.message);
+    CHECK_EQ(finding.facts.kind, FINDING_VALUE);
+    CHECK_EQ(finding.stacks[0].count, 1);
+    CHECK_EQ(finding.stacks[0].pcs[0], 10);
+    CHECK_EQ(finding.stacks[1].count, 0);
+    CHECK_EQ(finding.stacks[2].count, 2);
+    CHECK_EQ(finding.stacks[2].pcs[1], 30);
+    CHECK_EQ(finding.stacks[3].count, 0);
+    CHECK_STR(finding.names[0], "ab");
+    CHECK_STR(finding.names[1], "cdef");
+}
+
 TEST(lying_sizes_are_refused) {
     struct wire_message message;
     struct {
@@ -159,14 +180,13 @@ TEST(lying_sizes_are_refused) {
 
 static long seen_findings, seen_losses;
 
-static void visit_finding(const struct wire_finding *finding) {
+static void visit_finding(const struct wire_finding *message) {
     volatile uint64_t sum = 0;
-    const uint64_t *pcs = finding->pcs;
+    struct finding finding = wire_finding_parts(message);
     for (int i = 0; i < FINDING_STACKS; i++)
-        for (uint32_t j = 0; j < finding->pc_counts[i]; j++)
-            sum += *pcs++;
-    const char *name = (const char *)pcs;
-    sum += strlen(name + strlen(name) + 1) + strlen(finding->facts.thread_name);
+        for (size_t j = 0; j < finding.stacks[i].count; j++)
+            sum += finding.stacks[i].pcs[j];
+    sum += strlen(finding.names[0]) + strlen(finding.names[1]) + strlen(finding.facts.thread_name);
     seen_findings++;
 }
 

@@ -244,19 +244,6 @@ static bool within_limits(struct process_findings *process) {
 
 // ---- messages ----------------------------------------------------------------------------------
 
-// The finding of a message, which has been checked: it points into the message.
-static struct finding finding_of(const struct wire_finding *message) {
-    struct finding finding = {.facts = message->facts};
-    const uint64_t *pcs = message->pcs;
-    for (unsigned i = 0; i < FINDING_STACKS; i++) {
-        finding.stacks[i] = (struct finding_stack){pcs, message->pc_counts[i]};
-        pcs += message->pc_counts[i];
-    }
-    finding.names[0] = (const char *)pcs;
-    finding.names[1] = finding.names[0] + strlen(finding.names[0]) + 1;
-    return finding;
-}
-
 void findings_stop(struct process_findings *process) {
     process->stopped = true;
     if (process->run->request->xml.wanted) {
@@ -276,7 +263,7 @@ static bool is_about_values(const struct finding_facts *facts) {
 
 static void show_place(struct process_findings *process, const struct wire_finding *message) {
     struct naming naming = findings_naming(process);
-    struct finding finding = finding_of(message);
+    struct finding finding = wire_finding_parts(message);
     struct named_finding *named = named_finding_make(&naming, &finding);
     struct text text = {0};
     finding_place_text(named, &process->run->request->stacks, &text);
@@ -303,7 +290,7 @@ static void take_finding(struct process_findings *process, const struct wire_mes
         return;
     }
     struct naming naming = findings_naming(process);
-    struct finding finding = finding_of(message->finding);
+    struct finding finding = wire_finding_parts(message->finding);
     struct context context = {.number = number,
                               .unique = process->next_unique,
                               .finding = named_finding_make(&naming, &finding),
