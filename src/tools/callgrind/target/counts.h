@@ -25,6 +25,10 @@ void counts_vforked(void); // the child is not counted
 void counts_vfork_made(void);
 void counts_thread_started(void);
 void counts_thread_ended(void);
+#define COUNTS_HOOKS                                                                               \
+    .thread_started = counts_thread_started, .thread_ended = counts_thread_ended,                  \
+    .forking = counts_forking, .forked = counts_forked, .vforking = counts_vforking,               \
+    .vforked = counts_vforked, .vfork_made = counts_vfork_made
 
 // Something found no room: the report says so.
 void counts_incomplete(void);
