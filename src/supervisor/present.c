@@ -101,8 +101,8 @@ static void add_stack_line(void *context, const char *line) {
 // Where nothing is mapped, the stack may have met its end; near 0 a null pointer is the likelier.
 static void add_stack_hint(struct text *out, const struct wire_fatal_signal *fatal) {
     if (fatal->signal == SIGSEGV && fatal->code == SEGV_MAPERR && fatal->address >= LOWEST_STACK)
-        text_string(out, "\n If the stack may have overflowed: `ulimit -s` shows the limit of the "
-                         "main thread's,\n and `ulimit -s unlimited` lifts it.");
+        text_string(out, "\n If the stack may have overflowed: `ulimit -s` shows the main thread's "
+                         "limit,\n and `ulimit -s unlimited` lifts it.");
 }
 
 static void write_xml_signal(struct tool_run *run, int pid, const struct wire_fatal_signal *fatal) {
