@@ -13,6 +13,7 @@
 #include "base/template.h"
 #include "base/text.h"
 #include "base/vector.h"
+#include "supervisor/log_paint.h"
 #include "wire/wire_supervisor.h"
 
 #define DEFAULT_LOG_PORT 1500
@@ -29,8 +30,9 @@ struct log {
     struct log_settings settings;
     struct sink *sinks; // the first is the main process's and serves whoever has none
     size_t sink_count;
-    int64_t start;   // milliseconds
-    bool has_failed; // to write a profile
+    struct paint paint; // for a terminal; plain elsewhere
+    int64_t start;      // milliseconds
+    bool has_failed;    // to write a profile
     int diverted_pid;
     struct text *diverted; // NULL: no lines are
 };
@@ -132,6 +134,7 @@ bool log_open(struct log *log, int pid) {
         return false;
     }
     add_sink(log, pid, fd_move_high(fd), base_copy("the log"));
+    paint_choose(&log->paint, PAINT_AUTO, log->settings.fd);
     return true;
 }
 
@@ -206,8 +209,12 @@ void log_divert(struct log *log, int pid, struct text *to) {
     log->diverted = to;
 }
 
+static bool is_diverted(const struct log *log, int pid) {
+    return log->diverted && pid == log->diverted_pid;
+}
+
 static void put(struct log *log, int pid, const struct text *lines) {
-    if (log->diverted && pid == log->diverted_pid) {
+    if (is_diverted(log, pid)) {
         text_add(log->diverted, lines->bytes, lines->size);
         return;
     }
@@ -221,14 +228,32 @@ static void put(struct log *log, int pid, const struct text *lines) {
                      sink->name, strerror(error));
 }
 
+// The prefix of a line, and the line. `next` is the text behind it.
+static void add_line(const struct log *log, struct text *out, int pid, enum log_mark mark,
+                     const char *line, size_t size, const char *next) {
+    bool is_painted = log->paint.colour && !is_diverted(log, pid);
+    size_t start = out->size;
+    add_prefix(log, out, pid, mark);
+    if (!is_painted) {
+        text_add(out, line, size);
+        return;
+    }
+    struct text prefix = {0};
+    text_add(&prefix, out->bytes + start, out->size - start);
+    out->size = start;
+    log_paint(out, &log->paint, PAINT_FAINT, prefix.bytes, prefix.size);
+    log_paint_line(out, &log->paint, line, size, next);
+    text_free(&prefix);
+}
+
 void log_print(struct log *log, int pid, enum log_mark mark, const char *text) {
     struct text out = {0};
     do {
         const char *end = strchrnul(text, '\n');
-        add_prefix(log, &out, pid, mark);
-        text_add(&out, text, (size_t)(end - text));
+        const char *next = *end ? end + 1 : end;
+        add_line(log, &out, pid, mark, text, (size_t)(end - text), next);
         text_char(&out, '\n');
-        text = *end ? end + 1 : end;
+        text = next;
     } while (*text);
     put(log, pid, &out);
     text_free(&out);

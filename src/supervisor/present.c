@@ -220,7 +220,9 @@ void present_file(const struct supervisor_request *request, int pid, const char 
     bool is_scenario = request->scenario.port || request->scenario.log;
     struct log *log = request->job->log;
     if (log_shows(log, 0) && (log_is_terminal(log) || is_scenario))
-        log_format(log, pid, LOG_USER, "\nTo view the profile, run\n  quern print %s", path);
+        log_format(log, pid, LOG_USER,
+                   "\nTo view the profile, run\n  quern print %s\nor, as a page,\n  quern view %s",
+                   path, path);
 }
 
 void present_killed(struct log *log, int pid, int signal) {

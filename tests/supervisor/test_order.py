@@ -16,6 +16,7 @@ TIMES = 5  # each test; an order may be right by chance
 def events(text):
     """The lines of the program, and reports as words, in their order."""
     found = []
+    text = re.sub(r'\033\[\d*m', '', text)  # colours of a terminal
     for line in text.replace('\r', '').splitlines():
         word = next((word for part, word in REPORTS.items() if part in line), None)
         if word or not re.match(r'==\d+==', line):

@@ -3,7 +3,7 @@
 // A report takes a `const struct paint *` with its options; NULL stands for plain text, which is
 // what pipes, files and logs get. Every sequence and every bar comes from here, so a plain report
 // cannot hold one by mistake. Names of the target never reach a terminal unescaped (stack_text.h).
-// Verbs only: nothing of a run is painted.
+// For verbs, and for the log of a run on a terminal (supervisor/log_paint.h).
 #ifndef QUERN_REPORT_PAINT_H
 #define QUERN_REPORT_PAINT_H
 

@@ -162,8 +162,8 @@ static void show_summary(struct recorded_process *process, const struct recordin
 
 static void show_next(struct recorded_process *process) {
     const struct profile *profile = process->profile;
-    log_format(process->log, process->pid, LOG_USER, "\nRecorded in %s: quern print %s",
-               profile->path, profile->path);
+    log_format(process->log, process->pid, LOG_USER, "\nRecorded in %s: quern view %s, or quern print %s",
+               profile->path, profile->path, profile->path);
 }
 
 // Who holds what may be growing, if leaks were searched for.

@@ -6,6 +6,7 @@ import subprocess
 import xml.etree.ElementTree as ElementTree
 
 import suite
+from lib.terminal import on_terminal
 from script import HERE, LOSSES, plain, play
 from suite import contains, equal, failed, run, test, write
 
@@ -296,3 +297,23 @@ def memory_that_rust_leaves():
             got, _, err = memcheck('--leak-check=full', '--error-exitcode=9', f'--default-suppressions={option}',
                                    './left')
             equal(got, status, f'status with suppressions={option}, {flags} ({err[-600:]!r})')
+
+
+@test
+def terminal_has_colours():
+    """The text is the same on a terminal; NO_COLOR and pipes have no colours."""
+    program = build('c')
+    words = [suite.QUERN, '--leak-check=full', program]
+
+    def without_addresses(log):
+        # What memcheck says by itself on a terminal only comes last.
+        return re.sub('0x[0-9A-Fa-f]+', 'A', plain(log)).split('Diagnosis:')[0]
+
+    _, painted, _ = on_terminal(words, 'stderr')
+    _, bare, _ = on_terminal(words, 'stderr', NO_COLOR='1')
+    contains(painted, '\033[31mInvalid ')
+    if not re.search(r'\033\[31mERROR SUMMARY: [1-9]', painted):
+        failed('the number of errors has no colour')
+    if '\033' in bare or '\033' in memcheck(*words[1:])[2]:
+        failed('there are colours without a terminal, or with NO_COLOR')
+    equal(without_addresses(re.sub(r'\033\[\d*m', '', painted)), without_addresses(bare), 'text')
