@@ -1,0 +1,20 @@
+// Events that are computed from those of a file: sums of misses, and an estimate of cycles.
+//
+//   L1m    misses of the first level: I1mr + D1mr + D1mw
+//   LLm    misses of the last level: ILmr + DLmr + DLmw
+//   Bm     mispredicted branches: Bcm + Bim
+//   CEst   estimated cycles: Ir + 10 L1m + 100 LLm + 10 Bm + 20 Ge, which is KCachegrind's formula
+//
+// A file that lacks all events behind a sum does not get it, nor one that has an event of that
+// name.
+#ifndef QUERN_PROFILE_DERIVED_H
+#define QUERN_PROFILE_DERIVED_H
+
+#include "profile/costs/costs.h"
+
+// Adds the derived events behind the file's own. Nothing can be added to the profile afterwards.
+void costs_derive(struct cost_profile *profile);
+// What a derived event is, for people; NULL: it is none.
+const char *costs_derived_help(const char *event);
+
+#endif
