@@ -44,6 +44,38 @@ def costs_are_those_of_annotate():
 
 
 @test
+def reach_and_groups_are_those_of_the_calls():
+    number = given.NAMES.index('callgrind.ours')
+    rows = printed('--view=costs', '--top=10000', given.FILES['callgrind.ours'])['rows']
+    main = next(row for row in rows if row['name'] == 'main')
+    near = given.SERVER.ask(f'calls?file={number}&function={main["function"]}')
+    reach = given.SERVER.ask(f'reach?file={number}&function={main["function"]}&count=10000')['rows']
+    equal({row['name'] for row in reach if row['distance'] == 1},
+          {row['name'] for row in near['callees'] if row['function'] != main['function']}, 'nearest')
+    far = next(row for row in reach if row['distance'] == 2)
+    back = given.SERVER.ask(f'reach?file={number}&function={far["function"]}&callers=1&count=10000')
+    equal([row['distance'] for row in back['rows'] if row['name'] == 'main'], [2], 'the way back')
+    for by in ('class', 'file', 'object'):
+        groups = given.SERVER.ask(f'groups?file={number}&by={by}&count=10000')
+        equal(sum(row['own'] for row in groups['rows']), groups['total'], f'sum by {by}')
+    status, _, body = given.SERVER.get(f'/{given.SERVER.token}/ask/groups?file={number}&by=colour')
+    equal(status, 422, f'status of an unknown grouping ({body})')
+
+
+@test
+def derived_events_are_sums_of_a_file():
+    """Misses in all and the estimate of cycles are computed for every function."""
+    path = os.path.join(given.FOLDER, 'callgrind.derived')
+    with open(path, 'w') as file:
+        file.write('# callgrind format\nevents: Ir D1mr DLmr\nfl=a.c\nfn=main\n1 100 5 2\n'
+                   'cfn=work\ncalls=4 9\n2 50 1 0\nfn=work\n9 50 1 0\n')
+    rows = {row['name']: row for row in printed('--view=costs', '--by=CEst', path)['rows']}
+    equal((rows['main']['own'], rows['main']['inclusive']), (100 + 50 + 200, 350 + 60), 'main')
+    equal(rows['work']['own'], 50 + 10, 'work')
+    equal([fact['label'] for fact in printed(path)['facts'][:3]], ['Ir', 'D1mr', 'DLmr'], 'facts')
+
+
+@test
 def only_sources_are_shown():
     """A profile that names another file as its source does not get it shown."""
     path = os.path.join(given.FOLDER, 'callgrind.hostile')

@@ -154,6 +154,106 @@ export const tests = {
     await page.goBack();
   },
 
+  // A regular expression, the matches one after the other, and the order of siblings.
+  async page_flame_matches(t) {
+    const page = await t.show('heap.quern', 'flame', { metric: 'total', search: '^(churn|grow)$', regex: '1' });
+    await page.waitForFunction(() => document.querySelector('[data-testid=match]').textContent);
+    const rows = t.print('heap.quern', '--view=functions', '--by=total', '--top=100');
+    const sum = ['churn', 'grow'].reduce((all, name) => all + rows.rows.find((row) => row.name === name).total, 0);
+    const share = (100 * sum) / rows.total;
+    assert.match(await page.textContent('[data-testid=match]'), new RegExp(`^${share.toFixed(share < 1 ? 2 : 1)} %`));
+    const seen = new Set();
+    const count = Number((await page.textContent('[data-testid=hits] [role=status]')).split(' ')[0]);
+    for (let i = 0; i < count; i++) {
+      await page.click('[data-testid=hits] button:nth-of-type(2)');
+      assert.equal(await page.textContent('[data-testid=hits] [role=status]'), `${i + 1} of ${count}`);
+      seen.add(await page.textContent('[data-testid=selected] .name'));
+    }
+    assert.deepEqual([...seen].sort(), ['churn', 'grow']);
+    await page.focus('.flame');
+    await page.keyboard.press('N');
+    assert.equal(await page.textContent('[data-testid=hits] [role=status]'), `${count - 1} of ${count}`);
+    await page.fill('#search', '(');
+    await page.waitForFunction(() => /not a regular expression/.test(document.querySelector('[data-testid=match]').textContent));
+    await page.fill('#search', '');
+    await page.waitForFunction(() => !document.querySelector('[data-testid=hits]'));
+    await page.check('text=Left heavy');
+    await page.focus('.flame');
+    await page.keyboard.press('ArrowUp');
+    const largest = t.print('heap.quern', '--view=top-down', '--by=total', '--threshold=0.01');
+    const top = largest.nodes.filter((node) => node[0] === 0).sort((a, b) => b[2] - a[2])[0];
+    assert.equal(await page.textContent('[data-testid=selected] .name'), largest.functions[top[1]][0]);
+    await page.keyboard.press('ArrowLeft');
+    assert.equal(await page.textContent('[data-testid=selected] .name'), largest.functions[top[1]][0], 'nothing is left of the largest');
+  },
+
+  // Focus and hide change the same tree in all its views; an expression that is none is refused.
+  async page_stacks(t) {
+    const page = await t.show('heap.quern', 'flame', { metric: 'total', focus: '^churn$', hide: '^main$' });
+    const churn = t.print('heap.quern', '--view=functions', '--by=total', '--top=100').rows.find((row) => row.name === 'churn').total;
+    assert.match(await page.textContent('[data-testid=selected]'), new RegExp(exact(churn, 'bytes')));
+    await t.accessible('stacks');
+    await t.show('heap.quern', 'tree', { metric: 'total', focus: '^churn$', hide: '^main$' });
+    const names = (await texts(page, 'tbody td.wide')).map((name) => name.replace(/[▾▸]/g, '').trim());
+    assert.ok(names.some((name) => name === 'churn') && !names.includes('main'), `rows are ${names}`);
+    await t.show('heap.quern', 'flame', { focus: '(' });
+    assert.match(await page.textContent('.problem'), /invalid regular expression/);
+    await page.click('text=Show all');
+    await page.waitForSelector('.flame');
+  },
+
+  // All that leads to a function, and all that it calls.
+  async page_sandwich(t) {
+    const page = await t.show('heap.quern', 'flame', { metric: 'total', around: 'churn' });
+    await page.waitForSelector('.flame >> nth=1');
+    const churn = t.print('heap.quern', '--view=functions', '--by=total', '--top=100').rows.find((row) => row.name === 'churn').total;
+    for (const text of await texts(page, '[data-testid=selected]')) assert.match(text, new RegExp(`churn.*${exact(churn, 'bytes')}`));
+    await t.accessible('sandwich');
+    await t.fits('sandwich');
+    await page.focus('.flame >> nth=0');
+    await page.keyboard.press('ArrowUp');
+    const caller = await page.textContent('[data-testid=selected] .name');
+    await page.keyboard.press('Enter');
+    await page.waitForFunction((name) => document.querySelector('h2.of-function')?.textContent === name, caller);
+    await page.click('text=Back to the flame graph');
+    await page.waitForSelector('#search');
+  },
+
+  // A file that is dropped does not take the page away.
+  async page_dropped_file(t) {
+    const page = await t.show('heap.quern', 'overview');
+    await page.evaluate(() => {
+      const data = new DataTransfer();
+      data.items.add(new File(['x'], 'massif.out.7'));
+      window.dispatchEvent(new DragEvent('drop', { dataTransfer: data, cancelable: true }));
+    });
+    assert.match(await page.textContent('[data-testid=dropped]'), /quern view massif\.out\.7/);
+  },
+
+  // Groups of functions, what a call costs, and all callees with their distance.
+  async page_groups_and_reach(t) {
+    const page = await t.show('callgrind.ours', 'calls', { by: 'file' });
+    const costs = t.print('callgrind.ours', '--view=costs', '--top=1000');
+    const own = costs.rows.filter((row) => /target\.c$/.test(row.file)).reduce((sum, row) => sum + row.own, 0);
+    const group = page.locator('[aria-label=Groups] tbody tr', { hasText: 'target.c' }).first();
+    assert.match(await group.textContent(), new RegExp(exact(own, '')));
+    await group.click();
+    await page.waitForFunction(() => /group=/.test(location.hash));
+    await t.settled();
+    const shown = await texts(page, '[aria-label=Functions] tbody td.wide');
+    const wanted = costs.rows.filter((row) => /target\.c$/.test(row.file)).map((row) => row.name);
+    for (const name of shown) assert.ok(wanted.includes(name.replace(/ <cycle.*/, '')), `${name} is of another file`);
+    const main = costs.rows.find((row) => row.name === 'main');
+    await t.show('callgrind.ours', 'calls', { select: String(main.function) });
+    await page.click('text=All callees');
+    await page.waitForSelector('[aria-label="All callees"] tbody tr');
+    const distances = await texts(page, '[aria-label="All callees"] tbody tr td:first-child');
+    assert.equal(distances[0], '1');
+    assert.ok(Number(distances[distances.length - 1]) >= 1);
+    assert.deepEqual([...distances].map(Number), [...distances].map(Number).sort((a, b) => a - b));
+    await t.accessible('all callees');
+  },
+
   async page_flame_click_and_tip(t) {
     const page = await t.show('heap.quern', 'flame', { icicle: '1' });
     const box = await page.locator('.flame').boundingBox();

@@ -4,6 +4,7 @@ import { ask, offline, type Tree } from './ask';
 import { amount, exact, percent } from './format';
 import { Check, CopyButton, csv, download, Problem, Waiting } from './parts';
 import type { Shown } from './shown';
+import { Stacks, stacksOf } from './flame';
 import { FUNCTION, PARENT, PLACE, SELF, TOTAL } from './tree';
 
 interface Child {
@@ -53,9 +54,9 @@ export function CallTable({ shown }: { shown: Shown }) {
   const [open, setOpen] = useState<Set<string>>(new Set());
   const [problem, setProblem] = useState<string | null>(null);
   const [focus, setFocus] = useState('');
-  const key = [state.file, metric.name, state.invert, state.merge, state.from, state.to].join('|');
+  const key = [state.file, metric.name, state.invert, state.merge, state.from, state.to, state.focus, state.ignore, state.hide].join('|');
   const load = async (node: string, most = FIRST_ROWS): Promise<Children> => {
-    const parameters = { file: state.file, metric: metric.name, invert: state.invert, merge: state.merge, ...shown.window };
+    const parameters = { file: state.file, metric: metric.name, invert: state.invert, merge: state.merge, ...shown.window, ...stacksOf(shown) };
     if (offline) return fromTree(await ask<Tree>('tree', parameters), node, most);
     return ask<Children>('children', { ...parameters, node, count: most });
   };
@@ -121,7 +122,7 @@ export function CallTable({ shown }: { shown: Shown }) {
       setProblem((error as Error).message);
     }
   };
-  if (problem) return <Problem text={problem} />;
+  if (problem) return <section><Stacks shown={shown} /><Problem text={problem} /></section>;
   const root = levels.get('');
   if (!root) return <Waiting what="Building the tree of calls…" />;
   const lines: Line[] = [];
@@ -172,13 +173,14 @@ export function CallTable({ shown }: { shown: Shown }) {
         <button type="button" onClick={() => download('calls.csv', csv(['depth', 'total', 'self', 'function', 'library'],
           lines.filter((line) => !line.more).map((line) => [line.depth, line.total, line.self, line.function, line.library])))}>Download CSV</button>
       </div>
+      <Stacks shown={shown} />
       <div class="table-scroll tall" tabIndex={lines.length ? -1 : 0}>
         <table role="treegrid" aria-label={state.invert ? 'Bottom-up' : 'Top-down'} onKeyDown={onKey}>
           <thead>
             <tr>
               {phone && names}
-              <th scope="col" class="numeric" title={state.invert ? 'What the outermost row has itself, as far as it comes this way' : undefined}>{state.invert ? 'This way' : 'With callees'}</th>
-              {!state.invert && <th scope="col" class="numeric">Itself</th>}
+              <th scope="col" class="numeric" title={state.invert ? 'What the outermost row has by itself, as far as it comes this way' : undefined}>{state.invert ? 'This way' : 'Inclusive'}</th>
+              {!state.invert && <th scope="col" class="numeric">Self</th>}
               {!phone && names}
               {!nameless && <th scope="col">Library</th>}
             </tr>

@@ -10,6 +10,7 @@ const keys: [string, string][] = [
   ['Arrow keys', 'move in flame graph, call map, tree and tables'],
   ['Enter', 'zooms in, opens'],
   ['Escape', 'zooms out, closes'],
+  ['n and N', 'next and previous match in the flame graph'],
   ['Ctrl+Enter', 'runs an SQL statement'],
   ['Alt+Left', 'what was shown before'],
 ];

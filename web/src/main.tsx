@@ -93,6 +93,22 @@ function App() {
     window.addEventListener('keydown', onKey);
     return () => window.removeEventListener('keydown', onKey);
   }, []);
+  const [dropped, setDropped] = useState('');
+  useEffect(() => {
+    // Without this, the browser would leave the page and show the file.
+    const over = (event: DragEvent) => event.preventDefault();
+    const drop = (event: DragEvent) => {
+      event.preventDefault();
+      const file = event.dataTransfer?.files[0];
+      if (file) setDropped(file.name);
+    };
+    window.addEventListener('dragover', over);
+    window.addEventListener('drop', drop);
+    return () => {
+      window.removeEventListener('dragover', over);
+      window.removeEventListener('drop', drop);
+    };
+  }, []);
   const number = files && state.file < files.length ? state.file : 0;
   const file = files?.[number];
   return (
@@ -102,7 +118,7 @@ function App() {
         <h1><Mark /> <span class="brand">Quern</span></h1>
         {files && files.length > 1 ? (
           <select aria-label="File" value={number} title={file?.name}
-            onChange={(event) => go({ file: Number((event.target as HTMLSelectElement).value), node: '', open: '', from: '', to: '', metric: '', select: '' })}>
+            onChange={(event) => go({ file: Number((event.target as HTMLSelectElement).value), node: '', open: '', from: '', to: '', metric: '', select: '', around: '', focus: '', ignore: '', hide: '', group: '' })}>
             {files.map((one, i) => <option key={i} value={i}>{one.name}</option>)}
           </select>
         ) : (
@@ -117,6 +133,12 @@ function App() {
         </select>
         <button type="button" class="ask" aria-label="Keyboard help" title="Keyboard help (?)" onClick={() => setHelp(true)}>?</button>
       </header>
+      {dropped && (
+        <p class="notice" role="status" data-testid="dropped">
+          This page only reads the files that it was started with. To see this one, run <code>quern view {/\s/.test(dropped) ? `'${dropped}'` : dropped}</code>{' '}
+          <button type="button" onClick={() => setDropped('')}>Close</button>
+        </p>
+      )}
       {help && <Help close={() => setHelp(false)} />}
       {lost ? (
         <main id="main" tabIndex={-1}><Problem text={lost} /></main>

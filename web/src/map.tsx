@@ -1,7 +1,7 @@
 // The call map: nested boxes whose areas are the costs.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Tree } from './ask';
-import { useZoomed, type Chosen } from './flame';
+import { Stacks, useZoomed, type Chosen } from './flame';
 import { exact, percent } from './format';
 import { Problem, useWidth, Waiting } from './parts';
 import type { Shown } from './shown';
@@ -60,10 +60,11 @@ function place(tree: Tree, children: number[][], index: number, x: number, y: nu
 
 export function CallMap({ shown }: { shown: Shown }) {
   const { tree, problem } = useZoomed(shown);
-  if (tree) return <Boxes tree={tree} shown={shown} />;
+  if (tree) return <><Stacks shown={shown} /><Boxes tree={tree} shown={shown} /></>;
   if (!problem) return <Waiting />;
   return (
     <section>
+      <Stacks shown={shown} />
       <Problem text={problem} />
       {shown.state.node && <nav class="crumbs"><button type="button" onClick={() => shown.go({ node: '' })}>everything</button></nav>}
     </section>
@@ -147,7 +148,7 @@ function Boxes({ tree, shown }: { tree: Tree; shown: Shown }) {
       </div>
       <p class="selected" role="status" data-testid="selected">
         <span class="name" title={label(tree, at)}>{label(tree, at)}</span> <span class="quiet">{library(tree, at)}</span>{' '}
-        {percent(node[TOTAL], tree.total)}, {exact(node[TOTAL], tree.unit)}{!state.invert && `, itself ${exact(node[SELF], tree.unit)}`}
+        {percent(node[TOTAL], tree.total)}, {exact(node[TOTAL], tree.unit)}{!state.invert && `, self ${exact(node[SELF], tree.unit)}`}
       </p>
       <p class="hint">Areas are the metric; {state.invert ? 'who calls a function' : 'what a function calls'} lies inside it. A click or Enter
         zooms, Escape or a click on the frame goes back, arrow keys move: down to the largest inside, up, and to what is beside.</p>

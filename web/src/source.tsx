@@ -106,7 +106,7 @@ export function SourceView({ shown }: { shown: Shown }) {
       {!source.found && <p class="notice">The source is not on this machine, or not under this name; the costs of its lines are.</p>}
       <div class="table-scroll tall" ref={box} tabIndex={0} role="region" aria-label="Source">
         <table class="source">
-          <thead><tr><th scope="col" class="numeric">Itself</th>{calls && <th scope="col" class="numeric">In calls</th>}<th scope="col" class="numeric">Line</th><th scope="col">Source</th></tr></thead>
+          <thead><tr><th scope="col" class="numeric">Self</th>{calls && <th scope="col" class="numeric" title="Inclusive cost of the calls made here">In calls</th>}<th scope="col" class="numeric">Line</th><th scope="col">Source</th></tr></thead>
           <tbody>
             {source.lines.map(([line, own, called, text]) => {
               const gap = before > 0 && line > before + 1;
@@ -154,7 +154,7 @@ export function AssemblyView({ shown }: { shown: Shown }) {
       {!code.found && <p class="notice">The program or library is not on this machine, or is none; the costs of its addresses are.</p>}
       <div class="table-scroll tall" tabIndex={0} role="region" aria-label="Assembly">
         <table class="source assembly">
-          <thead><tr><th scope="col" class="numeric">Itself</th><th scope="col" class="numeric">In calls</th><th scope="col">Address</th><th scope="col">Instruction</th></tr></thead>
+          <thead><tr><th scope="col" class="numeric">Self</th><th scope="col" class="numeric" title="Inclusive cost of the calls made here">In calls</th><th scope="col">Address</th><th scope="col">Instruction</th></tr></thead>
           <tbody>
             {code.lines.map(([address, own, called, text, at, written, file, calls]) => {
               const begins = at > 0 && (at !== line || (file ?? '') !== before);

@@ -10,6 +10,14 @@ export interface State {
   invert: boolean;
   merge: boolean;
   icicle: boolean;
+  heavy: boolean; // siblings by size, not by name
+  regex: boolean; // the search is a regular expression
+  focus: string; // only stacks with such a function; a regular expression, as are the next two
+  ignore: string; // no stacks with such a function
+  hide: string; // no frames of such functions
+  around: string; // the function whose callers and callees the flame graph shows
+  group: string; // functions of this class, file or object only
+  by: string; // what functions are grouped by
   stacked: boolean;
   innermost: boolean; // places are those of the innermost frame
   search: string;
@@ -24,6 +32,7 @@ export interface State {
 
 const initial: State = {
   file: 0, view: 'overview', metric: '', node: '', open: '', invert: false, merge: false, icicle: false,
+  heavy: false, regex: false, focus: '', ignore: '', hide: '', around: '', group: '', by: '',
   stacked: false, innermost: false, search: '', from: '', to: '', sort: '', select: '', after: '', sql: '', kind: '',
 };
 

@@ -32,12 +32,12 @@ export function Sums({ shown, question }: { shown: Shown; question: 'functions' 
   const total = head ? head.total : metric.total;
   const columns: Column<Row>[] = [
     {
-      key: 'self', label: 'Itself', hint: 'Without what it calls', numeric: true, sortable: true,
+      key: 'self', label: 'Self', hint: 'Without what it calls', numeric: true, sortable: true,
       text: (row) => row.self, title: (row) => exact(row.self, metric.unit),
       show: (row) => <span class="with-bar"><Bar part={row.self} whole={total} /><span>{amount(row.self, metric.unit)} <small>{percent(row.self, total)}</small></span></span>,
     },
     {
-      key: 'total', label: 'With callees', hint: 'With everything it calls', numeric: true, sortable: true,
+      key: 'total', label: 'Inclusive', hint: 'With everything it calls', numeric: true, sortable: true,
       text: (row) => row.total, title: (row) => exact(row.total, metric.unit),
       show: (row) => <>{amount(row.total, metric.unit)} <small>{percent(row.total, total)}</small></>,
     },

@@ -10,6 +10,35 @@ export interface Box {
   depth: number;
 }
 
+// The same nodes with the largest of all siblings first. Their names (nameOf) stay.
+export function heaviestFirst(tree: Tree): Tree {
+  const children: number[][] = tree.nodes.map(() => []);
+  tree.nodes.forEach((node, index) => node[PARENT] >= 0 && children[node[PARENT]].push(index));
+  const nodes: TreeNode[] = [];
+  const waiting: [number, number][] = tree.nodes.length ? [[0, -1]] : []; // index, its parent's new one
+  while (waiting.length) {
+    const [index, parent] = waiting.pop()!;
+    const [, ...rest] = tree.nodes[index];
+    nodes.push([parent, ...rest]);
+    const own = nodes.length - 1;
+    // Taken from the end: the largest last.
+    for (const child of children[index].sort((a, b) => tree.nodes[a][TOTAL] - tree.nodes[b][TOTAL])) waiting.push([child, own]);
+  }
+  return { ...tree, nodes };
+}
+
+// What a search matches; null for a text that is no expression.
+export function matcher(search: string, regex: boolean): ((name: string) => boolean) | null {
+  const wanted = search.toLowerCase();
+  if (!regex) return (name) => name.toLowerCase().includes(wanted);
+  try {
+    const expression = new RegExp(search, 'i');
+    return (name) => expression.test(name);
+  } catch {
+    return null;
+  }
+}
+
 // Nodes come in the order of a walk, parents first.
 export function layout(tree: Tree): { rows: Box[][]; boxes: Box[] } {
   const boxes: Box[] = [];

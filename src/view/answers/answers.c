@@ -24,6 +24,7 @@ static const struct {
     {"calls", answer_calls, LOCKED},         {"source", answer_source, LOCKED},
     {"places", answer_places, LOCKED},       {"place", answer_place, LOCKED},
     {"points", answer_points, LOCKED},       {"assembly", answer_assembly, LOCKED},
+    {"groups", answer_groups, LOCKED},       {"reach", answer_reach, LOCKED},
     {"query", answer_query, FREE},           {"diagnosis", answer_diagnosis, FREE},
 };
 
@@ -71,14 +72,17 @@ char *answer_choose_metric(const struct document *document, const struct ask *as
     return chosen < 0 ? base_copy("the file has no such metric") : NULL;
 }
 
+unsigned answer_shape(const struct ask *ask) {
+    return (ask_flag(ask, "invert") ? CALLTREE_INVERTED : 0) |
+           (ask_flag(ask, "merge") ? CALLTREE_MERGED : 0);
+}
+
 char *answer_choose(struct document *document, const struct ask *ask, unsigned *metric,
                     const struct calltree **tree) {
     char *problem = answer_choose_metric(document, ask, metric);
     if (problem)
         return problem;
-    unsigned shape = (ask_flag(ask, "invert") ? CALLTREE_INVERTED : 0) |
-                     (ask_flag(ask, "merge") ? CALLTREE_MERGED : 0);
-    *tree = document_tree(document, *metric, shape);
+    *tree = document_tree(document, *metric, answer_shape(ask));
     return *tree ? NULL : base_copy("the file has no stacks");
 }
 

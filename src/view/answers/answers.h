@@ -35,6 +35,7 @@ char *answer_overview(struct document *document, const struct ask *ask, struct j
 // there is none.
 char *answer_choose_metric(const struct document *document, const struct ask *ask,
                            unsigned *metric);
+unsigned answer_shape(const struct ask *ask); // calltree_shapes.h
 char *answer_choose(struct document *document, const struct ask *ask, unsigned *metric,
                     const struct calltree **tree);
 // answers/tree.c
@@ -67,6 +68,10 @@ char *answer_calls(struct document *document, const struct ask *ask, struct json
 // The functions that cost most, by themselves or with what they call, at most so many.
 size_t answer_heaviest(struct document *document, const char *metric, bool by_own,
                        uint32_t *functions, size_t most);
+// answers/groups.c
+char *answer_groups(struct document *document, const struct ask *ask, struct json *json);
+// answers/reach.c
+char *answer_reach(struct document *document, const struct ask *ask, struct json *json);
 // answers/source.c
 char *answer_source(struct document *document, const struct ask *ask, struct json *json);
 char *answer_assembly(struct document *document, const struct ask *ask, struct json *json);

@@ -7,6 +7,7 @@
 #include "base/vector.h"
 #include "profile/costs/inclusive.h"
 #include "view/answers/costs.h"
+#include "view/answers/groups.h"
 
 #define ROWS        200
 #define ROWS_MOST   20000
@@ -41,7 +42,7 @@ static uint64_t own_of(const struct costs *costs, uint32_t number) {
                   : cost_values(profile, profile->functions[number].own))[costs->event];
 }
 
-static uint64_t inclusive_of(const struct costs *costs, uint32_t number) {
+uint64_t costs_inclusive(const struct costs *costs, uint32_t number) {
     const struct cost_inclusive *inclusive = costs->document->inclusive;
     uint32_t cycle = cycle_of_number(costs, number);
     return (cycle ? cost_inclusive_cycle(inclusive, cycle)
@@ -70,7 +71,7 @@ void costs_tell_function(const struct costs *costs, uint32_t number) {
     json_string_at(costs->json, "file", known->file);
     json_number_at(costs->json, "line", cycle ? 0 : costs->document->first_lines[number]);
     json_number_at(costs->json, "own", own_of(costs, number));
-    json_number_at(costs->json, "inclusive", inclusive_of(costs, number));
+    json_number_at(costs->json, "inclusive", costs_inclusive(costs, number));
     json_number_at(costs->json, "cycle", cycle ? 0 : inclusive->cycle_of[number]);
     json_number_at(costs->json, "members", cycle ? inclusive->sizes[cycle - 1] : 0);
 }
@@ -93,9 +94,9 @@ static int compare(const void *left, const void *right, void *context) {
     const struct sorting *sorting = context;
     uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
     uint64_t first =
-        sorting->order == BY_OWN ? own_of(sorting->costs, a) : inclusive_of(sorting->costs, a);
+        sorting->order == BY_OWN ? own_of(sorting->costs, a) : costs_inclusive(sorting->costs, a);
     uint64_t second =
-        sorting->order == BY_OWN ? own_of(sorting->costs, b) : inclusive_of(sorting->costs, b);
+        sorting->order == BY_OWN ? own_of(sorting->costs, b) : costs_inclusive(sorting->costs, b);
     if (sorting->order == BY_NAME) {
         int by_name = strcmp(name_of(sorting->costs, a), name_of(sorting->costs, b));
         return by_name ? by_name : a < b ? -1 : 1;
@@ -127,6 +128,21 @@ static bool is_searched(const struct costs *costs, uint32_t number, const char *
     return strcasestr(function->name, search) || strcasestr(function->object, search);
 }
 
+// Whether a function is in the group that was asked for, if any. Cycles are in none.
+static bool is_in_group(const struct costs *costs, uint32_t number, const struct ask *ask) {
+    enum group_by by = group_by(ask_value(ask, "by"));
+    const char *wanted = ask_value(ask, "group");
+    if (!by || !wanted)
+        return true;
+    if (cycle_of_number(costs, number))
+        return false;
+    size_t size;
+    const char *group = group_of(&costs->profile->functions[number], by, &size);
+    if (strcmp(wanted, GROUP_REST) == 0)
+        return size == 0;
+    return strlen(wanted) == size && memcmp(group, wanted, size) == 0;
+}
+
 char *answer_costs(struct document *document, const struct ask *ask, struct json *json) {
     struct costs costs = {0};
     char *problem = costs_choose(document, ask, json, &costs);
@@ -144,7 +160,7 @@ char *answer_costs(struct document *document, const struct ask *ask, struct json
     uint32_t last =
         sorting.order == BY_OWN ? (uint32_t)profile->function_count : number_count(&costs);
     for (uint32_t i = 0; i < last; i++)
-        if (is_searched(&costs, i, search))
+        if (is_searched(&costs, i, search) && is_in_group(&costs, i, ask))
             order[count++] = i;
     qsort_r(order, count, sizeof *order, compare, &sorting);
     uint64_t *calls = count_calls(&costs);
@@ -339,7 +355,8 @@ static void add_edges(const struct graph *graph, struct json *json) {
 }
 
 static void add_graph(struct costs *costs, uint32_t function) {
-    struct graph graph = {.costs = costs, .least = inclusive_of(costs, function) / GRAPH_SHARE + 1};
+    struct graph graph = {.costs = costs,
+                          .least = costs_inclusive(costs, function) / GRAPH_SHARE + 1};
     struct json *json = costs->json;
     add_node(&graph, function, 0);
     spread(&graph, true, 2);
@@ -364,8 +381,9 @@ uint32_t costs_function_asked(const struct costs *costs, const struct ask *ask, 
     for (uint32_t i = 0; i < costs->profile->function_count; i++) {
         if (asked && strcmp(costs->profile->functions[i].name, asked) != 0)
             continue;
-        if (best == UINT32_MAX || (by_own ? own_of(costs, i) > own_of(costs, best)
-                                          : inclusive_of(costs, i) > inclusive_of(costs, best)))
+        if (best == UINT32_MAX ||
+            (by_own ? own_of(costs, i) > own_of(costs, best)
+                    : costs_inclusive(costs, i) > costs_inclusive(costs, best)))
             best = i;
     }
     return best;

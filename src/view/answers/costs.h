@@ -1,5 +1,5 @@
 // What answers about costs share: the profile and event that were asked for, and functions by
-// number. For answers/costs.c and answers/source.c only. Supervisor context.
+// number. For answers/costs.c, groups.c, reach.c and source.c only. Supervisor context.
 #ifndef QUERN_VIEW_ANSWERS_COSTS_H
 #define QUERN_VIEW_ANSWERS_COSTS_H
 
@@ -17,6 +17,8 @@ struct costs {
 // NULL, or why there are none, to be freed.
 char *costs_choose(struct document *document, const struct ask *ask, struct json *json,
                    struct costs *costs);
+// What a function or cycle costs with what it calls.
+uint64_t costs_inclusive(const struct costs *costs, uint32_t number);
 uint64_t costs_of_call(const struct costs *costs, const struct cost_call *call);
 // Likewise, but 0 for a call within a function or a cycle: what it costs is counted already.
 uint64_t costs_of_call_outside(const struct costs *costs, const struct cost_call *call);

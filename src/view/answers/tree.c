@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "view/answers/answers.h"
+#include "view/documents/part.h"
 
 #define NODES_MOST   20000
 #define WIDTH        1200
@@ -24,6 +25,24 @@ struct writer {
     uint32_t used_count;
     uint32_t count, most;
 };
+
+// The tree that was asked for, or the part of it.
+static char *choose_tree(struct document *document, const struct ask *ask, unsigned *metric,
+                         const struct calltree **tree) {
+    struct document_part part = {
+        .focus = ask_value(ask, "focus"),
+        .ignore = ask_value(ask, "ignore"),
+        .hide = ask_value(ask, "hide"),
+        .below = ask_value(ask, "below"),
+        .above = ask_value(ask, "above"),
+    };
+    if (!document_part_is_any(&part))
+        return answer_choose(document, ask, metric, tree);
+    char *problem = answer_choose_metric(document, ask, metric);
+    if (!problem)
+        *tree = document_part_tree(document, *metric, answer_shape(ask), &part, &problem);
+    return problem;
+}
 
 // ---- nodes by name ----
 
@@ -122,7 +141,7 @@ static void add_functions(struct writer *writer) {
 char *answer_tree(struct document *document, const struct ask *ask, struct json *json) {
     unsigned metric;
     struct writer writer = {.json = json};
-    char *problem = answer_choose(document, ask, &metric, &writer.tree);
+    char *problem = choose_tree(document, ask, &metric, &writer.tree);
     if (problem)
         return problem;
     const char *name = ask_value(ask, "node");
@@ -173,7 +192,7 @@ static int by_total(const void *left, const void *right) {
 char *answer_children(struct document *document, const struct ask *ask, struct json *json) {
     unsigned metric;
     const struct calltree *tree;
-    char *problem = answer_choose(document, ask, &metric, &tree);
+    char *problem = choose_tree(document, ask, &metric, &tree);
     if (problem)
         return problem;
     const struct calltree_node *node = find_node(tree, ask_value(ask, "node"), NULL, NULL);
@@ -218,21 +237,29 @@ static uint64_t matched(const struct calltree_node *node, const bool *matches) {
     return sum;
 }
 
+static bool *with_text(const struct calltree *tree, const char *text) {
+    bool *matches = base_allocate(tree->function_count + 1);
+    for (size_t i = 0; i < tree->function_count; i++)
+        matches[i] = strcasestr(tree->functions[i].name, text) != NULL;
+    return matches;
+}
+
 char *answer_match(struct document *document, const struct ask *ask, struct json *json) {
     unsigned metric;
     const struct calltree *tree;
-    char *problem = answer_choose(document, ask, &metric, &tree);
+    char *problem = choose_tree(document, ask, &metric, &tree);
     if (problem)
         return problem;
     const char *search = ask_value(ask, "search");
     if (!search || strlen(search) < SEARCH_LEAST)
         return base_copy("nothing to search for");
-    bool *matches = base_allocate(tree->function_count + 1);
+    bool *matches = ask_flag(ask, "regex") ? document_part_matches(tree, search, &problem)
+                                           : with_text(tree, search);
+    if (!matches)
+        return problem;
     uint64_t functions = 0;
-    for (size_t i = 0; i < tree->function_count; i++) {
-        matches[i] = strcasestr(tree->functions[i].name, search) != NULL;
+    for (size_t i = 0; i < tree->function_count; i++)
         functions += matches[i];
-    }
     json_open(json, '{');
     json_number_at(json, "functions", functions);
     json_number_at(json, "matched", matched(&tree->root, matches));

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "profile/costs/derived.h"
 #include "profile/costs/inclusive.h"
 #include "report/callgrind/cost_tree.h"
 #include "view/documents/document.h"
@@ -48,13 +49,18 @@ static char *read_costs(struct document *document, int fd) {
     if (problem)
         return problem;
     document->command = document->costs->command;
-    for (unsigned i = 0; i < document->costs->event_count; i++)
+    document->event_count = document->costs->event_count;
+    costs_derive(document->costs);
+    for (unsigned i = 0; i < document->costs->event_count; i++) {
+        const char *help =
+            i < document->event_count ? NULL : costs_derived_help(document->costs->events[i]);
         document->metrics[document->metric_count++] = (struct document_metric){
             .name = document->costs->events[i],
-            .help = document->costs->events[i],
+            .help = help ? help : document->costs->events[i],
             .unit = document->costs->events[i],
             .total = document->costs->totals[i],
         };
+    }
     document->inclusive = cost_inclusive(document->costs);
     add_first_lines(document);
     return NULL;
@@ -81,7 +87,7 @@ static bool tells_libraries(const struct document *document) {
 
 static void add_facts(struct document *document, const struct document_sink *sink) {
     const struct cost_profile *profile = document->costs;
-    for (unsigned i = 0; i < profile->event_count; i++)
+    for (unsigned i = 0; i < document->event_count; i++)
         document_fact(sink, profile->events[i], profile->totals[i], "");
     document_fact(sink, "functions", profile->function_count, "");
     if (profile->has_calls)

@@ -90,10 +90,16 @@ struct document *document_open(const char *path, struct document_window window,
     return document;
 }
 
+static void drop_tree(struct document_tree *slot) {
+    if (slot->tree)
+        calltree_free(slot->tree);
+    free(slot->part);
+    *slot = (struct document_tree){0};
+}
+
 void document_free(struct document *document) {
     for (size_t i = 0; i < DOCUMENT_TREES; i++)
-        if (document->trees[i].tree)
-            calltree_free(document->trees[i].tree);
+        drop_tree(&document->trees[i]);
     if (document->format)
         document->format->free(document);
     if (document->diagnoses) {
@@ -155,10 +161,16 @@ int document_metric(const struct document *document, const char *name) {
     return -1;
 }
 
-static struct document_tree *find_tree(struct document *document, unsigned metric, unsigned shape) {
+static bool is_same_part(const char *left, const char *right) {
+    return left && right ? strcmp(left, right) == 0 : left == right;
+}
+
+static struct document_tree *find_tree(struct document *document, unsigned metric, unsigned shape,
+                                       const char *part) {
     for (size_t i = 0; i < DOCUMENT_TREES; i++) {
         struct document_tree *slot = &document->trees[i];
-        if (slot->tree && slot->metric == metric && slot->shape == shape)
+        if (slot->tree && slot->metric == metric && slot->shape == shape &&
+            is_same_part(slot->part, part))
             return slot;
     }
     return NULL;
@@ -169,9 +181,7 @@ static struct document_tree *oldest_slot(struct document *document) {
     for (size_t i = 1; i < DOCUMENT_TREES; i++)
         if (document->trees[i].used < oldest->used)
             oldest = &document->trees[i];
-    if (oldest->tree)
-        calltree_free(oldest->tree);
-    *oldest = (struct document_tree){0};
+    drop_tree(oldest);
     return oldest;
 }
 
@@ -182,19 +192,34 @@ static struct calltree *make_tree(struct document *document, unsigned metric, un
     return plain ? calltree_shaped(plain, shape, DOCUMENT_NODES_MAX) : NULL;
 }
 
+const struct calltree *document_kept_tree(struct document *document, unsigned metric,
+                                          unsigned shape, const char *part) {
+    struct document_tree *slot = find_tree(document, metric, shape, part);
+    if (!slot)
+        return NULL;
+    slot->used = ++document->uses;
+    return slot->tree;
+}
+
+const struct calltree *document_keep_tree(struct document *document, unsigned metric,
+                                          unsigned shape, const char *part, struct calltree *tree) {
+    struct document_tree *slot = oldest_slot(document);
+    *slot = (struct document_tree){.tree = tree,
+                                   .metric = metric,
+                                   .shape = shape,
+                                   .part = part ? base_copy(part) : NULL,
+                                   .used = ++document->uses};
+    return tree;
+}
+
 const struct calltree *document_tree(struct document *document, unsigned metric, unsigned shape) {
     if (document->problem || !document->format->tree || metric >= document->metric_count)
         return NULL;
-    struct document_tree *slot = find_tree(document, metric, shape);
-    if (!slot) {
-        struct calltree *tree = make_tree(document, metric, shape);
-        if (!tree)
-            return NULL;
-        slot = oldest_slot(document);
-        *slot = (struct document_tree){.tree = tree, .metric = metric, .shape = shape};
-    }
-    slot->used = ++document->uses;
-    return slot->tree;
+    const struct calltree *kept = document_kept_tree(document, metric, shape, NULL);
+    if (kept)
+        return kept;
+    struct calltree *tree = make_tree(document, metric, shape);
+    return tree ? document_keep_tree(document, metric, shape, NULL, tree) : NULL;
 }
 
 bool document_has_view(const struct document *document, const char *view) {

@@ -87,6 +87,7 @@ struct document {
     struct document_tree {
         struct calltree *tree;
         unsigned metric, shape;
+        char *part; // names the part of the stacks that it shows (part.h); NULL: all
         uint64_t used;
     } trees[DOCUMENT_TREES];
     uint64_t uses;
@@ -98,6 +99,7 @@ struct document {
     struct massif_file massif;
     const struct massif_file_snapshot *snapshot; // the one whose tree is shown; NULL: none
     struct cost_profile *costs;
+    unsigned event_count;             // of costs, without derived events
     struct cost_inclusive *inclusive; // of costs
     uint32_t *first_lines; // of costs, by function: where it begins in its own file, or 0
     struct calltree *folded;
@@ -134,6 +136,12 @@ char *document_refusal(const char *path);
 int document_metric(const struct document *document, const char *name);
 // NULL: it has no stacks. Lives until DOCUMENT_TREES others were asked for.
 const struct calltree *document_tree(struct document *document, unsigned metric, unsigned shape);
+// For part.c: a kept tree of a part of the stacks, or NULL; and keeping one, which the document
+// then owns.
+const struct calltree *document_kept_tree(struct document *document, unsigned metric,
+                                          unsigned shape, const char *part);
+const struct calltree *document_keep_tree(struct document *document, unsigned metric,
+                                          unsigned shape, const char *part, struct calltree *tree);
 bool document_has_view(const struct document *document, const char *view);
 // The last part of its path.
 const char *document_name(const struct document *document);
