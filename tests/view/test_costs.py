@@ -63,6 +63,25 @@ def reach_and_groups_are_those_of_the_calls():
 
 
 @test
+def jumps_are_those_of_the_profile():
+    path = os.path.join(given.FOLDER, 'callgrind.jumps')
+    program = os.path.join(given.FOLDER, targets.NAME)
+    subprocess.run([QUERN, '-q', '--tool=callgrind', '--dump-instr=yes', '--collect-jumps=yes',
+                    f'--callgrind-out-file={path}', program], stdin=subprocess.DEVNULL,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300)
+    answer = printed('--view=assembly', '--function=churn', path)
+    addresses = {line[0] for line in answer['lines']}
+    if not answer['jumps']:
+        failed('churn has a loop, but no jump')
+    for start, target, taken, met in answer['jumps']:
+        if start not in addresses or (met and taken > met):
+            failed(f'jump from {start} to {target}: {taken} of {met}')
+    if not any(target in addresses and int(target, 16) < int(start, 16)
+               for start, target, _, _ in answer['jumps']):
+        failed(f'no jump leads back: {answer["jumps"]}')
+
+
+@test
 def derived_events_are_sums_of_a_file():
     """Misses in all and the estimate of cycles are computed for every function."""
     path = os.path.join(given.FOLDER, 'callgrind.derived')

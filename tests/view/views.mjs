@@ -219,6 +219,18 @@ export const tests = {
     await page.waitForSelector('#search');
   },
 
+  // A line names what it calls, and a click on that leads to its source.
+  async page_callees_in_source(t) {
+    const costs = t.print('callgrind.ours', '--view=costs', '--top=1000');
+    const grow = costs.rows.find((row) => /^grow/.test(row.name));
+    const page = await t.show('callgrind.ours', 'source', { select: String(grow.function) });
+    const callee = page.locator('.callees button', { hasText: 'deeper' }).first();
+    assert.match(await callee.textContent(), /deeper\S* ×1,200$/);
+    await t.accessible('callees in source');
+    await callee.click();
+    await page.waitForFunction(() => /^deeper/.test(document.querySelector('h2.of-function')?.textContent));
+  },
+
   // A file that is dropped does not take the page away.
   async page_dropped_file(t) {
     const page = await t.show('heap.quern', 'overview');

@@ -2,7 +2,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { offline, useAnswer } from './ask';
 import { base, useCosts, type CostFunction } from './calls';
-import { exact, number, percent } from './format';
+import { exact, number, percent, shortened } from './format';
 import { CopyButton, csv, download, Problem, Waiting } from './parts';
 import type { Shown } from './shown';
 
@@ -11,6 +11,49 @@ interface Source extends CostFunction {
   found: boolean;
   newer: boolean;
   lines: [number, number, number, string | null][]; // line, own, in calls, text
+  calls: [number, number, string, number, number, number][]; // line, callee, its name, count, cost, recursion
+}
+
+// The callees of each line, each once, those that cost most first.
+interface Callee {
+  function: number;
+  name: string;
+  count: number;
+  cost: number;
+  within: boolean;
+}
+
+function calleesByLine(calls: Source['calls']): Map<number, Callee[]> {
+  const lines = new Map<number, Callee[]>();
+  for (const [line, callee, name, count, cost, within] of calls) {
+    const list = lines.get(line) || [];
+    lines.set(line, list);
+    const known = list.find((one) => one.function === callee);
+    if (known) {
+      known.count += count;
+      known.cost += cost;
+      known.within ||= within > 0;
+    } else list.push({ function: callee, name, count, cost, within: within > 0 });
+  }
+  for (const list of lines.values()) list.sort((a, b) => b.cost - a.cost);
+  return lines;
+}
+
+const CALLEES = 6; // shown in a line
+
+function Callees({ list, shown }: { list: Callee[]; shown: Shown }) {
+  const { go, metric } = shown;
+  return (
+    <span class="callees">
+      {list.slice(0, CALLEES).map((one) => (
+        <button type="button" class="inline" key={one.function} onClick={() => go({ select: String(one.function) })}
+          title={`${one.name}: ${number(one.count)} calls, ${one.within ? 'recursion' : exact(one.cost, metric.unit)}`}>
+          → {shortened(one.name)} ×{number(one.count)}
+        </button>
+      ))}
+      {list.length > CALLEES && <span class="quiet" title={list.slice(CALLEES).map((one) => one.name).join('\n')}> and {list.length - CALLEES} more</span>}
+    </span>
+  );
 }
 
 // address, own, in calls, text, line, its text, its file if it is another, callee
@@ -21,6 +64,43 @@ interface Assembly extends CostFunction {
   found: boolean;
   newer: boolean;
   lines: Instruction[];
+  jumps: [string, string, number, number][]; // from, to, taken, met (0: unconditional)
+}
+
+interface Jump {
+  to: string;
+  taken: number;
+  met: number;
+}
+
+// By the address that they leave. Parts of a profile are added up.
+function jumpsByAddress(jumps: Assembly['jumps']): Map<string, Jump[]> {
+  const all = new Map<string, Jump[]>();
+  for (const [from, to, taken, met] of jumps) {
+    const list = all.get(from) || [];
+    all.set(from, list);
+    const known = list.find((one) => one.to === to);
+    if (known) {
+      known.taken += taken;
+      known.met += met;
+    } else list.push({ to, taken, met });
+  }
+  return all;
+}
+
+// Where an instruction jumps, how often, and whether that is back or ahead. A click goes there.
+function Jumps({ from, list, there }: { from: string; list: Jump[]; there: (address: string) => (() => void) | undefined }) {
+  return (
+    <span class="callees">
+      {list.map((one) => {
+        const back = one.to.length < from.length || (one.to.length === from.length && one.to <= from);
+        const text = `${back ? '↑' : '↓'} ${one.to} ×${number(one.taken)}${one.met ? ` of ${number(one.met)}` : ''}`;
+        const visit = there(one.to);
+        const title = `Jumps ${back ? 'back' : 'ahead'} to ${one.to}: ${number(one.taken)} times${one.met ? ` of ${number(one.met)}` : ''}`;
+        return visit ? <button type="button" class="inline" key={one.to} title={title} onClick={visit}>{text}</button> : <span class="quiet" key={one.to} title={title}>{text}</span>;
+      })}
+    </span>
+  );
 }
 
 function Chooser({ shown, current }: { shown: Shown; current: CostFunction }) {
@@ -98,6 +178,7 @@ export function SourceView({ shown }: { shown: Shown }) {
   const most = Math.max(1, ...source.lines.map((line) => line[1] + line[2]));
   const mostOwn = Math.max(1, ...source.lines.map((line) => line[1]));
   const calls = shown.overview.views.includes('calls');
+  const callees = calleesByLine(source.calls ?? []);
   let before = 0;
   return (
     <section>
@@ -118,7 +199,7 @@ export function SourceView({ shown }: { shown: Shown }) {
                     <Cost value={own} total={source.total} most={mostOwn} unit={metric.unit} />
                     {calls && <td class="numeric" title={called ? exact(called, metric.unit) : ''}>{called ? number(called) : ''}</td>}
                     <td class="numeric quiet">{line}</td>
-                    <td class="code">{text ?? ''}</td>
+                    <td class="code">{text ?? ''}{callees.has(line) && <Callees list={callees.get(line)!} shown={shown} />}</td>
                   </tr>
                 </>
               );
@@ -135,6 +216,7 @@ export function SourceView({ shown }: { shown: Shown }) {
 export function AssemblyView({ shown }: { shown: Shown }) {
   const { state, go, metric } = shown;
   const { head } = useCosts({ ...shown, state: { ...state, search: '', sort: 'own' } });
+  const box = useRef<HTMLDivElement>(null);
   const chosen = state.select || (offline && head?.rows[0] ? String(head.rows[0].function) : '');
   const answer = useAnswer<Assembly>(offline && !chosen ? null : 'assembly', { file: state.file, metric: metric.name, function: chosen });
   if (answer.problem) {
@@ -145,6 +227,15 @@ export function AssemblyView({ shown }: { shown: Shown }) {
   const code = answer.value;
   const most = Math.max(1, ...code.lines.map((line) => line[1] + line[2]));
   const mostOwn = Math.max(1, ...code.lines.map((line) => line[1]));
+  const jumps = jumpsByAddress(code.jumps ?? []);
+  const there = (address: string) => {
+    if (!code.lines.some((line) => line[0] === address)) return undefined;
+    return () => {
+      const row = box.current?.querySelector<HTMLElement>(`[data-address="${address}"]`);
+      row?.scrollIntoView({ block: 'center' });
+      row?.focus();
+    };
+  };
   const callee = (name: string) => head?.rows.find((row) => row.name === name);
   let line = 0, before = '';
   return (
@@ -152,7 +243,7 @@ export function AssemblyView({ shown }: { shown: Shown }) {
       <Chooser shown={shown} current={code} />
       <Heading of={code} path={code.object} newer={code.newer} />
       {!code.found && <p class="notice">The program or library is not on this machine, or is none; the costs of its addresses are.</p>}
-      <div class="table-scroll tall" tabIndex={0} role="region" aria-label="Assembly">
+      <div class="table-scroll tall" ref={box} tabIndex={0} role="region" aria-label="Assembly">
         <table class="source assembly">
           <thead><tr><th scope="col" class="numeric">Self</th><th scope="col" class="numeric" title="Inclusive cost of the calls made here">In calls</th><th scope="col">Address</th><th scope="col">Instruction</th></tr></thead>
           <tbody>
@@ -169,7 +260,7 @@ export function AssemblyView({ shown }: { shown: Shown }) {
                       <td class="code quiet">{written?.trim()}</td>
                     </tr>
                   )}
-                  <tr key={address} class={tone(own + called, most)}>
+                  <tr key={address} data-address={address} tabIndex={-1} class={tone(own + called, most)}>
                     <Cost value={own} total={code.total} most={mostOwn} unit={metric.unit} />
                     <td class="numeric" title={called ? exact(called, metric.unit) : ''}>{called ? number(called) : ''}</td>
                     <td class="quiet code">{address}</td>
@@ -178,6 +269,7 @@ export function AssemblyView({ shown }: { shown: Shown }) {
                       {calls && (target
                         ? <button type="button" class="inline" title={`Assembly of ${calls}`} onClick={() => go({ select: String(target.function) })}>{calls}</button>
                         : <span class="quiet"> {calls}</span>)}
+                      {jumps.has(address) && <Jumps from={address} list={jumps.get(address)!} there={there} />}
                     </td>
                   </tr>
                 </>

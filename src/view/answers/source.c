@@ -98,6 +98,30 @@ static void add_source(const struct costs *costs, const char *path) {
     free(lines);
 }
 
+// [line, callee, its name, number of calls, their cost, whether they are recursion], by line as in
+// the file
+static void add_calls(const struct costs *costs, const char *path) {
+    const struct cost_profile *profile = costs->profile;
+    struct json *json = costs->json;
+    size_t shown = 0;
+    json_open_at(json, "calls", '[');
+    for (size_t i = 0; i < profile->call_count && shown < LINES_MOST; i++) {
+        const struct cost_call *call = &profile->calls[i];
+        if (call->file != path || !call->line)
+            continue;
+        json_open(json, '[');
+        json_number(json, call->line);
+        json_number(json, call->callee);
+        json_string(json, profile->functions[call->callee].name);
+        json_number(json, call->count);
+        json_number(json, costs_of_call_outside(costs, call));
+        json_number(json, cost_is_within(costs->document->inclusive, call->caller, call->callee));
+        json_close(json, ']');
+        shown++;
+    }
+    json_close(json, ']');
+}
+
 // ---- instructions ----
 
 // The text of a source file by line; lines[0] is not used.
@@ -207,6 +231,30 @@ static void add_instructions(struct listing *listing) {
     }
 }
 
+// [from, to, how often taken, how often met; 0: it is unconditional]
+static void add_jumps(const struct listing *listing) {
+    const struct cost_profile *profile = listing->costs->profile;
+    struct json *json = listing->costs->json;
+    size_t shown = 0;
+    json_open_at(json, "jumps", '[');
+    for (size_t i = 0; i < profile->jump_count && shown < LINES_MOST; i++) {
+        const struct cost_jump *jump = &profile->jumps[i];
+        if (jump->function != listing->function)
+            continue;
+        char from[24], to[24];
+        snprintf(from, sizeof from, "%" PRIx64, jump->from);
+        snprintf(to, sizeof to, "%" PRIx64, jump->to);
+        json_open(json, '[');
+        json_string(json, from);
+        json_string(json, to);
+        json_number(json, jump->taken);
+        json_number(json, jump->executed);
+        json_close(json, ']');
+        shown++;
+    }
+    json_close(json, ']');
+}
+
 // ---- answers ----
 
 // Of those that cost most by themselves the first whose source is here, so that there is something
@@ -249,6 +297,7 @@ char *answer_source(struct document *document, const struct ask *ask, struct jso
     const char *path = costs.profile->functions[function].file;
     json_bool_at(json, "newer", source_file_is_newer(path, document->path));
     add_source(&costs, path);
+    add_calls(&costs, path);
     json_close(json, '}');
     return NULL;
 }
@@ -273,6 +322,7 @@ char *answer_assembly(struct document *document, const struct ask *ask, struct j
     json_open_at(json, "lines", '[');
     add_instructions(&listing);
     json_close(json, ']');
+    add_jumps(&listing);
     json_close(json, '}');
     if (listing.disassembler)
         disassemble_close(listing.disassembler);
