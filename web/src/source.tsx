@@ -199,7 +199,7 @@ export function SourceView({ shown }: { shown: Shown }) {
                     <Cost value={own} total={source.total} most={mostOwn} unit={metric.unit} />
                     {calls && <td class="numeric" title={called ? exact(called, metric.unit) : ''}>{called ? number(called) : ''}</td>}
                     <td class="numeric quiet">{line}</td>
-                    <td class="code">{text ?? ''}{callees.has(line) && <Callees list={callees.get(line)!} shown={shown} />}</td>
+                    <td class="code"><span class="text">{text ?? ''}</span>{callees.has(line) && <Callees list={callees.get(line)!} shown={shown} />}</td>
                   </tr>
                 </>
               );

@@ -250,7 +250,10 @@ function line(frames: string[]): string {
   return parts.join(' ← ');
 }
 
+const FEWER = [1, 3, 5]; // sites that can be chosen instead of all
+
 function Stacked({ sites, timeline, shown }: { sites: Sites; timeline: Timeline; shown: Shown }) {
+  const [most, setMost] = useState(0); // bands beside the rest; 0: all that are known
   const times = sites.times ?? sites.steps.map((_, i) => ((sites.end ?? 1) / sites.steps.length) * (i + 1));
   // Stacks that differ only below the program's own code are one band.
   const merged: Band[] = [];
@@ -260,12 +263,27 @@ function Stacked({ sites, timeline, shown }: { sites: Sites; timeline: Timeline;
     if (same) same.values = same.values.map((value, at) => value + values[at]);
     else merged.push({ label, className: `band-${merged.length}`, values });
   });
-  const bands = merged
-    .concat([{ label: 'everything else', className: 'band-rest', values: sites.steps.map((step) => step[sites.sites.length]) }]);
+  const shownBands = most ? merged.slice(0, most) : merged;
+  const rest = sites.steps.map((step, i) => merged.slice(shownBands.length).reduce((sum, band) => sum + band.values[i], step[sites.sites.length]));
+  const bands = shownBands.concat([{ label: 'everything else', className: 'band-rest', values: rest }]);
+  const choices = FEWER.filter((count) => count < merged.length);
   // Between snapshots that have stacks, and before them, the whole heap is known at least.
   const outline = sites.times ? timeline.points.map((point): [number, number] => [point.time, point.heap]) : [];
-  return <Chart shown={shown} times={times} bands={bands} unit={timeline.unit} peak={timeline.peak} line={outline} lineLabel="The whole heap, at all snapshots" snapshots={[]}
-    end={timeline.points[timeline.points.length - 1]?.time} marks={timeline.marks ?? []} />;
+  return (
+    <>
+      {choices.length > 0 && (
+        <label class="field small">
+          Sites
+          <select value={String(most)} onChange={(event) => setMost(Number((event.target as HTMLSelectElement).value))}>
+            {choices.map((count) => <option key={count} value={String(count)}>the largest {count === 1 ? 'one' : count}</option>)}
+            <option value="0">the largest {merged.length}</option>
+          </select>
+        </label>
+      )}
+      <Chart shown={shown} times={times} bands={bands} unit={timeline.unit} peak={timeline.peak} line={outline} lineLabel="The whole heap, at all snapshots" snapshots={[]}
+        end={timeline.points[timeline.points.length - 1]?.time} marks={timeline.marks ?? []} />
+    </>
+  );
 }
 
 function ticks(most: number): number[] {
