@@ -192,26 +192,49 @@ struct task *task_alone(void) {
     return __atomic_load_n(&alone, __ATOMIC_SEQ_CST);
 }
 
+// Microseconds after which a thread that has not reacted is interrupted once more. By the clock:
+// on a busy machine one turn of a loop that yields may take many milliseconds.
+enum { INTERRUPT_AGAIN = 1000 };
+
+static uint64_t microseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static bool is_busy(const struct task *task) {
+    return __atomic_load_n(&task->busy, __ATOMIC_SEQ_CST);
+}
+
+// A signal takes a thread out of the cache. False: the thread is gone.
+static bool order_stop(struct task *task) {
+    __atomic_or_fetch(&task->pending, PENDING_STOP, __ATOMIC_SEQ_CST);
+    return !is_busy(task) || task_interrupt(task) || errno != ESRCH;
+}
+
+// It may have been about to enter the cache when the signal came, so it gets another now and then.
+static void wait_for_stop(struct task *task) {
+    uint64_t again = microseconds() + INTERRUPT_AGAIN;
+    while (is_busy(task)) {
+        if (microseconds() >= again) {
+            if (!order_stop(task))
+                return;
+            again = microseconds() + INTERRUPT_AGAIN;
+        }
+        syscall(SYS_sched_yield);
+    }
+}
+
 // With the turn. Returns when no other thread is busy.
 static void stop_all_but_self(void) {
     __atomic_store_n(&stopped, 1, __ATOMIC_SEQ_CST);
     pthread_mutex_lock(&list_lock);
-    for (struct task *task = tasks; task; task = task->next) {
-        if (task == self)
-            continue;
-        __atomic_or_fetch(&task->pending, PENDING_STOP, __ATOMIC_SEQ_CST);
-        for (unsigned spins = 0; __atomic_load_n(&task->busy, __ATOMIC_SEQ_CST); spins++) {
-            // A signal takes a thread out of the cache; again now and then, in case it was just
-            // about to go in. The bit, too: the thread's own handler sets another one beside it
-            // without a lock.
-            if (spins % 1024 == 0) {
-                __atomic_or_fetch(&task->pending, PENDING_STOP, __ATOMIC_SEQ_CST);
-                if (!task_interrupt(task) && errno == ESRCH)
-                    break;
-            }
-            syscall(SYS_sched_yield);
-        }
-    }
+    for (struct task *task = tasks; task; task = task->next)
+        if (task != self)
+            order_stop(task);
+    for (struct task *task = tasks; task; task = task->next)
+        if (task != self)
+            wait_for_stop(task);
     pthread_mutex_unlock(&list_lock);
 }
 
@@ -262,7 +285,7 @@ void task_resume_all(void) {
 
 // ---- asking ------------------------------------------------------------------------------------
 
-enum { ASK_SECONDS = 2, ASK_AGAIN = 1024 }; // spins before it is asked once more
+enum { ASK_MOST = 2000000 }; // microseconds
 
 // Who stops the others holds the list until all have stopped. A busy thread that it waits for must
 // not wait for the list in turn, and need not: the list stays as it is as long as that thread is
@@ -276,33 +299,29 @@ static bool lock_list_while_busy(void) {
     return true;
 }
 
-static time_t seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec;
-}
-
 // Of a thread that is not busy they are in its task. Another one is interrupted, and its handler
 // (signal/host.c) writes them down.
 static bool ask(struct task *task, struct task_registers *registers) {
-    time_t end = seconds() + ASK_SECONDS;
+    uint64_t again = microseconds(), end = again + ASK_MOST;
     __atomic_store_n(&task->asked, 1, __ATOMIC_SEQ_CST);
-    for (unsigned spins = 0;; spins++) {
+    for (;;) {
         if (!__atomic_load_n(&task->asked, __ATOMIC_ACQUIRE)) {
             *registers = task->told;
             return true;
         }
-        if (!__atomic_load_n(&task->busy, __ATOMIC_SEQ_CST)) {
+        if (!is_busy(task)) {
             memcpy(registers->gpr, task->gpr, sizeof registers->gpr);
             registers->pc = task->pc;
             registers->exact = true;
             __atomic_store_n(&task->asked, 0, __ATOMIC_RELAXED);
             return true;
         }
-        if (spins % ASK_AGAIN == 0) {
-            if (seconds() > end)
-                break;
+        uint64_t now = microseconds();
+        if (now > end)
+            break;
+        if (now >= again) {
             task_interrupt(task);
+            again = now + INTERRUPT_AGAIN;
         }
         syscall(SYS_sched_yield);
     }

@@ -237,7 +237,7 @@ void signal_raise(int number, int code, uint64_t address, uint64_t trap, uint64_
     self->fault.info.si_addr = (void *)address;
     if (trap != TRAP_DEBUG && trap != TRAP_BREAKPOINT && trap != TRAP_OVERFLOW)
         self->flags |= FLAG_RESUME; // as for every fault
-    self->pending |= PENDING_SIGNAL;
+    __atomic_or_fetch(&self->pending, PENDING_SIGNAL, __ATOMIC_SEQ_CST);
 }
 
 // Dies where the target would, with its registers: a core file and a debugger show the target. Its

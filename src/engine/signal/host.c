@@ -180,7 +180,7 @@ static bool is_for_debugger(int number, const siginfo_t *info) {
         __atomic_or_fetch(&alone->pending, PENDING_DEBUG, __ATOMIC_SEQ_CST);
         task_interrupt(alone);
     } else {
-        self->pending |= PENDING_DEBUG;
+        __atomic_or_fetch(&self->pending, PENDING_DEBUG, __ATOMIC_SEQ_CST);
     }
     return true;
 }
@@ -244,7 +244,7 @@ static void describe_fault(struct queued_signal *fault, int number, const siginf
 
 static void note_fault(int number, const siginfo_t *info, ucontext_t *context) {
     describe_fault(&self->fault, number, info, context);
-    self->pending |= PENDING_SIGNAL;
+    __atomic_or_fetch(&self->pending, PENDING_SIGNAL, __ATOMIC_SEQ_CST);
     block_until_delivery(context);
 }
 
@@ -326,7 +326,7 @@ void host_signal(int number, siginfo_t *info, void *argument) {
             return;
         }
         self->queued = (struct queued_signal){.number = number, .info = *info};
-        self->pending |= PENDING_SIGNAL;
+        __atomic_or_fetch(&self->pending, PENDING_SIGNAL, __ATOMIC_SEQ_CST);
         block_until_delivery(context);
     }
     if (own && rip == (uint64_t)target_syscall_end)
@@ -378,7 +378,7 @@ void signal_set_mask(uint64_t mask) {
         self->queued.info.si_signo = number;
         self->queued.info.si_code = SI_USER;
         self->queued.info.si_pid = getpid();
-        self->pending |= PENDING_SIGNAL;
+        __atomic_or_fetch(&self->pending, PENDING_SIGNAL, __ATOMIC_SEQ_CST);
     }
     signal_restore_mask();
 }

@@ -55,7 +55,7 @@ void watch_renew(void) {
 // The instruction is finished first.
 static void note(unsigned index) {
     self->debug.watch = index + 1;
-    self->pending |= PENDING_DEBUG;
+    __atomic_or_fetch(&self->pending, PENDING_DEBUG, __ATOMIC_SEQ_CST);
 }
 
 const struct watch *watch_take_hit(void) {
