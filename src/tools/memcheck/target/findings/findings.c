@@ -183,6 +183,7 @@ void findings_describe(uint64_t address) {
                                              .address = address,
                                              .thread = tool_thread_number()}};
     m.names[0] = m.names[1] = NULL;
+    m.stack = NULL;
     memset(m.stacks, 0, sizeof m.stacks);
     message_find_place(&m);
     tool_send(WIRE_FINDING, &m.head, sizeof m.head, m.rest, pack(&m));
