@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/control.h"
-#include "base/fd.h"
 #include "base/remote.h"
 #include "base/text.h"
 #include "base/vector.h"
@@ -80,7 +79,13 @@ static bool receive(int connection) {
 static bool send_packet(int connection, const char *payload) {
     static char frame[2 * REMOTE_MOST + REMOTE_OVERHEAD];
     size_t size = remote_frame(frame, payload, strlen(payload));
-    return fd_write_all(connection, frame, size) == 0;
+    for (size_t sent = 0; sent < size;) {
+        ssize_t part = send(connection, frame + sent, size - sent, MSG_NOSIGNAL);
+        if (part < 0 && errno != EINTR)
+            return false;
+        sent += part > 0 ? (size_t)part : 0;
+    }
+    return true;
 }
 
 bool debug_command(int connection, const char *command) {

@@ -111,8 +111,11 @@ static void greet(struct loop *loop, struct followed *process, const struct wire
     const char *word = message->hello->path;
     for (word += strlen(word) + 1; word < end && count < 64; word += strlen(word) + 1)
         words[count++] = word;
-    if (!count)
+    process->execs = false;
+    if (!count) {
+        debugger_greeted(&loop->job->debugger, process);
         return;
+    }
     hooks_began(loop->run, process);
     symbols_end(loop->symbols, process->pid);
     process->muted = false;
@@ -202,6 +205,10 @@ static void take_message(struct loop *loop, const struct wire_message *message) 
         // The exec may still fail, so what is known of it is kept.
         process->away = base_copy(message->exec_away->path);
         process->away_reason = (int)message->exec_away->reason;
+        break;
+    case WIRE_EXEC:
+        process->execs = true;
+        debugger_execs(&loop->job->debugger, process);
         break;
     case WIRE_FATAL_SIGNAL:
         process->fatal_shown = true;

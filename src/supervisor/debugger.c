@@ -1,6 +1,7 @@
 #include "supervisor/debugger.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +20,8 @@
 
 struct debug_connection {
     int pid, pidfd;
-    int client, process; // -1: not there yet
-    bool is_greeted;
+    int client, process;         // -1: not there yet
+    bool is_listening;           // the process has a handler for the signal
     struct remote_reader reader; // of what the client sends: interrupts are between packets
 };
 
@@ -50,10 +51,11 @@ void debugger_use_events(struct debugger *debugger, int epoll) {
         watch(debugger, &debugger->connections[i]);
 }
 
-// Without the risk of hitting a later process of the same number.
+// Without the risk of hitting a later process of the same number. Several signals may become one,
+// and a signal may come late: the process then opens a channel that nobody wants.
 static void ask(const struct debug_connection *connection) {
     siginfo_t info = {.si_signo = WIRE_DEBUG_SIGNAL, .si_code = WIRE_DEBUG_CODE};
-    if (connection->is_greeted && connection->pidfd >= 0)
+    if (connection->is_listening && connection->pidfd >= 0)
         syscall(SYS_pidfd_send_signal, connection->pidfd, WIRE_DEBUG_SIGNAL, &info, 0);
 }
 
@@ -69,63 +71,7 @@ static void drop(struct debugger *debugger, struct debug_connection *connection)
     }
 }
 
-static struct debug_connection *find_or_add(struct debugger *debugger,
-                                            const struct followed *process) {
-    struct debug_connection *connection = find(debugger, process->pid);
-    if (connection)
-        return connection;
-    connection = vector_push(debugger->connections, debugger->connection_count);
-    *connection = (struct debug_connection){.pid = process->pid,
-                                            .pidfd = process->pidfd,
-                                            .client = -1,
-                                            .process = -1,
-                                            .is_greeted = process->greeted};
-    return connection;
-}
-
-const char *debugger_connect(struct debugger *debugger, const struct supervisor_request *request,
-                             const struct followed *process, int client) {
-    if (!request->engine)
-        return "the program runs natively; gdb can attach to it directly";
-    if (!request->debugger.is_enabled)
-        return "the program was started with --vgdb=no";
-    if (!process || process->away)
-        return "the process is not translated";
-    struct debug_connection *connection = find_or_add(debugger, process);
-    if (connection->client >= 0)
-        return "another gdb is connected to the process";
-    connection->client = client;
-    send(client, "ok\n", 3, MSG_NOSIGNAL);
-    if (connection->process < 0)
-        ask(connection);
-    else
-        watch(debugger, connection);
-    return NULL;
-}
-
-void debugger_take_process(struct debugger *debugger, const struct followed *process, int fd,
-                           bool waits) {
-    struct debug_connection *connection = find_or_add(debugger, process);
-    if (connection->process >= 0)
-        close(connection->process);
-    connection->process = fd;
-    if (connection->client >= 0 || waits)
-        watch(debugger, connection);
-    else
-        drop(debugger, connection); // who wanted to connect has gone
-}
-
-void debugger_greeted(struct debugger *debugger, const struct followed *process) {
-    struct debug_connection *connection = find(debugger, process->pid);
-    if (!connection || connection->is_greeted)
-        return;
-    connection->is_greeted = true;
-    if (connection->client >= 0 && connection->process < 0)
-        ask(connection);
-}
-
-
-// ---- bytes -------------------------------------------------------------------------------------
+// ---- ends --------------------------------------------------------------------------------------
 
 static bool send_all(int to, const char *bytes, size_t size) {
     for (size_t sent = 0; sent < size;) {
@@ -139,13 +85,6 @@ static bool send_all(int to, const char *bytes, size_t size) {
     return true;
 }
 
-static bool has_interrupt(struct debug_connection *connection, const char *bytes, size_t size) {
-    bool found = false;
-    for (size_t i = 0; i < size; i++)
-        found |= remote_take(&connection->reader, (uint8_t)bytes[i]) == REMOTE_BREAK;
-    return found;
-}
-
 // The client is gone: the process notices that its end is closed.
 static void end_client(struct debugger *debugger, struct debug_connection *connection) {
     struct debug_connection ended = *connection;
@@ -153,11 +92,108 @@ static void end_client(struct debugger *debugger, struct debug_connection *conne
     ask(&ended);
 }
 
+// The process has closed its end. What it has sent last reaches gdb first: an answer, or how it
+// ended.
+static void end_process(struct debugger *debugger, struct debug_connection *connection) {
+    char bytes[4096];
+    ssize_t size;
+    while (connection->process >= 0 && connection->client >= 0 &&
+           (size = recv(connection->process, bytes, sizeof bytes, MSG_DONTWAIT)) > 0 &&
+           send_all(connection->client, bytes, (size_t)size))
+        ;
+    drop(debugger, connection);
+}
+
+// ---- beginnings --------------------------------------------------------------------------------
+
+static struct debug_connection *find_or_add(struct debugger *debugger,
+                                            const struct followed *process) {
+    struct debug_connection *connection = find(debugger, process->pid);
+    if (connection)
+        return connection;
+    connection = vector_push(debugger->connections, debugger->connection_count);
+    *connection = (struct debug_connection){.pid = process->pid,
+                                            .pidfd = process->pidfd,
+                                            .client = -1,
+                                            .process = -1,
+                                            .is_listening = process->greeted && !process->execs};
+    return connection;
+}
+
+// The client has closed its end, and the event may still be on its way here.
+static bool has_left(const struct debug_connection *connection) {
+    struct pollfd client = {.fd = connection->client, .events = POLLRDHUP};
+    return poll(&client, 1, 0) > 0 && client.revents & (POLLRDHUP | POLLHUP | POLLERR);
+}
+
+const char *debugger_connect(struct debugger *debugger, const struct supervisor_request *request,
+                             const struct followed *process, int client) {
+    if (!request->engine)
+        return "the program runs natively; gdb can attach to it directly";
+    if (!request->debugger.is_enabled)
+        return "the program was started with --vgdb=no";
+    if (!process || process->away)
+        return "the process is not translated";
+    struct debug_connection *connection = find(debugger, process->pid);
+    if (connection && connection->client >= 0) {
+        if (!has_left(connection))
+            return "another gdb is connected to the process";
+        end_client(debugger, connection);
+    }
+    connection = find_or_add(debugger, process);
+    connection->client = client;
+    send(client, "ok\n", 3, MSG_NOSIGNAL);
+    if (connection->process < 0)
+        ask(connection);
+    else
+        watch(debugger, connection);
+    return NULL;
+}
+
+void debugger_take_process(struct debugger *debugger, const struct followed *process, int fd,
+                           bool waits) {
+    struct debug_connection *connection = find(debugger, process->pid);
+    if (connection && connection->process >= 0)
+        end_process(debugger, connection); // a process has one channel: the former one is closed
+    connection = find_or_add(debugger, process);
+    connection->process = fd;
+    if (connection->client >= 0 || waits)
+        watch(debugger, connection);
+    else
+        drop(debugger, connection); // who wanted to connect has gone
+}
+
+void debugger_greeted(struct debugger *debugger, const struct followed *process) {
+    struct debug_connection *connection = find(debugger, process->pid);
+    if (!connection || connection->is_listening || !process->greeted)
+        return;
+    connection->is_listening = true;
+    if (connection->client >= 0 && connection->process < 0)
+        ask(connection);
+}
+
+void debugger_execs(struct debugger *debugger, const struct followed *process) {
+    struct debug_connection *connection = find(debugger, process->pid);
+    if (connection)
+        connection->is_listening = false;
+}
+
+// ---- bytes -------------------------------------------------------------------------------------
+
+static bool has_interrupt(struct debug_connection *connection, const char *bytes, size_t size) {
+    bool found = false;
+    for (size_t i = 0; i < size; i++)
+        found |= remote_take(&connection->reader, (uint8_t)bytes[i]) == REMOTE_BREAK;
+    return found;
+}
+
 static void take_bytes(struct debugger *debugger, struct debug_connection *connection,
                        bool is_client) {
     char bytes[16384];
     int from = is_client ? connection->client : connection->process;
     int to = is_client ? connection->process : connection->client;
+    if (from < 0 || to < 0)
+        return; // an event of a descriptor that had the same number
     ssize_t size = recv(from, bytes, sizeof bytes, MSG_DONTWAIT);
     if (size < 0 && (errno == EAGAIN || errno == EINTR))
         return;
@@ -182,18 +218,10 @@ void debugger_take_event(struct debugger *debugger, int fd) {
     }
 }
 
-// What the process has sent last reaches gdb first: how it ended.
 void debugger_forget(struct debugger *debugger, int pid) {
     struct debug_connection *connection = find(debugger, pid);
-    if (!connection)
-        return;
-    char bytes[4096];
-    ssize_t size;
-    while (connection->process >= 0 && connection->client >= 0 &&
-           (size = recv(connection->process, bytes, sizeof bytes, MSG_DONTWAIT)) > 0 &&
-           send_all(connection->client, bytes, (size_t)size))
-        ;
-    drop(debugger, connection);
+    if (connection)
+        end_process(debugger, connection);
 }
 
 // ---- commands ----------------------------------------------------------------------------------

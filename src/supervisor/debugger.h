@@ -42,6 +42,8 @@ const char *debugger_connect(struct debugger *, const struct supervisor_request 
 void debugger_take_process(struct debugger *, const struct followed *process, int fd, bool waits);
 // It can be asked for things from now on.
 void debugger_greeted(struct debugger *, const struct followed *process);
+// It is about to exec: it cannot be asked until it greets again.
+void debugger_execs(struct debugger *, const struct followed *process);
 void debugger_forget(struct debugger *, int pid);
 // WIRE_MONITOR.
 void debugger_monitor(struct debugger *, struct tool_run *run, const struct followed *process,

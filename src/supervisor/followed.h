@@ -20,6 +20,7 @@ struct followed {
     // The name that the kernel had of the main process when it has ended by exit; "": not known.
     char ended_as[16];
     bool greeted;    // a banner has been printed for it
+    bool execs;      // it has said that it is about to; revoked by the next hello
     char *command;   // what it runs, where that is not the main process's first program
     char **words;    // the same in words, NULL at the end; NULL: not known
     void *own;       // what the tool keeps of it; made and freed by the tool alone

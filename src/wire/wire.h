@@ -28,13 +28,14 @@
 //  15  WIRE_EXEC_AWAY says why; wire_start.h: limits
 //  16  WIRE_DEBUGGER, WIRE_WAITS_FOR_DEBUGGER, WIRE_MONITOR;
 //      wire_heap.h: ended_at instead of has_ended
+//  17  WIRE_EXEC
 #ifndef QUERN_WIRE_WIRE_H
 #define QUERN_WIRE_WIRE_H
 
 #include <stdint.h>
 
 #define WIRE_MAGIC       0x4e525551u // "QURN" in memory
-#define WIRE_VERSION     16
+#define WIRE_VERSION     17
 #define WIRE_MESSAGE_MAX 65536 // header and payload together
 
 enum wire_type {
@@ -73,10 +74,13 @@ enum wire_type {
     // struct wire_text: a command of gdb's user for the supervisor (level 0), or text for that user
     // (3). From here on the process's lines of the log go to gdb (1), or to the log again (2)
     WIRE_MONITOR = 25,
+    // no payload; the process is about to exec, whatever. Until it says hello, no WIRE_DEBUG_SIGNAL
+    WIRE_EXEC = 26,
 };
 
 // The supervisor sends this signal with this code to a process that gdb wants something of. Not
-// before the process has said hello.
+// before the process has said hello, nor between WIRE_EXEC and the next hello: then the signal would
+// end it.
 #define WIRE_DEBUG_SIGNAL 5 // SIGTRAP
 #define WIRE_DEBUG_CODE   (-0x5158)
 

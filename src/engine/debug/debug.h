@@ -40,6 +40,11 @@ extern bool debug_attached;
 
 void debug_init(void);   // reads options
 void debug_forked(void); // in the child, which gdb does not follow
+// Before an exec: from now on the supervisor sends no signal on gdb's behalf. Until the next hello.
+void debug_before_exec(void);
+
+// In a thread that ends, and has blocked all signals: another one answers gdb.
+void debug_thread_ends(void);
 
 // From the dispatcher, between two instructions:
 void debug_start(void);      // before the first one

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "engine/cache/block.h"
@@ -94,6 +95,21 @@ void debug_forked(void) {
     detach();
     is_flush_wanted = false;
     memset(&self->debug, 0, sizeof self->debug);
+}
+
+void debug_thread_ends(void) {
+    siginfo_t info = {.si_signo = WIRE_DEBUG_SIGNAL, .si_code = WIRE_DEBUG_CODE};
+    if (self->pending & PENDING_DEBUG && !self->is_borrowed)
+        syscall(SYS_rt_sigqueueinfo, getpid(), WIRE_DEBUG_SIGNAL, &info);
+}
+
+void debug_before_exec(void) {
+    enum { ROUNDS = 100 }; // in case that signals cut each of them short
+    if (!is_enabled)
+        return;
+    wire_send(WIRE_EXEC, NULL, 0);
+    for (int i = 0; i < ROUNDS && !wire_is_settled(); i++)
+        wire_settle();
 }
 
 // ---- a stop ------------------------------------------------------------------------------------
@@ -190,9 +206,7 @@ static void answer_request(void) {
     bool has_input = debug_attached && channel_has_input();
     if (has_input && channel_receive(&packet) != CHANNEL_INTERRUPT) {
         detach();
-        task_resume_all();
-        task_become_busy();
-        return;
+        has_input = false; // the next gdb may have asked already, by the same signal
     }
     if (has_input || !debug_attached) {
         serve(has_input ? DEBUG_INTERRUPT : DEBUG_ASKED, has_input ? SIGINT : 0);
@@ -284,12 +298,12 @@ void debug_error(uint64_t shown) {
     }
     if (!task_try_stop_others()) {
         self->debug.postponed = DEBUG_ERROR;
-        self->pending |= PENDING_DEBUG;
+        __atomic_or_fetch(&self->pending, PENDING_DEBUG, __ATOMIC_SEQ_CST);
         return;
     }
     serve(DEBUG_ERROR, SIGTRAP);
     self->debug.is_leaving = true;
-    self->pending |= PENDING_DEBUG;
+    __atomic_or_fetch(&self->pending, PENDING_DEBUG, __ATOMIC_SEQ_CST);
 }
 
 void debug_ending(bool is_abnormal) {

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/debug/debug.h"
 #include "engine/rlimits.h"
 #include "engine/memory/target.h"
 #include "engine/process.h"
@@ -109,6 +110,7 @@ static long exec_followed(const char *path, char **argv, char **envp) {
     wire_start_write(&line, engine, &start);
     keep_over_exec(true);
     rlimits_lift();
+    debug_before_exec();
     signal_prepare_exec();
     execve(engine, line.vector, (char *[]){NULL});
     long result = -errno;
@@ -116,11 +118,13 @@ static long exec_followed(const char *path, char **argv, char **envp) {
     free(line.vector);
     keep_over_exec(false);
     signal_restore_mask();
+    wire_send_hello(getpid(), getppid(), process.program, NULL);
     return result;
 }
 
 static long exec_away(int directory, const char *path, char **argv, char **envp, int flags,
                       enum wire_away reason) {
+    debug_before_exec();
     if (faccessat(directory, path, X_OK, flags & AT_EMPTY_PATH) == 0)
         wire_send_exec_away(reason, path);
     signal_prepare_exec();

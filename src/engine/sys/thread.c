@@ -265,6 +265,7 @@ __attribute__((noreturn)) static void exit_thread(int status) {
     }
     if (!self->is_borrowed)
         hooks_thread_end();
+    debug_thread_ends();
     release_robust_futexes();
     clear_tid();
     if (!self->is_leader)

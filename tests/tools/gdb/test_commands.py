@@ -87,6 +87,18 @@ def several_commands_and_the_list():
 
 
 @test
+def process_that_execs_meanwhile():
+    """Whoever asks for it then waits or is refused. The process never gets a signal that ends it."""
+    with target(['--tool=none', '--trace-children=yes', program('execs'), '100']) as run:
+        answers = 0
+        while run.process.poll() is None:
+            done = subprocess.run([QUERN, 'vgdb', f'--pid={run.pid}', 'v.wait'], capture_output=True,
+                                  stdin=subprocess.DEVNULL, timeout=300)
+            answers += done.returncode == 0
+        equal(run.process.returncode, 4, f'status after {answers} answers; {run.wait()[-300:]}')
+
+
+@test
 def counters_of_callgrind():
     with target(['--tool=callgrind', '--callgrind-out-file=out.%p', program('blocks')],
                 ready='READY .*\n') as run:
