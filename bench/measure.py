@@ -35,7 +35,10 @@ class Failure(Exception):
 
 def fill(text, workload=None):
     text = text.replace("{data}", DATA).replace("{programs}", PROGRAMS)
-    return text.replace("{size}", str(workload.get("size", ""))) if workload else text
+    if workload:
+        text = text.replace("{size}", str(workload.get("size", "")))
+        text = text.replace("{name}", workload["name"])
+    return text
 
 
 def wait(process, start):
@@ -73,7 +76,7 @@ def run_program(workload, prefix):
         return sample, hashlib.file_digest(out, "sha256").hexdigest()
 
 
-def start_redis(prefix):
+def start_redis(prefix, arguments=""):
     """A server that answers: its process, its socket and the command that asks it."""
     socket = os.path.join(DATA, "redis.sock")
     if os.path.exists(socket):
@@ -81,7 +84,8 @@ def start_redis(prefix):
     client = ["redis-cli", "-s", socket]
     start = time.monotonic()
     server = subprocess.Popen(
-        prefix + ["redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--dir", DATA],
+        prefix + ["redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--dir", DATA,
+                  *shlex.split(arguments)],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while subprocess.call(client + ["ping"], **QUIET) != 0:
         if server.poll() is not None or time.monotonic() - start > 30:
@@ -102,7 +106,7 @@ def run_redis(workload, prefix):
     """The server's CPU time while redis-benchmark sends it a fixed number of requests; the wall
     time is that of redis-benchmark."""
     start = time.monotonic()
-    server, socket, client = start_redis(prefix)
+    server, socket, client = start_redis(prefix, workload.get("arguments", ""))
     begin = time.monotonic()
     subprocess.call(redis_command(socket, workload), **QUIET)
     wall = time.monotonic() - begin

@@ -131,8 +131,8 @@ def verdicts_leaks(rows):
 
 
 def verdicts_heap(rows):
-    micro = [(w, r) for w, r in rows if w["group"] == "allocation"]
-    real = [(w, r) for w, r in rows if w["group"] not in ("allocation", "start-up")]
+    micro = [(w, r) for w, r in rows if w["group"] in ("allocation", "allocating")]
+    real = [(w, r) for w, r in rows if w["group"] not in ("allocation", "allocating", "start-up")]
     quern = mean(ratio(w, r, "quern") for w, r in real)
     if quern:
         yield "mean over all but allocation and start-up at most 1.2", f"{quern:.2f}", quern <= 1.2
@@ -165,6 +165,29 @@ def verdicts_callgrind(rows):
                 wall_of_two(rows, "quern"), 1.2)
 
 
+def judge_micro(rows, tool, column, peer, most):
+    """One kind of work each: the mean, the worst row, and rows that gain little over Valgrind."""
+    own = [(ratio(w, r, column), w["name"]) for w, r in rows if ratio(w, r, column)]
+    gains = [(ratio(w, r, peer) / ratio(w, r, column), w["name"], ratio(w, r, column))
+             for w, r in rows if ratio(w, r, peer) and ratio(w, r, column)]
+    yield judge(f"{tool}: mean at most {most}", mean(v for v, _ in own), most)
+    if own:
+        yield judge(f"{tool}: worst row at most 15 ({max(own)[1]})", max(own)[0], 15)
+    yield judge(f"{tool}: at least 6 times faster than Valgrind in the mean",
+                mean(g for g, _, _ in gains), 6, least=True)
+    slower = ", ".join(n for g, n, _ in gains if g < 1)
+    little = ", ".join(n for g, n, v in gains if 1 <= g < 3 and v > 2)
+    if gains:
+        yield f"{tool}: no row slower than under Valgrind", slower or "none is", not slower
+        yield f"{tool}: 3 times faster in each row above 2", f"not {little}" if little else "all", \
+            not little and not slower
+
+
+def verdicts_micro(rows):
+    yield from judge_micro(rows, "memcheck", "quern", "valgrind", 3.5)
+    yield from judge_micro(rows, "callgrind", "callgrind", "vg callgrind", 5)
+
+
 def verdicts_dhat(rows):
     both = [(w, r) for w, r in rows if w["group"] != "start-up" and ratio(w, r, "quern")
             and ratio(w, r, "valgrind")]
@@ -176,4 +199,4 @@ def verdicts_dhat(rows):
 
 
 VERDICTS = {"none": verdicts_none, "callgrind": verdicts_callgrind, "memcheck": verdicts_memcheck, "leaks": verdicts_leaks,
-            "heap": verdicts_heap, "dhat": verdicts_dhat}
+            "heap": verdicts_heap, "dhat": verdicts_dhat, "micro": verdicts_micro}
