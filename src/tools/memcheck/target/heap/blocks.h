@@ -208,6 +208,7 @@ struct heap_options {
     bool may_be_narrow;
     size_t alignment;
     uint64_t freed_volume, large;
+    uint64_t batch_volume;      // what is in the quarantine before a batch of blocks leaves it
     int malloc_fill, free_fill; // -1: none
     bool keep_made, keep_freed, freed_over_made;
     // Nothing is to be done about stacks but to keep them: most runs.

@@ -48,6 +48,13 @@ static size_t add_symbols(size_t at, const struct tool_symbol *symbols) {
     return at;
 }
 
+enum { BATCH_PART = 64 }; // a batch of blocks that leave the quarantine is this part of its volume
+
+static void set_freed_volume(uint64_t volume) {
+    heap_options.freed_volume = volume;
+    heap_options.batch_volume = volume + volume / BATCH_PART;
+}
+
 void heap_start(void) {
     heap_options.red_zone = number_of("redzone-size", 16, 0);
     heap_options.may_be_narrow = !is_yes("redzone-asked");
@@ -55,7 +62,7 @@ void heap_start(void) {
     if (heap_options.alignment < LEAST_ALIGNMENT)
         heap_options.alignment = LEAST_ALIGNMENT;
     heap_options.front = (heap_options.red_zone + LEAST_ALIGNMENT - 1) & ~(LEAST_ALIGNMENT - 1ul);
-    heap_options.freed_volume = number_of("freelist-vol", 20000000, 0);
+    set_freed_volume(number_of("freelist-vol", 20000000, 0));
     heap_options.large = number_of("freelist-big-blocks", 1000000, 0);
     heap_options.malloc_fill = number_of("malloc-fill", -1, 16);
     heap_options.free_fill = number_of("free-fill", -1, 16);
@@ -81,7 +88,7 @@ void heap_change_option(const char *name, const char *value) {
     unsigned long number = strtoul(value, &end, 10);
     bool is_number = *value && !*end;
     if (strcmp(name, "freelist-vol") == 0 && is_number)
-        heap_options.freed_volume = number;
+        set_freed_volume(number);
     else if (strcmp(name, "freelist-big-blocks") == 0 && is_number)
         heap_options.large = number;
     else if (strcmp(name, "show-mismatched-frees") == 0)

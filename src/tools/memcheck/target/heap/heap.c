@@ -62,10 +62,25 @@ static uint32_t spread(const struct slab *slab, uint32_t number) {
     return number < half ? 2 * number : 2 * (number - half) + 1;
 }
 
-static bool take_slot(struct slab *slab, uint32_t *slot) {
+// The slot that the next allocation of the class takes has been in the quarantine and is in no
+// cache any more. Fetches its shadow, which is written first, its note, and where the program
+// begins.
+static inline void fetch_slot(const struct slab *slab, uint32_t slot) {
+    enum { LINE = 64, LINES = 8 };
+    uint64_t start = slab->first + (uint64_t)slot * slab->slot_size;
+    uint64_t end = start + (slab->slot_size < LINE * LINES ? slab->slot_size : LINE * LINES);
+    __builtin_prefetch(&slab->notes[slot], 1);
+    __builtin_prefetch((void *)start, 1);
+    for (uint64_t at = start; at < end; at += LINE)
+        __builtin_prefetch(shadow_of(at), 1);
+}
+
+static inline bool take_slot(struct slab *slab, uint32_t *slot) {
     if (slab->free) {
         *slot = slab->free - 1;
         slab->free = slab->notes[*slot].made_at;
+        if (slab->free)
+            fetch_slot(slab, slab->free - 1);
     } else if (slab->fresh < slab->count) {
         *slot = slab->is_spread ? spread(slab, slab->fresh) : slab->fresh;
         slab->fresh++;
@@ -194,6 +209,10 @@ static void slot_release(struct slab *slab, uint32_t slot) {
 // above it leaves when a thread allocates, so that even the largest block stays for a while after
 // its free. The thread gives up blocks of threads that have ended first, then its own, but not when
 // it holds less than its share of the volume: the rest is held by others, who will give up theirs.
+//
+// Blocks leave in batches, once they are a batch above the volume, and never below it. So the notes
+// of many are fetched at once, threads rarely tell each other their volumes, and the slots that
+// become free are known early enough to be fetched before they are taken (fetch_slot).
 
 static void queue_push(struct queue *queue, uint64_t block) {
     if (UNLIKELY(!queue->last || queue->last->last == QUEUE_CHUNK))
@@ -246,8 +265,7 @@ static void release(struct heap *heap, uint64_t block) {
     slot_release(slab, slot);
 }
 
-static bool is_over_volume(const struct heap *heap) {
-    uint64_t most = heap_options.freed_volume;
+static bool is_over(const struct heap *heap, uint64_t most) {
     uint64_t others =
         atomic_load_explicit(&heap_freed_volume, memory_order_relaxed) - heap->published_volume;
     if (LIKELY(heap->freed_volume + others <= most))
@@ -256,10 +274,24 @@ static bool is_over_volume(const struct heap *heap) {
     return heap->freed_volume > most / (heaps ? heaps : 1);
 }
 
+// Some blocks later this one leaves. Fetches its note.
+static void fetch_note(const struct queue *queue) {
+    enum { AHEAD = 6 };
+    const struct queue_chunk *chunk = queue->first;
+    if (!chunk || chunk->first + AHEAD >= chunk->last)
+        return;
+    uint64_t block = chunk->blocks[chunk->first + AHEAD];
+    const union cell *cell = cell_of(block);
+    const struct slab *slab = cell->is_huge ? NULL : slab_of(&cell->segment, block);
+    if (slab)
+        __builtin_prefetch(&slab->notes[slot_of(slab, block)], 1);
+}
+
 static void __attribute__((noinline)) release_oldest(struct heap *heap) {
     if (atomic_load_explicit(&heap_orphans, memory_order_relaxed))
         tool_with_vectors(heap_take_orphans, heap);
-    while (is_over_volume(heap)) {
+    while (is_over(heap, heap_options.freed_volume)) {
+        fetch_note(&heap->freed[QUARANTINE_CLASSES - 1]);
         uint64_t block = 0;
         for (unsigned i = 0; !block && i < QUARANTINE_CLASSES; i++)
             block = queue_pop(&heap->freed[i]);
@@ -379,7 +411,7 @@ static inline __attribute__((always_inline)) uint64_t allocate(struct placing *p
     placing->is_aligned = placing->alignment;
     if (placing->alignment < heap_options.alignment)
         placing->alignment = heap_options.alignment;
-    if (UNLIKELY(is_over_volume(heap)))
+    if (UNLIKELY(is_over(heap, heap_options.batch_volume)))
         release_oldest(heap);
     uint64_t need = heap_need_of(placing->size + placing->room, placing->alignment);
     if (UNLIKELY(!need))

@@ -16,6 +16,7 @@
 // case freed_larger_than_volume_first -DWAY=10
 // case freed_large_one_by_one -DWAY=11
 // case freed_larger_than_small_volume -DWAY=9 --freelist-vol=3000000
+// case freed_nearly_the_volume_ago -DWAY=12
 // case own_allocator -DWAY=7 -DOWN
 // case own_allocator_named -DWAY=7 -DOWN --soname-synonyms=somalloc=NONE
 // case own_allocator_other -DWAY=7 -DOWN clean --soname-synonyms=somalloc=libnothing.so*
@@ -58,7 +59,7 @@ __attribute__((noinline)) void *realloc(void *block, size_t size)
         memcpy(other, block, ((size_t *)block)[-2] < size ? ((size_t *)block)[-2] : size);
     return other;
 }
-#line 62 "heap_options.c"
+#line 63 "heap_options.c"
 #endif
 
 int main(void)
@@ -128,6 +129,20 @@ int main(void)
     free(malloc(10));
     for (int i = 4; i < 8; i++)
         blocks[i][5] = 1; // bug
+#elif WAY == 12
+    // Blocks of all sizes come and go, while a few others live. 20 MB of freed blocks are kept.
+    char *first = malloc(100), *held[16] = {0};
+    size_t volume = 0, turn = 0;
+    free(first);
+    while (volume < 19900000) {
+        size_t size = 16 + turn * 7919 % 2000;
+        free(held[turn % 16]);
+        held[turn++ % 16] = malloc(size);
+        volume += size;
+    }
+    first[5] = 1; // bug
+    for (int i = 0; i < 16; i++)
+        free(held[i]);
 #endif
     return 0;
 }
