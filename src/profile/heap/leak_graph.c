@@ -34,6 +34,7 @@ struct leak_graph {
     const struct area *latest; // where a pointer last led to
     uint64_t lowest, span;
     unsigned heuristics;
+    bool ignores_headers;
     struct leak_graph_memory memory;
     uint8_t *states;
     // Pointers in blocks, in the order of these: those of block i are [edge_start[i],
@@ -141,6 +142,10 @@ struct leak_graph *leak_graph_new(struct leak_graph_block *blocks, size_t count,
     return graph;
 }
 
+void leak_graph_ignore_headers(struct leak_graph *graph) {
+    graph->ignores_headers = true;
+}
+
 void leak_graph_free(struct leak_graph *graph) {
     for (size_t i = 0; i < graph->area_count; i++)
         free(graph->areas[i].first);
@@ -246,7 +251,7 @@ static void take_root(struct leak_graph *graph, uint64_t address, const uint64_t
         uint64_t holder = address + i * 8;
         if (number == NO_BLOCK || (holder - lowest < span && find(graph, holder) != NO_BLOCK))
             continue;
-        if (is_libc && words[i] == next_header(&graph->blocks[number]))
+        if ((is_libc || graph->ignores_headers) && words[i] == next_header(&graph->blocks[number]))
             continue;
         reach(graph, number, is_inner(graph, number, words[i]), address ? holder : 0, 1);
     }
@@ -280,6 +285,8 @@ void leak_graph_heap(struct leak_graph *graph, uint64_t address, const uint64_t 
             continue;
         uint32_t to = find(graph, words[i]);
         uint64_t holder = address + i * 8;
+        if (to != NO_BLOCK && graph->ignores_headers && words[i] == next_header(&graph->blocks[to]))
+            continue;
         uint32_t from = to == NO_BLOCK ? NO_BLOCK : find(graph, holder);
         // Only whole words of a block, and nothing that a block says of itself.
         if (from != NO_BLOCK && from != to && holder + 8 <= end_of(&graph->blocks[from]))

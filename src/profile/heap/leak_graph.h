@@ -49,6 +49,9 @@ struct leak_graph;
 // set of bits 1 << enum leak_heuristic.
 struct leak_graph *leak_graph_new(struct leak_graph_block *blocks, size_t count,
                                   unsigned heuristics, const struct leak_graph_memory *memory);
+// All blocks are libc's, with their usable sizes: pointers to the header of what follows a block
+// count nowhere, because memory that was free before is full of them.
+void leak_graph_ignore_headers(struct leak_graph *graph);
 // Words of memory that is a root; those inside blocks are passed over. Registers have no address
 // (0): blocks that only these hold have no root.
 void leak_graph_root(struct leak_graph *graph, uint64_t address, const uint64_t *words,

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attach/freeze.h"
+#include "attach/leak_memory.h"
 #include "base/vector.h"
 #include "profile/heap/leak_graph.h"
 #include "supervisor/tool/findings.h"
-#include "tools/shared/supervisor/recorded/freeze.h"
-#include "tools/shared/supervisor/recorded/leak_memory.h"
 #include "tools/shared/supervisor/recorded/recorded.h"
 
 // Blocks of one kind that were allocated in one place.
@@ -154,6 +154,10 @@ static void take_block(void *context, uint64_t address, const struct heap_block 
         (struct leak_graph_block){.start = address, .size = block->size, .stack = block->stack};
 }
 
+static void each_piece(const void *context, leak_piece *piece, void *piece_context) {
+    heap_source_memory(context, piece, piece_context);
+}
+
 // While the process stands still. NULL: its memory cannot be read.
 static struct leak_graph *search(struct recorded_process *process, const struct freeze *freeze) {
     struct list list = {0};
@@ -165,7 +169,9 @@ static struct leak_graph *search(struct recorded_process *process, const struct 
                        &(struct leak_graph_memory){&memory, leak_memory_word, leak_memory_is_code});
     size_t count;
     const struct leak_graph_block *blocks = leak_graph_blocks(graph, &count);
-    bool is_open = leak_memory_open(&memory, process->pid, freeze, process->source, blocks, count);
+    struct leak_heap heap = {process->source, heap_source_is_libc(process->source), each_piece,
+                             NULL};
+    bool is_open = leak_memory_open(&memory, process->pid, freeze, &heap, blocks, count);
     if (is_open)
         leak_memory_scan(&memory, freeze, graph);
     leak_memory_close(&memory);

@@ -1,4 +1,4 @@
-#include "tools/shared/supervisor/recorded/leak_memory.h"
+#include "attach/leak_memory.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -84,6 +84,10 @@ static bool read_mappings(struct leak_memory *memory) {
     struct maps_reader reader;
     struct maps_mapping line;
     char path[64];
+    for (size_t i = 0; memory->copy && i < memory->copy->mapping_count; i++)
+        add_mapping(memory, &memory->copy->mappings[i]);
+    if (memory->copy)
+        return memory->mapping_count > 0;
     snprintf(path, sizeof path, "/proc/%d/maps", memory->pid);
     maps_reader_open(&reader, path);
     while (maps_reader_next(&reader, &line))
@@ -110,6 +114,9 @@ static const struct leak_mapping *mapping_of(const struct leak_memory *memory, u
 
 static size_t read_bytes(const struct leak_memory *memory, uint64_t address, void *to,
                          size_t size) {
+    // What is not in a copy is not writable: the process has it as it was.
+    if (memory->copy && snapshot_read(memory->copy, address, to, size))
+        return size;
     struct iovec local = {to, size};
     struct iovec remote = {(void *)address, size};
     ssize_t got = process_vm_readv(memory->pid, &local, 1, &remote, 1, 0);
@@ -147,6 +154,18 @@ static void scan_touched(struct leak_memory *memory, uint64_t start, uint64_t en
     }
 }
 
+static void scan_copy(const struct snapshot *copy, uint64_t start, uint64_t end,
+                      struct leak_graph *graph, leak_take *take) {
+    for (size_t i = snapshot_run_after(copy, start); i < copy->run_count; i++) {
+        const struct snapshot_run *run = &copy->runs[i];
+        uint64_t from = run->start > start ? run->start : start;
+        uint64_t until = run->end < end ? run->end : end;
+        if (from >= until)
+            break;
+        take(graph, from, (const uint64_t *)(run->bytes + (from - run->start)), (until - from) / 8);
+    }
+}
+
 // Pages that were never touched hold nothing, and to read them would cost the process memory.
 static void scan(struct leak_memory *memory, uint64_t start, uint64_t end, struct leak_graph *graph,
                  leak_take *take) {
@@ -154,6 +173,10 @@ static void scan(struct leak_memory *memory, uint64_t start, uint64_t end, struc
     uint64_t flags[512];
     start = (start + 7) & ~7ull;
     end &= ~7ull;
+    if (memory->copy) {
+        scan_copy(memory->copy, start, end, graph, take);
+        return;
+    }
     if (end <= start || end - start < WORTH_ASKING || memory->pagemap < 0) {
         if (start < end)
             scan_touched(memory, start, end, graph, take);
@@ -236,28 +259,43 @@ static bool has_thread(const struct freeze *freeze, const struct leak_mapping *m
     return false;
 }
 
+// Where the descriptor of the thread that had a stack is, in the last pages of it: it points to
+// itself, twice. 0: there is none from `at` on.
+static uint64_t find_descriptor(struct leak_memory *memory, const struct leak_mapping *stack,
+                                uint64_t at) {
+    uint64_t word;
+    uint64_t first =
+        stack->end - stack->start > DESCRIPTOR ? stack->end - DESCRIPTOR : stack->start;
+    for (at = ((at > first ? at : first) + 63) & ~63ull; at < stack->end - 24; at += 64)
+        if (leak_memory_word(memory, at, &word) && word == at &&
+            leak_memory_word(memory, at + 16, &word) && word == at)
+            return at;
+    return 0;
+}
+
 // Of a mapping that holds no blocks: an arena that is empty, or a stack that waits for the next
-// thread. Both are anonymous memory next to a part that nobody may touch.
-static bool is_left_over(const struct leak_memory *memory, size_t index,
-                         const struct freeze *freeze, bool is_libc) {
+// thread. Both are anonymous memory next to a part that nobody may touch. With a copy nobody knows
+// what the program has mapped itself, but all arenas are known: only a stack with a descriptor is
+// taken for one.
+static bool is_left_over(struct leak_memory *memory, size_t index, const struct freeze *freeze,
+                         bool is_libc) {
     const struct leak_mapping *mapping = &memory->mappings[index];
     const struct leak_mapping *before = index ? mapping - 1 : NULL;
     if (!mapping->is_anonymous || !mapping->is_private || has_thread(freeze, mapping))
         return false;
-    if (is_libc && mapping->start % ARENA == 0)
+    if (memory->copy && !find_descriptor(memory, mapping, 0))
+        return false;
+    if (is_libc && !memory->copy && mapping->start % ARENA == 0)
         return true;
     return before && before->end == mapping->start && before->is_anonymous &&
            !before->is_writable && !before->is_code;
 }
 
-// The descriptor of the thread that had a stack, in the last pages of it: it points to itself,
-// twice. Between these words is the one by which libc finds the table of the thread's variables.
+// Between the two words of a descriptor is the one by which libc finds the table of the thread's
+// variables.
 static void add_descriptor(struct leak_memory *memory, const struct leak_mapping *stack) {
-    uint64_t word;
-    for (uint64_t at = (stack->end - DESCRIPTOR) & ~63ull; at < stack->end - 24; at += 64)
-        if (leak_memory_word(memory, at, &word) && word == at &&
-            leak_memory_word(memory, at + 16, &word) && word == at)
-            add_range(&memory->roots, at, at + 24);
+    for (uint64_t at = 0; (at = find_descriptor(memory, stack, at)); at += 64)
+        add_range(&memory->roots, at, at + 24);
 }
 
 struct pieces {
@@ -292,12 +330,12 @@ static void add_thread(struct leak_memory *memory, const struct freeze_thread *t
 }
 
 static void find_roots(struct leak_memory *memory, const struct freeze *freeze,
-                       const struct heap_source *source, const struct leak_graph_block *blocks,
+                       const struct leak_heap *heap, const struct leak_graph_block *blocks,
                        size_t count) {
     struct leak_ranges without = {0}, mapped = {0};
-    bool is_libc = heap_source_is_libc(source);
+    bool is_libc = heap->is_libc;
     find_heap(memory, is_libc, blocks, count, &without);
-    heap_source_memory(source, take_piece, &(struct pieces){&without, &mapped});
+    heap->each_piece(heap->context, take_piece, &(struct pieces){&without, &mapped});
     for (size_t i = 0; i < freeze->count; i++) {
         uint64_t pointer = freeze->threads[i].stack_pointer;
         const struct leak_mapping *stack = mapping_of(memory, pointer);
@@ -337,10 +375,10 @@ static void find_roots(struct leak_memory *memory, const struct freeze *freeze,
 // ---- the whole ---------------------------------------------------------------------------------
 
 bool leak_memory_open(struct leak_memory *memory, int pid, const struct freeze *freeze,
-                      const struct heap_source *source, const struct leak_graph_block *blocks,
+                      const struct leak_heap *heap, const struct leak_graph_block *blocks,
                       size_t count) {
     char path[64];
-    *memory = (struct leak_memory){.pid = pid};
+    *memory = (struct leak_memory){.pid = pid, .copy = heap->copy};
     snprintf(path, sizeof path, "/proc/%d/pagemap", pid);
     memory->pagemap = open(path, O_RDONLY | O_CLOEXEC);
     memory->buffer = base_allocate(BUFFER);
@@ -351,7 +389,7 @@ bool leak_memory_open(struct leak_memory *memory, int pid, const struct freeze *
     if (!read_mappings(memory) ||
         !read_bytes(memory, freeze->threads[0].stack_pointer & ~7ull, &word, sizeof word))
         return false;
-    find_roots(memory, freeze, source, blocks, count);
+    find_roots(memory, freeze, heap, blocks, count);
     return true;
 }
 

@@ -1,11 +1,12 @@
 // Stops all threads of a process as a debugger does, reads their registers, and lets them continue.
-// The kernel restarts system calls that wait, except those that end with EINTR under a debugger,
-// too (epoll_wait, for example).
+// The kernel restarts most system calls that wait. Others end with EINTR whenever the thread is
+// stopped (epoll_wait, for example): freeze_begin makes them start again, with their whole timeout,
+// unless a signal is pending that ends them anyway.
 //
 // The process must be a descendant, or tracing it must be permitted otherwise. Other processes that
 // wait for its end still see it. Supervisor context.
-#ifndef QUERN_SUPERVISOR_FREEZE_H
-#define QUERN_SUPERVISOR_FREEZE_H
+#ifndef QUERN_ATTACH_FREEZE_H
+#define QUERN_ATTACH_FREEZE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,6 +26,7 @@ struct freeze_thread {
 struct freeze {
     struct freeze_thread *threads;
     size_t count;
+    uint64_t began; // when the first was asked to stop (base/clock.h)
 };
 
 // False with errno: the process could not be held; nothing has changed.

@@ -1,4 +1,4 @@
-#include "tools/shared/supervisor/recorded/freeze.h"
+#include "attach/freeze.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -41,10 +42,63 @@ static bool wait_for_stop(struct freeze_thread *thread, uint64_t until) {
     }
 }
 
-static void read_registers(struct freeze_thread *thread) {
+// ---- calls that end with EINTR -----------------------------------------------------------------
+
+// Calls that a stop ends with EINTR, and that have done nothing by then. Some do so only for
+// sockets with a timeout.
+static bool may_start_again(unsigned long long call) {
+    static const short calls[] = {
+        SYS_epoll_wait,   SYS_epoll_pwait,   SYS_epoll_pwait2,
+        SYS_semop,        SYS_semtimedop,    SYS_rt_sigtimedwait,
+        SYS_io_getevents, SYS_io_pgetevents, SYS_io_uring_enter,
+        SYS_read,         SYS_readv,         SYS_write,
+        SYS_writev,       SYS_recvfrom,      SYS_recvmsg,
+        SYS_recvmmsg,     SYS_sendto,        SYS_sendmsg,
+        SYS_sendmmsg,     SYS_accept,        SYS_accept4,
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (call == (unsigned long long)calls[i])
+            return true;
+    return false;
+}
+
+// Whether a signal waits that the thread does not block. It reads as true if that is not known.
+static bool has_signal(int pid, int tid) {
+    char path[64], line[256];
+    unsigned long long set, pending = 0, blocked = 0;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/status", pid, tid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return true;
+    while (fgets(line, sizeof line, file)) {
+        if (sscanf(line, "SigPnd: %llx", &set) == 1 || sscanf(line, "ShdPnd: %llx", &set) == 1)
+            pending |= set;
+        if (sscanf(line, "SigBlk: %llx", &set) == 1)
+            blocked = set;
+    }
+    fclose(file);
+    return pending & ~blocked;
+}
+
+// The instruction that calls the kernel is two bytes long.
+static void start_call_again(int pid, const struct freeze_thread *thread,
+                             struct user_regs_struct *user) {
+    if ((long long)user->orig_rax < 0 || (long long)user->rax != -EINTR || thread->signal ||
+        !may_start_again(user->orig_rax) || has_signal(pid, thread->tid))
+        return;
+    struct user_regs_struct again = *user;
+    again.rax = user->orig_rax;
+    again.rip -= 2;
+    ptrace(PTRACE_SETREGS, thread->tid, NULL, &again);
+}
+
+// ---- threads -----------------------------------------------------------------------------------
+
+static void read_registers(int pid, struct freeze_thread *thread) {
     struct user_regs_struct user;
     if (ptrace(PTRACE_GETREGS, thread->tid, NULL, &user) < 0)
         return;
+    start_call_again(pid, thread, &user);
     const uint64_t all[FREEZE_REGISTERS] = {
         user.rax, user.rbx, user.rcx, user.rdx, user.rsi, user.rdi, user.rbp, user.rsp,
         user.r8,  user.r9,  user.r10, user.r11, user.r12, user.r13, user.r14, user.r15};
@@ -79,7 +133,6 @@ static int seize_new(struct freeze *freeze, int pid) {
                 count = -1;
             continue;
         }
-        ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
         *vector_push(freeze->threads, freeze->count) =
             (struct freeze_thread){.tid = tid, .is_first = tid == pid};
         count++;
@@ -90,15 +143,26 @@ static int seize_new(struct freeze *freeze, int pid) {
     return count;
 }
 
+// Seizing does not stop a thread, so all are stopped at nearly the same time.
+static void interrupt_new(struct freeze *freeze, size_t from) {
+    if (!freeze->began)
+        freeze->began = clock_nanoseconds();
+    for (size_t i = from; i < freeze->count; i++)
+        ptrace(PTRACE_INTERRUPT, freeze->threads[i].tid, NULL, NULL);
+}
+
 bool freeze_begin(struct freeze *freeze, int pid) {
     *freeze = (struct freeze){0};
     uint64_t until = clock_nanoseconds() + PATIENCE;
     int count;
     // A thread that still runs may make others.
-    while ((count = seize_new(freeze, pid)) > 0)
-        for (size_t i = freeze->count - (size_t)count; i < freeze->count; i++)
+    while ((count = seize_new(freeze, pid)) > 0) {
+        size_t from = freeze->count - (size_t)count;
+        interrupt_new(freeze, from);
+        for (size_t i = from; i < freeze->count; i++)
             if (wait_for_stop(&freeze->threads[i], until))
-                read_registers(&freeze->threads[i]);
+                read_registers(pid, &freeze->threads[i]);
+    }
     if (count == 0 && freeze->count)
         return true;
     int error = errno;
