@@ -1,4 +1,5 @@
-// Twenty threads that count, most of them asleep most of the time, until `running` is cleared.
+// Twenty threads that count, most of them asleep most of the time, until `running` is cleared. A test
+// that was cut off leaves it running: it ends after ten minutes.
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@ static void *work(void *argument) {
 
 int main(void) {
     pthread_t threads[THREADS];
+    alarm(600);
     pthread_barrier_init(&barrier, NULL, THREADS + 1);
     for (long i = 0; i < THREADS; i++)
         pthread_create(&threads[i], NULL, work, (void *)i);
