@@ -18,7 +18,7 @@ TIMERS = '--sampler=timers'
 def timers_where_perf_is_not_permitted():
     files = ['--flame-out-file=out.svg', '--flame-collapsed-file=out.folded',
              '--flame-stacks-file=/dev/null']
-    status, out, err = run([build('forbid'), QUERN, 'flame', *files, build('shares'), '6000'])
+    status, out, err = run([build('forbid'), QUERN, 'flame', *files, build('shares'), '20000'])
     equal(status, 7, f'status (with {err[-300:]!r})')
     profile = Profile(err, out)
     cpu_time(profile.total, float(profile.out), 'all')
