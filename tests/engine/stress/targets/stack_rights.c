@@ -18,13 +18,16 @@ static int NOINLINE run_on_stack(void) {
     return call(room);
 }
 
-static void show_stack(void) {
-    char line[512], rights[8] = "none";
+// Of the mapping at this address: the one that is called [stack] may lie above, and stay as it was.
+static void show_stack(const char *at) {
+    char line[512], rights[8] = "none", found[8];
+    unsigned long start, end;
     FILE *maps = fopen("/proc/self/maps", "r");
     CHECK(maps);
     while (fgets(line, sizeof line, maps))
-        if (strstr(line, "[stack]"))
-            CHECK(sscanf(line, "%*s %7s", rights) == 1);
+        if (sscanf(line, "%lx-%lx %7s", &start, &end, found) == 3 && start <= (uintptr_t)at &&
+            (uintptr_t)at < end)
+            strcpy(rights, found);
     fclose(maps);
     printf("stack %s\n", rights);
 }
@@ -36,11 +39,11 @@ static void protect(const char *what, void *at, int rights) {
 
 int main(void) {
     char here, *page = (char *)((uintptr_t)&here & ~4095ul);
-    show_stack();
+    show_stack(&here);
     protect("both ways", page, RWX | PROT_GROWSDOWN | PROT_GROWSUP);
     protect("upwards", page, RWX | PROT_GROWSUP);
     protect("downwards", page, RWX | PROT_GROWSDOWN);
-    show_stack();
+    show_stack(&here);
     SAME(run_on_stack(), 4711);
 
     char *plain = mmap(NULL, 1 << 16, RWX, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
