@@ -18,13 +18,18 @@ static void print_stats(void) {
               cache_stats.indirect_misses, cache_stats.invalidated, cache_stats.flushes);
 }
 
-// Whoever waits for this process finds its reports in the log. Meanwhile the other threads stand
-// still, so that what the reports say stays true; not if some belong to another process.
+// The other threads stand still, so that what the reports say stays true; not if some belong to
+// another process.
+static void end_others(void) {
+    if (!self->is_borrowed && !task_shares_memory())
+        task_end_others();
+}
+
+// Whoever waits for this process finds its reports in the log.
 static void settle(void) {
     if (wire_is_settled())
         return;
-    if (!self->is_borrowed && !task_shares_memory())
-        task_end_others();
+    end_others();
     for (int i = 0; i < SIGNALS_MOST && !wire_is_settled(); i++)
         wire_settle();
 }
@@ -33,6 +38,7 @@ void ending_by_signal(int number, const siginfo_t *info) {
     uint64_t pcs[STACK_DEPTH];
     debug_ending(true);
     rlimits_lift();
+    end_others();
     if (!self->is_borrowed) { // the results are those of the process that goes on
         track_descriptors_end();
         hooks_end();
