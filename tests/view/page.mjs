@@ -83,13 +83,18 @@ class Tester {
     await this.page.waitForFunction(() => !document.querySelector('.waiting, .loading'), null, { timeout });
   }
 
+  // What happened so far is on the screen.
+  async painted() {
+    await this.page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)))));
+  }
+
   // All that was asked for is there and shown, and led to no further question.
   async quiet(timeout = 300000) {
     const end = Date.now() + timeout;
     for (let times = 0; times < 3; times++) {
       if (Date.now() > end) fail('answers keep coming');
       await this.settled(timeout);
-      await this.page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)))));
+      await this.painted();
       if (this.asked > 0) times = -1;
     }
   }

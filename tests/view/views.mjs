@@ -285,6 +285,7 @@ export const tests = {
         const x = box.x + 4 + ((i * 137) % (box.width - 8)), y = box.y + 30 + 20 * (i % 8);
         await page.mouse.move(x, y);
         await page.mouse.move(x + 1, y);
+        await t.painted();
         const tip = await page.$('.tip b');
         const wanted = tip && (await tip.textContent());
         const before = page.url();
@@ -299,6 +300,7 @@ export const tests = {
         assert.equal(crumbs[crumbs.length - 1], wanted);
         await page.evaluate(() => (location.hash = location.hash.replace(/&node=[^&]*/, '')));
         await page.waitForFunction(() => !document.querySelector('.crumbs'));
+        await t.quiet();
       }
       assert.ok(zoomed >= 20, `${zoomed} of 40 clicks zoomed in ${name}`);
     }
