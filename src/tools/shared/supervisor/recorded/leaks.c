@@ -6,11 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attach/freeze.h"
-#include "attach/leak_memory.h"
 #include "base/vector.h"
 #include "profile/heap/leak_graph.h"
 #include "supervisor/tool/findings.h"
+#include "supervisor/tool/memory.h"
 #include "tools/shared/supervisor/recorded/recorded.h"
 
 // Blocks of one kind that were allocated in one place.
