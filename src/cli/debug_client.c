@@ -25,10 +25,23 @@ static void add_line(struct debug_processes *list, int run, char *line) {
         .pid = atoi(pid), .run = run, .prefix = base_copy(prefix), .command = base_copy(rest)};
 }
 
+// A supervisor hangs up without an answer if the request comes late, as on a busy machine.
+static bool ask_for_list(int run, char *answer, size_t room) {
+    enum { TRIES = 5 };
+    int failure = EPIPE;
+    answer[0] = 0;
+    for (int i = 0; i < TRIES && !answer[0]; i++) {
+        failure = control_ask(run, "processes", answer, room);
+        if (failure && failure != EPIPE && failure != ECONNRESET)
+            break;
+    }
+    return !failure && strncmp(answer, "ok", 2) == 0;
+}
+
 static void add_run(int run, void *context) {
     static char answer[65536];
     char *rest = answer;
-    if (control_ask(run, "processes", answer, sizeof answer) != 0 || strncmp(answer, "ok", 2) != 0)
+    if (!ask_for_list(run, answer, sizeof answer))
         return;
     strsep(&rest, "\n");
     for (char *line; (line = strsep(&rest, "\n"));)
