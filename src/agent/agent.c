@@ -257,6 +257,8 @@ static void add_frames(struct samples_slot *slot) {
     slot->frame_count =
         (uint32_t)python_frames((struct samples_frame *)(slot->data + at),
                                 room < SAMPLES_FRAMES ? room : SAMPLES_FRAMES, describe_code);
+    if (slot->frame_count && atomic_load(&head->python_state) == SAMPLES_PYTHON_UNSEEN)
+        atomic_store(&head->python_state, SAMPLES_PYTHON_SEEN);
     slot->time = clock_nanoseconds(); // behind the descriptions
 }
 
@@ -423,6 +425,15 @@ static void tell_program(void) {
     give_slot(slot);
 }
 
+static void find_python(void) {
+    enum samples_python state;
+    uint32_t version = python_find(&state);
+    if (!version)
+        return;
+    atomic_store(&head->python_state, state);
+    atomic_store(&head->python, version);
+}
+
 __attribute__((constructor)) static void start(void) {
     char **variable = preloaded_variable(SAMPLES_VARIABLE "=");
     int fd = variable ? atoi(*variable + strlen(SAMPLES_VARIABLE "=")) : -1;
@@ -448,8 +459,7 @@ __attribute__((constructor)) static void start(void) {
     pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
     tell_program();
     tell_maps();
-    uint32_t python = head->interpreters ? python_find() : 0;
-    if (python)
-        atomic_store(&head->python, python);
+    if (head->interpreters)
+        find_python();
     start_timer();
 }

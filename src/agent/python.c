@@ -60,24 +60,32 @@ static uint32_t version_of_text(void) {
     return parts[0] << 24 | parts[1] << 16;
 }
 
-uint32_t python_find(void) {
-    const unsigned long *version = dlsym(RTLD_DEFAULT, "Py_Version");
+// Why the frames of this version cannot be read, or that they can.
+static enum samples_python state_of(uint32_t version, const char *runtime) {
+    uint32_t minor = version >> 16 & 0xff;
+    uint64_t free_threaded = 0;
+    if (version >> 24 != 3 || minor < 11 || minor > 13)
+        return SAMPLES_PYTHON_OTHER;
+    if (!runtime || !current_thread || !code_type || !string_type)
+        return SAMPLES_PYTHON_HIDDEN;
+    if (memcmp(runtime, COOKIE, strlen(COOKIE)) == 0)
+        memcpy(&free_threaded, runtime + FREE_THREADED, sizeof free_threaded);
+    return free_threaded ? SAMPLES_PYTHON_FREE_THREADED : SAMPLES_PYTHON_UNSEEN;
+}
+
+uint32_t python_find(enum samples_python *state) {
+    const unsigned long *exported = dlsym(RTLD_DEFAULT, "Py_Version");
     const char *runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
-    uint32_t minor = version ? *version >> 16 & 0xff : 0;
+    uint32_t version = exported ? (uint32_t)*exported : version_of_text();
     current_thread =
         (void *(*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
     code_type = (uintptr_t)dlsym(RTLD_DEFAULT, "PyCode_Type");
     string_type = (uintptr_t)dlsym(RTLD_DEFAULT, "PyUnicode_Type");
-    if (!version || !runtime)
-        return version_of_text();
-    uint64_t free_threaded = 0;
-    if (memcmp(runtime, COOKIE, strlen(COOKIE)) == 0)
-        memcpy(&free_threaded, runtime + FREE_THREADED, sizeof free_threaded);
-    bool fits = *version >> 24 == 3 && minor >= 11 && minor <= 13 && !free_threaded;
     salt = clock_nanoseconds() * MIXER;
-    if (fits && current_thread && code_type && string_type)
-        layout = &layouts[minor - 11];
-    return (uint32_t)*version;
+    *state = state_of(version, runtime);
+    if (*state == SAMPLES_PYTHON_UNSEEN)
+        layout = &layouts[(version >> 16 & 0xff) - 11];
+    return version;
 }
 
 // ---- memory ------------------------------------------------------------------------------------

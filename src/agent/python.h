@@ -18,8 +18,9 @@
 
 #include "wire/wire_samples.h"
 
-// Looks for an interpreter in the process. Its version as in Py_Version; 0: there is none.
-uint32_t python_find(void);
+// Looks for an interpreter in the process. Its version as in Py_Version; 0: there is none. *state
+// says whether its frames can be read.
+uint32_t python_find(enum samples_python *state);
 // The frames of the calling thread, innermost first. `describe` is called for the code of each,
 // before the frame counts. 0: there are none.
 size_t python_frames(struct samples_frame *frames, size_t max,

@@ -21,7 +21,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define SAMPLES_VERSION   3
+#define SAMPLES_VERSION   4
 #define SAMPLES_VARIABLE  "QUERN_SAMPLER" // its value is the descriptor of the memory
 #define SAMPLES_REGISTERS 17              // numbered as in unwind.h
 
@@ -30,15 +30,25 @@ enum { SAMPLES_SLOTS = 1024, SAMPLES_FIRST = 4096, SAMPLES_FRAMES = 512 };
 struct samples_head {
     uint32_t version;
     uint32_t slot_bytes;
-    uint32_t stack_bytes;    // of the stack, copied with each sample
-    uint32_t frequency;      // periods in a second of CPU time
-    uint32_t children;       // also sample programs that the target executes
-    _Atomic uint32_t ended;  // the supervisor does not read any more
-    _Atomic uint32_t off;    // do not sample now
-    _Atomic uint32_t begun;  // programs that the agent was loaded into
-    _Atomic uint64_t lost;   // periods and messages
-    uint32_t interpreters;   // read the frames of interpreters
-    _Atomic uint32_t python; // version of the last one found, as in Py_Version; 0: none
+    uint32_t stack_bytes;          // of the stack, copied with each sample
+    uint32_t frequency;            // periods in a second of CPU time
+    uint32_t children;             // also sample programs that the target executes
+    _Atomic uint32_t ended;        // the supervisor does not read any more
+    _Atomic uint32_t off;          // do not sample now
+    _Atomic uint32_t begun;        // programs that the agent was loaded into
+    _Atomic uint64_t lost;         // periods and messages
+    uint32_t interpreters;         // read the frames of interpreters
+    _Atomic uint32_t python;       // version of the last one found, as in Py_Version; 0: none
+    _Atomic uint32_t python_state; // enum samples_python, of that one
+};
+
+// What is known of the frames of an interpreter of Python.
+enum samples_python {
+    SAMPLES_PYTHON_OTHER,         // another version than the supported ones
+    SAMPLES_PYTHON_FREE_THREADED, // built without the global lock
+    SAMPLES_PYTHON_HIDDEN,        // it does not export what finds its frames
+    SAMPLES_PYTHON_UNSEEN,        // supported; no sample has met a frame so far
+    SAMPLES_PYTHON_SEEN,
 };
 
 enum samples_state { SAMPLES_FREE, SAMPLES_BUSY, SAMPLES_FULL };

@@ -186,6 +186,37 @@ def no_python_in_the_program():
     contains(profile.log, 'there is no interpreter in the program at its start')
 
 
+def said_of_interpreter(*flags):
+    """What is said of Python, for a program that looks like an interpreter."""
+    profile = flame(build('interpreter', '-rdynamic', *flags), '--python-stacks=yes')
+    return ' '.join(re.sub(r'==\d+==', '', profile.log).split())
+
+
+@test
+def python_that_is_not_supported():
+    """The log says why functions are not shown, and never that they are."""
+    for flags, reason in ((['-DFREE_THREADED=0'], '3.10 are not shown: 3.11 to 3.13 are supported'),
+                          (['-DFREE_THREADED=0', '-DVERSION=0x030e00f0'],
+                           '3.14 are not shown: 3.11 to 3.13 are supported'),
+                          (['-DFREE_THREADED=1', '-DVERSION=0x030d00f0'],
+                           '3.13 are not shown: builds without the global lock (free-threaded) are not supported'),
+                          (['-DHIDDEN', '-DVERSION=0x030d00f0'],
+                           '3.13 are not shown: the program does not export the symbols'),
+                          (['-DFREE_THREADED=0', '-DVERSION=0x030d00f0'], '3.13 are in no sample')):
+        said = said_of_interpreter(*flags)
+        contains(said, f'Functions of Python {reason}')
+        if 'are shown' in said:
+            failed(said)
+
+
+@test
+def python_that_is_supported():
+    if not os.path.exists('/usr/bin/python3.11'):
+        suite.skip('python3.11 is not installed')
+    profile = flame('/usr/bin/python3.11', arguments=['-c', 'for i in range(3000000): i * i'])
+    contains(profile.log, 'Functions of Python 3.11 are shown')
+
+
 def build_awaits():
     for name, words in (('tokio', ['--crate-type', 'rlib']), ('awaits', ['--extern', 'tokio=libtokio.rlib'])):
         subprocess.run(['rustc', '--edition', '2021', '-g', '-O', '--crate-name', name, *words,

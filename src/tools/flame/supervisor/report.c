@@ -8,6 +8,7 @@
 #include "base/template.h"
 #include "supervisor/tool/files.h"
 #include "tools/flame/supervisor/flame.h"
+#include "wire/wire_samples.h"
 
 #define TOP_MAX 10
 
@@ -56,20 +57,29 @@ static void add_stacks(struct flame *flame, struct text *text) {
                     percent(flame, flame->ends[FLAME_END_NO_USER]));
 }
 
-static void add_python(struct text *text, uint32_t version) {
-    unsigned major = version >> 24, minor = version >> 16 & 0xff;
-    if (!version)
+// What is said of an interpreter, behind its version, by enum samples_python.
+static const char *const python_texts[] = {
+    [SAMPLES_PYTHON_OTHER] = "are not shown: 3.11 to 3.13 are supported",
+    [SAMPLES_PYTHON_FREE_THREADED] =
+        "are not shown: builds without the global lock\n(free-threaded) are not supported yet",
+    [SAMPLES_PYTHON_HIDDEN] = "are not shown: the program does not export\nthe symbols of its "
+                              "interpreter (_PyRuntime and others)",
+    [SAMPLES_PYTHON_UNSEEN] = "are in no sample: none ran then, or this build\nof the interpreter "
+                              "is not supported yet",
+    [SAMPLES_PYTHON_SEEN] = "are shown, by timers only; --python-stacks=no\nsamples by perf, if "
+                            "permitted",
+};
+
+static void add_python(struct text *text, const struct sampler_counts *counts) {
+    unsigned major = counts->python >> 24, minor = counts->python >> 16 & 0xff;
+    uint32_t state = counts->python_state;
+    if (!counts->python)
         text_string(text, "\nFunctions of Python are not shown: there is no interpreter in the "
                           "program at its start");
-    else if (major != 3 || minor < 11 || minor > 13)
-        text_format(text, "\nFunctions of Python %u.%u are not shown: 3.11 to 3.13 are supported",
-                    major, minor);
-    else
-        text_format(
-            text,
-            "\nPython %u.%u says what it runs to timers only; --python-stacks=no samples by "
-            "perf, if permitted",
-            major, minor);
+    else if (state < sizeof python_texts / sizeof *python_texts)
+        text_format(text, "\nFunctions of Python %u.%u %s", major, minor, python_texts[state]);
+    if (!counts->python || state < SAMPLES_PYTHON_UNSEEN)
+        text_string(text, "\n--python-stacks=no samples by perf, if permitted");
 }
 
 // Who has sampled, and what is missing therefore.
@@ -86,7 +96,7 @@ static void add_way(struct flame *flame, struct text *text, const struct sampler
         text_string(text, "\nThe sampler was not loaded into the program: it does not allow "
                           "LD_PRELOAD");
     if (counts->by_timers && flame->settings.interpreters)
-        add_python(text, counts->python);
+        add_python(text, counts);
     if (flame->settings.kernel_stacks_asked && counts->by_timers)
         text_string(text, "\nStacks end where the kernel was called: timers do not see further");
     else if (flame->settings.kernel_stacks_asked && counts->kernel_stacks &&

@@ -85,10 +85,11 @@ struct sampler_counts {
     bool kernel_is_in;  // time in the kernel was sampled
     bool kernel_stacks; // the kernel's part of stacks as well
     bool by_timers;
-    uint64_t taken;    // samples, by timers
-    bool never_begun;  // by timers: the agent was not loaded
-    uint32_t python;   // by timers: version of the interpreter, as in Py_Version; 0: none
-    const char *cause; // why not by perf; NULL: it was asked for so
+    uint64_t taken;        // samples, by timers
+    bool never_begun;      // by timers: the agent was not loaded
+    uint32_t python;       // by timers: version of the interpreter, as in Py_Version; 0: none
+    uint32_t python_state; // enum samples_python, of that interpreter
+    const char *cause;     // why not by perf; NULL: it was asked for so
 };
 
 struct sampler;

@@ -273,5 +273,6 @@ struct sampler_counts sampler_timers_counts(const struct sampler_timers *timers)
                                    .kernel_is_in = true,
                                    .taken = timers->taken,
                                    .python = atomic_load(&timers->head->python),
+                                   .python_state = atomic_load(&timers->head->python_state),
                                    .never_begun = !atomic_load(&timers->head->begun)};
 }
