@@ -51,12 +51,51 @@ struct search {
     size_t beyond; // frames after the first own one
 };
 
+static bool ends_with(const char *text, size_t size, const char *end) {
+    size_t length = strlen(end);
+    return size >= length && memcmp(text + size - length, end, length) == 0;
+}
+
+// Where the bracket at `name` is closed, or the end of the text. An arrow closes nothing.
+static const char *behind_bracket(const char *name) {
+    size_t depth = 0;
+    for (const char *at = name; *at; at++) {
+        depth += *at == '<' || *at == '(';
+        depth -= *at == ')' || (*at == '>' && at[-1] != '-');
+        if (!depth)
+            return at + 1;
+    }
+    return name + strlen(name);
+}
+
+// Whether a list of arguments or of generic arguments begins here, behind `size` bytes of a name.
+// What begins with a bracket is a type of Rust, and stays.
+static bool begins_arguments(const char *at, const char *before, size_t size) {
+    if (*at == '(')
+        return !ends_with(before, size, "operator") && strncmp(at, "(anonymous ", 11) != 0;
+    return *at == '<' && size && !ends_with(before, size, "operator") &&
+           (isalnum((unsigned char)before[size - 1]) || before[size - 1] == '_' ||
+            ends_with(before, size, "::"));
+}
+
+// Copies a function's name in small letters, without arguments and generic arguments: they say what
+// it works on, not what it does.
+static void copy_bare(char *to, size_t room, const char *name) {
+    size_t size = 0;
+    while (*name && size + 1 < room) {
+        if (begins_arguments(name, to, size)) {
+            size -= ends_with(to, size, "::") ? 2 : 0;
+            name = behind_bracket(name);
+        } else {
+            to[size++] = (char)tolower((unsigned char)*name++);
+        }
+    }
+    to[size] = '\0';
+}
+
 static bool has_word(const char *name, const char *const *words) {
     char lower[512];
-    size_t i = 0;
-    for (; name && name[i] && i + 1 < sizeof lower; i++)
-        lower[i] = (char)tolower((unsigned char)name[i]);
-    lower[i] = '\0';
+    copy_bare(lower, sizeof lower, name ? name : "");
     for (; *words; words++)
         if (strstr(lower, *words))
             return true;
