@@ -193,24 +193,19 @@ static const struct allocator_function operators[] = {
     {NULL},
 };
 
-const struct allocator_family allocator_unknown = {"an unknown one", "malloc", 0, {standard}};
+#define MARK(name) name, sizeof name - 1
+
+const struct allocator_family allocator_unknown = {"an unknown one", MARK("malloc"), 0, {standard}};
 
 const struct allocator_family allocator_families[ALLOCATOR_FAMILIES] = {
-    {"jemalloc", "mallctlbymib", 0, {standard, jemalloc}},
-    {"tcmalloc", "tc_malloc_skip_new_handler", 3, {standard, tcmalloc}},
-    {"mimalloc", "mi_malloc_aligned", 3, {standard, mimalloc}},
-    {"snmalloc", "sn_rust_alloc", 3, {standard, snmalloc}},
-    {"snmalloc", "sn_malloc_usable_size", 3, {standard, snmalloc}},
-    {"rpmalloc", "rpmalloc_initialize", 2, {standard, rpmalloc}},
-    {"mozjemalloc", "moz_arena_malloc", 0, {standard, mozjemalloc}},
+    {"jemalloc", MARK("mallctlbymib"), 0, {standard, jemalloc}},
+    {"tcmalloc", MARK("tc_malloc_skip_new_handler"), 3, {standard, tcmalloc}},
+    {"mimalloc", MARK("mi_malloc_aligned"), 3, {standard, mimalloc}},
+    {"snmalloc", MARK("sn_rust_alloc"), 3, {standard, snmalloc}},
+    {"snmalloc", MARK("sn_malloc_usable_size"), 3, {standard, snmalloc}},
+    {"rpmalloc", MARK("rpmalloc_initialize"), 2, {standard, rpmalloc}},
+    {"mozjemalloc", MARK("moz_arena_malloc"), 0, {standard, mozjemalloc}},
 };
-
-static size_t length(const char *text) {
-    size_t size = 0;
-    while (text[size])
-        size++;
-    return size;
-}
 
 static bool is_same(const char *a, const char *b) {
     while (*a && *a == *b)
@@ -218,14 +213,12 @@ static bool is_same(const char *a, const char *b) {
     return *a == *b;
 }
 
-bool allocator_recognise(const char *name, struct allocator_found *found) {
-    size_t size = length(name);
+bool allocator_recognise(const char *name, size_t size, struct allocator_found *found) {
     for (unsigned i = 0; i < ALLOCATOR_FAMILIES; i++) {
         const struct allocator_family *family = &allocator_families[i];
-        size_t mark = length(family->mark);
-        if (size < mark || !is_same(name + size - mark, family->mark))
+        if (size < family->mark_size || !is_same(name + size - family->mark_size, family->mark))
             continue;
-        size_t prefix = size - mark + family->own;
+        size_t prefix = size - family->mark_size + family->own;
         if (prefix >= ALLOCATOR_PREFIX)
             continue;
         *found = (struct allocator_found){family, {0}, prefix};

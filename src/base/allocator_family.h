@@ -47,7 +47,8 @@ struct allocator_function {
 struct allocator_family {
     const char *title; // for the user
     const char *mark;
-    size_t own; // characters at the beginning of the mark that belong to the prefix
+    size_t mark_size; // without its end
+    size_t own;       // characters at the beginning of the mark that belong to the prefix
     const struct allocator_function *functions[3]; // ended by a NULL name; as many as there are
 };
 
@@ -61,12 +62,12 @@ struct allocator_found {
     size_t prefix_size;
 };
 
-// Whether the name of a function is a family's mark.
-bool allocator_recognise(const char *name, struct allocator_found *);
+// Whether the name of a function, of `size` characters, is a family's mark.
+bool allocator_recognise(const char *name, size_t size, struct allocator_found *);
 // For an allocator of no known family: malloc and its kin, without prefix.
 extern const struct allocator_family allocator_unknown;
-// The function of the family that has this name, or NULL. C++ functions have no prefix: operators in
-// the module of a family are taken for its own.
+// The function of the family that has this name, or NULL. C++ functions have no prefix: operators
+// in the module of a family are taken for its own.
 const struct allocator_function *allocator_function_of(const struct allocator_found *,
                                                        const char *name);
 

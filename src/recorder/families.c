@@ -183,7 +183,7 @@ static void look_for_family(struct searched *module, const char *name, const Elf
     for (unsigned i = 0; i < 4; i++)
         if (strcmp(name, standard[i]) == 0 && ELF64_ST_BIND(symbol->st_info) != STB_LOCAL)
             module->exports[i] = true;
-    if (!allocator_recognise(name, &found) || module->found_count == FAMILIES)
+    if (!allocator_recognise(name, strlen(name), &found) || module->found_count == FAMILIES)
         return;
     for (unsigned i = 0; i < module->found_count; i++)
         if (strcmp(module->found[i].prefix, found.prefix) == 0)

@@ -52,9 +52,11 @@ _Static_assert(sizeof(struct unwind_rule) == 16, "no padding: compared as bytes"
 _Static_assert(sizeof(struct unwind_wide_rule) == 152, "no padding: compared as bytes");
 
 // Finds or adds an element, of whole words, in an array with a hash table beside it. Returns
-// capacity when full.
-static size_t intern(void *array, size_t *count, size_t capacity, uint32_t *slots,
-                     size_t slot_count, const void *element, size_t size) {
+// capacity when full. Inlined, because every row of a table comes here: the size is known there.
+__attribute__((always_inline)) static inline size_t intern(void *array, size_t *count,
+                                                           size_t capacity, uint32_t *slots,
+                                                           size_t slot_count, const void *element,
+                                                           size_t size) {
     uint64_t hash = 0;
     const uint8_t *bytes = element;
     for (size_t i = 0; i < size; i += 8) {

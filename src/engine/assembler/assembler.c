@@ -12,8 +12,10 @@ enum {
 // ---- data --------------------------------------------------------------------------------------
 
 void asm_bytes(struct assembler *a, const void *bytes, unsigned count) {
+    uint8_t *at = a->at;
     for (unsigned i = 0; i < count; i++)
-        *a->at++ = ((const uint8_t *)bytes)[i];
+        at[i] = ((const uint8_t *)bytes)[i];
+    a->at = at + count;
 }
 
 void asm_word32(struct assembler *a, uint32_t value) {
@@ -27,8 +29,14 @@ void asm_word64(struct assembler *a, uint64_t value) {
 }
 
 static void write_immediate(struct assembler *a, int32_t value, unsigned bytes) {
-    a->immediate = a->at;
-    asm_bytes(a, &value, bytes);
+    uint8_t *at = a->immediate = a->at;
+    a->at = at + bytes;
+    if (bytes == 4)
+        __builtin_memcpy(at, &value, 4);
+    else if (bytes == 2)
+        __builtin_memcpy(at, &value, 2);
+    else
+        *at = value;
 }
 
 void asm_align(struct assembler *a, unsigned alignment, uint8_t filler) {
@@ -64,13 +72,21 @@ void asm_align_patch(struct assembler *a, unsigned ahead) {
 
 // ---- encoding ----------------------------------------------------------------------------------
 
-void encode_prefixes(struct assembler *a, unsigned width, const struct asm_memory *m) {
+// The parts of an instruction hand a local pointer on. A byte may alias the assembler's own
+// pointer, so the compiler would load and store that one for each byte.
+
+static uint8_t *write_prefixes(uint8_t *at, unsigned width, const struct asm_memory *m) {
     if (m->segment)
-        asm_byte(a, m->segment == ASM_FS ? ASM_PREFIX_FS : ASM_PREFIX_GS);
+        *at++ = m->segment == ASM_FS ? ASM_PREFIX_FS : ASM_PREFIX_GS;
     if (width == 16)
-        asm_byte(a, PREFIX_OPERAND_SIZE);
+        *at++ = PREFIX_OPERAND_SIZE;
     if (m->is_narrow)
-        asm_byte(a, ASM_PREFIX_ADDRESS_SIZE);
+        *at++ = ASM_PREFIX_ADDRESS_SIZE;
+    return at;
+}
+
+void encode_prefixes(struct assembler *a, unsigned width, const struct asm_memory *m) {
+    a->at = write_prefixes(a->at, width, m);
 }
 
 static unsigned modrm(unsigned mod, unsigned reg, unsigned rm) {
@@ -92,32 +108,46 @@ static unsigned displacement_size(const struct asm_memory *m) {
     }
 }
 
-void encode_operand(struct assembler *a, unsigned reg, const struct asm_memory *m, unsigned tail) {
-    if (m->is_rip) {
-        asm_byte(a, modrm(0, reg, NO_BASE));
-        a->displacement = a->at;
-        asm_word32(a, (uint64_t)m->displacement - (asm_address(a) + 4 + tail));
-        return;
-    }
-    unsigned size = m->base < 0 ? 4 : displacement_size(m);
-    unsigned mod = m->base < 0 || size == 0 ? 0 : size == 1 ? 1 : 2;
+// Returns where the displacement goes, of which there are *size bytes.
+static uint8_t *write_address(uint8_t *at, unsigned reg, const struct asm_memory *m,
+                              unsigned *size) {
+    *size = m->base < 0 ? 4 : displacement_size(m);
+    unsigned mod = m->base < 0 || *size == 0 ? 0 : *size == 1 ? 1 : 2;
     bool has_sib = m->base < 0 || m->index >= 0 || (m->base & 7) == RSP || m->form == ASM_UNSCALED;
     if (has_sib) {
-        asm_byte(a, modrm(mod, reg, RSP));
-        asm_byte(a, modrm(m->scale, m->index < 0 ? NO_REGISTER : (unsigned)m->index,
-                          m->base < 0 ? NO_BASE : (unsigned)m->base));
+        *at++ = modrm(mod, reg, RSP);
+        *at++ = modrm(m->scale, m->index < 0 ? NO_REGISTER : (unsigned)m->index,
+                      m->base < 0 ? NO_BASE : (unsigned)m->base);
     } else {
-        asm_byte(a, modrm(mod, reg, m->base));
+        *at++ = modrm(mod, reg, m->base);
     }
-    a->displacement = a->at;
+    return at;
+}
+
+static void write_operand(struct assembler *a, uint8_t *at, unsigned reg,
+                          const struct asm_memory *m, unsigned tail) {
+    uint32_t displacement = m->displacement;
+    unsigned size = 4;
+    if (m->is_rip) {
+        *at++ = modrm(0, reg, NO_BASE);
+        displacement -= (uint64_t)at + 4 + tail;
+    } else {
+        at = write_address(at, reg, m, &size);
+    }
+    a->displacement = at;
+    a->at = at + size;
     if (size == 1)
-        asm_byte(a, m->displacement);
+        *at = displacement;
     else if (size == 4)
-        asm_word32(a, m->displacement);
+        __builtin_memcpy(at, &displacement, 4);
+}
+
+void encode_operand(struct assembler *a, unsigned reg, const struct asm_memory *m, unsigned tail) {
+    write_operand(a, a->at, reg, m, tail);
 }
 
 void asm_operand(struct assembler *a, unsigned reg, struct asm_memory m) {
-    encode_operand(a, reg, &m, 0);
+    write_operand(a, a->at, reg, &m, 0);
 }
 
 // Without a REX prefix, numbers 4 to 7 name ah, ch, dh and bh where bytes are meant.
@@ -125,14 +155,15 @@ static bool is_high_byte(unsigned width, unsigned reg) {
     return width == 8 && reg >= RSP && reg <= RDI;
 }
 
-static void write_opcode(struct assembler *a, unsigned opcode, unsigned rex, bool needs_rex) {
+static uint8_t *write_opcode(uint8_t *at, unsigned opcode, unsigned rex, bool needs_rex) {
     if (opcode >> 16)
-        asm_byte(a, opcode >> 16);
+        *at++ = opcode >> 16;
     if (rex || needs_rex)
-        asm_byte(a, REX | rex);
+        *at++ = REX | rex;
     if (opcode >> 8 & 0xff)
-        asm_byte(a, ESCAPE);
-    asm_byte(a, opcode);
+        *at++ = ESCAPE;
+    *at++ = opcode;
+    return at;
 }
 
 static unsigned rex_reg(unsigned width, unsigned reg) {
@@ -141,19 +172,21 @@ static unsigned rex_reg(unsigned width, unsigned reg) {
 
 void encode_mem(struct assembler *a, unsigned width, unsigned opcode, unsigned reg,
                 struct asm_memory m, unsigned tail) {
-    encode_prefixes(a, width, &m);
+    uint8_t *at = write_prefixes(a->at, width, &m);
     unsigned rex =
         rex_reg(width, reg) | (m.index >= 8 ? ASM_REX_X : 0) | (m.base >= 8 ? ASM_REX_B : 0);
-    write_opcode(a, opcode, rex, is_high_byte(width, reg));
-    encode_operand(a, reg, &m, tail);
+    at = write_opcode(at, opcode, rex, is_high_byte(width, reg));
+    write_operand(a, at, reg, &m, tail);
 }
 
 void encode_reg(struct assembler *a, unsigned width, unsigned opcode, unsigned reg, unsigned rm) {
+    uint8_t *at = a->at;
     if (width == 16)
-        asm_byte(a, PREFIX_OPERAND_SIZE);
+        *at++ = PREFIX_OPERAND_SIZE;
     unsigned rex = rex_reg(width, reg) | (rm & 8 ? ASM_REX_B : 0);
-    write_opcode(a, opcode, rex, is_high_byte(width, reg) || is_high_byte(width, rm));
-    asm_byte(a, modrm(3, reg, rm));
+    at = write_opcode(at, opcode, rex, is_high_byte(width, reg) || is_high_byte(width, rm));
+    *at++ = modrm(3, reg, rm);
+    a->at = at;
 }
 
 // Opcodes come in pairs: the odd one is for 16, 32 and 64 bits, the even one before it for 8.
@@ -212,7 +245,7 @@ void asm_mov_mem_imm(struct assembler *a, unsigned width, struct asm_memory m, u
 // The width is that of the source; a byte register may need a REX prefix.
 void asm_movzx_reg_reg(struct assembler *a, unsigned to, unsigned width, unsigned from) {
     unsigned rex = rex_reg(32, to) | (from & 8 ? ASM_REX_B : 0);
-    write_opcode(a, width == 8 ? 0x0fb6 : 0x0fb7, rex, is_high_byte(width, from));
+    a->at = write_opcode(a->at, width == 8 ? 0x0fb6 : 0x0fb7, rex, is_high_byte(width, from));
     asm_byte(a, modrm(3, to, from));
 }
 

@@ -27,7 +27,7 @@ static void look_for_allocator(struct module *module, const char *name, const El
             module->malloc = module->bias + symbol->st_value;
         module->exports_standard[i] |= ELF64_ST_BIND(symbol->st_info) != STB_LOCAL;
     }
-    if (allocator_recognise(name, &found))
+    if (allocator_recognise(name, strlen(name), &found))
         add_family(module, &found);
 }
 

@@ -110,7 +110,7 @@ void redirections_of_module(struct module *module, const char *path) {
     memcpy(mapped->path, path, size);
     modules = mapped;
     const struct replacer *before = replacers;
-    if (module_mentions(module, "_vgr") || module_mentions(module, "_vgw"))
+    if (module_mentions(module, "_vg")) // of _vgr and _vgw
         module_visit_symbols(module, collect_replacer);
     if (replacers != before)
         consider_all_modules();

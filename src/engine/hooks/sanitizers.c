@@ -23,6 +23,8 @@ static bool is_possible(const struct sanitizer *sanitizer) {
 }
 
 void sanitizers_check(const struct module *program, const char *path) {
+    if (!module_mentions(program, "san_init")) // most have none of them, and names can be many
+        return;
     for (size_t i = 0; i < sizeof sanitizers / sizeof *sanitizers; i++) {
         const struct sanitizer *it = &sanitizers[i];
         if (!is_possible(it) && module_mentions(program, it->function))

@@ -56,26 +56,26 @@ static void describe_access(const struct insn *insn, const ZydisDecodedOperand *
         access->displacement -= access->size;
 }
 
-static struct tool_insn describe(struct insn *insn) {
-    struct tool_insn shown = {
-        .pc = insn->pc,
-        .size = insn->z.length,
-        .bytes = insn->bytes,
-        .flow = flow_of(insn),
-        .target = target_of(insn),
-        .repeats = insn->z.attributes &
-                   (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)};
+// Sets the accesses that there are, and leaves the rest of their array alone: it is long.
+static void describe(struct insn *insn, struct tool_insn *shown) {
+    shown->pc = insn->pc;
+    shown->size = insn->z.length;
+    shown->bytes = insn->bytes;
+    shown->flow = flow_of(insn);
+    shown->target = target_of(insn);
+    shown->repeats = insn->z.attributes &
+                     (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
+    shown->access_count = 0;
     insn_operands(insn);
-    for (unsigned i = 0; i < insn->z.operand_count && shown.access_count < TOOL_ACCESSES; i++) {
+    for (unsigned i = 0; i < insn->z.operand_count && shown->access_count < TOOL_ACCESSES; i++) {
         const ZydisDecodedOperand *operand = &insn->operands[i];
         if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY &&
             operand->mem.type != ZYDIS_MEMOP_TYPE_AGEN &&
             insn->z.meta.category != ZYDIS_CATEGORY_WIDENOP &&
             insn->z.meta.category != ZYDIS_CATEGORY_PREFETCH &&
             insn->z.meta.category != ZYDIS_CATEGORY_NOP)
-            describe_access(insn, operand, &shown.accesses[shown.access_count++]);
+            describe_access(insn, operand, &shown->accesses[shown->access_count++]);
     }
-    return shown;
 }
 
 bool tool_look(uint64_t pc, struct tool_insn *shown, uint8_t bytes[TOOL_INSN_BYTES]) {
@@ -85,12 +85,13 @@ bool tool_look(uint64_t pc, struct tool_insn *shown, uint8_t bytes[TOOL_INSN_BYT
         size--; // code may end with its page
     if (!size || insn_decode(&insn, pc, bytes, size) != INSN_VALID)
         return false;
-    *shown = describe(&insn);
+    describe(&insn, shown);
     return true;
 }
 
 static void show_instruction(struct builder *b, struct insn *insn, bool first) {
-    struct tool_insn shown = describe(insn);
+    struct tool_insn shown;
+    describe(insn, &shown);
     if (watch_count)
         watch_insert(b, &shown, first);
     if (tool->instruction)
