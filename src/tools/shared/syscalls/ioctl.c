@@ -23,7 +23,7 @@
 
 #include "tools/shared/syscalls/pass.h"
 
-enum way { NOTHING, NUMBER, TAKES, GIVES, BOTH, IFREQ_TAKES, IFREQ_GIVES };
+enum way { NOTHING, NUMBER, TAKES, GIVES, BOTH, IFREQ_TAKES, IFREQ_GIVES, IFREQ_NAMES };
 
 struct request {
     uint32_t number;
@@ -105,7 +105,7 @@ static const struct request requests[] = {
     R(SIOCGSTAMPNS, GIVES, sizeof(struct timespec)),
     {SIOCADDRT, TAKES, sizeof(struct rtentry), "ioctl(SIOCADDRT/DELRT)"},
     {SIOCDELRT, TAKES, sizeof(struct rtentry), "ioctl(SIOCADDRT/DELRT)"},
-    R(SIOCGIFNAME, BOTH, IFREQ),
+    R(SIOCGIFNAME, IFREQ_NAMES, 4),
     R(SIOCGIFINDEX, IFREQ_GIVES, 4),
     R(SIOCGIFFLAGS, IFREQ_GIVES, 2),
     R(SIOCGIFMAP, IFREQ_GIVES, sizeof(struct ifmap)),
@@ -318,6 +318,11 @@ static void visit_known(const struct pass *pass, const struct request *request, 
         pass_string(pass, address, "%s", request->name);
         pass_out(pass, address, IFREQ, 0, "%s", request->name);
         pass_mark(pass, address + NAME, request->size);
+        break;
+    case IFREQ_NAMES:
+        pass_in(pass, address + NAME, request->size, "%s", request->name);
+        pass_out(pass, address, IFREQ, 0, "%s", request->name);
+        pass_mark(pass, address, NAME);
         break;
     }
 }
