@@ -96,6 +96,16 @@ static void keep_over_exec(bool keep) {
     fcntl(process.config_fd, F_SETFD, keep ? 0 : FD_CLOEXEC);
 }
 
+// A sandbox may hide the engine's file (another root, a file system mounted over it). The link in
+// /proc leads to it all the same.
+static long exec_engine(const char *engine, char **line) {
+    char *no_environment[] = {NULL};
+    execve(engine, line, no_environment);
+    if (errno == ENOENT || errno == ENOTDIR || errno == EACCES)
+        execve("/proc/self/exe", line, no_environment);
+    return -errno;
+}
+
 static long exec_followed(const char *path, char **argv, char **envp) {
     const char *engine = wire_option("engine-path");
     struct wire_start start = {.wire = process.wire_fd,
@@ -112,8 +122,7 @@ static long exec_followed(const char *path, char **argv, char **envp) {
     rlimits_lift();
     debug_before_exec();
     signal_prepare_exec();
-    execve(engine, line.vector, (char *[]){NULL});
-    long result = -errno;
+    long result = exec_engine(engine, line.vector);
     rlimits_restore();
     free(line.vector);
     keep_over_exec(false);
