@@ -293,17 +293,20 @@ void record_sample(void) {
         text[size > 0 ? size : 0] = 0;
         close(fd);
     }
-    // The second number: pages in memory.
+    // The first three numbers: pages mapped, in memory, and of files or shared among those.
+    uint64_t pages[3] = {0};
     const char *at = text;
-    while (*at && *at != ' ')
-        at++;
-    uint64_t pages = 0;
-    for (at += *at == ' '; *at >= '0' && *at <= '9'; at++)
-        pages = pages * 10 + (uint64_t)(*at - '0');
+    for (int i = 0; i < 3; i++) {
+        for (; *at >= '0' && *at <= '9'; at++)
+            pages[i] = pages[i] * 10 + (uint64_t)(*at - '0');
+        at += *at == ' ';
+    }
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t anonymous = pages[1] > pages[2] ? (pages[1] - pages[2]) * page : 0;
     struct rusage usage = {0};
     getrusage(RUSAGE_SELF, &usage);
-    write_record(thread, WIRE_HEAP_SAMPLE, 3, pages * (uint64_t)sysconf(_SC_PAGESIZE),
-                 (uint64_t)usage.ru_minflt, (uint64_t)usage.ru_majflt, NULL, 0);
+    write_record(thread, WIRE_HEAP_SAMPLE, 3, pages[1] * page, (uint64_t)usage.ru_minflt,
+                 (uint64_t)usage.ru_majflt, &anonymous, 1);
     leave(thread);
 }
 

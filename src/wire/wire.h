@@ -29,13 +29,14 @@
 //  16  WIRE_DEBUGGER, WIRE_WAITS_FOR_DEBUGGER, WIRE_MONITOR;
 //      wire_heap.h: ended_at instead of has_ended
 //  17  WIRE_EXEC
+//  18  wire_heap.h: anonymous memory in samples
 #ifndef QUERN_WIRE_WIRE_H
 #define QUERN_WIRE_WIRE_H
 
 #include <stdint.h>
 
 #define WIRE_MAGIC       0x4e525551u // "QURN" in memory
-#define WIRE_VERSION     17
+#define WIRE_VERSION     18
 #define WIRE_MESSAGE_MAX 65536 // header and payload together
 
 enum wire_type {
@@ -79,8 +80,8 @@ enum wire_type {
 };
 
 // The supervisor sends this signal with this code to a process that gdb wants something of. Not
-// before the process has said hello, nor between WIRE_EXEC and the next hello: then the signal would
-// end it.
+// before the process has said hello, nor between WIRE_EXEC and the next hello: then the signal
+// would end it.
 #define WIRE_DEBUG_SIGNAL 5 // SIGTRAP
 #define WIRE_DEBUG_CODE   (-0x5158)
 

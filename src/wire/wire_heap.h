@@ -52,7 +52,7 @@ enum wire_heap_kind {
     WIRE_HEAP_MAPPED = 7,
     WIRE_HEAP_UNMAPPED = 8, // address, length; written before the memory is unmapped
     WIRE_HEAP_NAME = 9,     // ring of the thread, then its name: 16 bytes, zeros at the end
-    WIRE_HEAP_SAMPLE = 10,  // bytes in memory, minor page faults, major ones
+    WIRE_HEAP_SAMPLE = 10,  // bytes in memory, minor page faults, major ones, anonymous bytes
     // instructions executed by the process so far, bytes of its stacks: valid from here on
     WIRE_HEAP_MOMENT = 11,
     WIRE_HEAP_DEPTH = 12, // the same; the stack is about to shrink

@@ -219,6 +219,25 @@ def recordings_of_older_versions_are_read():
 
 
 @test
+def names_of_generated_code_in_version_5():
+    """Version 5 has the names, and no anonymous memory in samples."""
+    path = os.path.join(DATA, 'version5.quern')
+    contains(shown(path), 'generated_allocate (in [generated code])')
+    equal(asked(path, 'SELECT count(*), count(anonymous) FROM samples')[0][1], '0', 'anonymous')
+
+
+@test
+def shared_memory_is_no_allocator():
+    """Memory that processes share grows, and the heap does not: that needs no explanation."""
+    path, log = record(build('shared_memory'))
+    resident, anonymous = asked(path, 'SELECT max(resident), max(anonymous) FROM samples')[0]
+    if int(resident) < 64 << 20 or int(anonymous) > 16 << 20:
+        failed(f'{anonymous} of {resident} bytes are anonymous')
+    if 'note: ' in log:
+        failed(f'it says {log!r}')
+
+
+@test
 def print_refuses_other_files():
     contains(shown('/bin/true', status=1), 'it is none of these')
     contains(shown('/no/such/file', status=1), 'No such file')

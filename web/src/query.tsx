@@ -21,7 +21,7 @@ const tables: [string, string][] = [
   ['threads', 'thread tid name'],
   ['modules', 'path start size offset'],
   ['regions', 'number kind bytes stack thread time mapped'],
-  ['samples', 'time resident minor_faults major_faults'],
+  ['samples', 'time resident minor_faults major_faults anonymous'],
   ['marks', 'time thread kind name live_bytes live_blocks allocated_blocks'],
   ['scopes', 'name entered seconds allocations allocated_bytes freed_bytes most_allocations'],
   ['run', 'command pid started seconds peak_time complete missed resizes releases'],

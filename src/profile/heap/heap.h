@@ -29,6 +29,7 @@
 
 #define HEAP_FRAMES_MAX 256
 #define HEAP_SIZE_MAX   (1ull << 56) // of a block; a larger size is an error
+#define HEAP_UNKNOWN    UINT64_MAX
 
 struct heap_block {
     uint64_t number;
@@ -77,7 +78,8 @@ struct heap_region {
 
 struct heap_sample {
     uint64_t time;
-    uint64_t resident;                   // bytes in memory
+    uint64_t resident;  // bytes in memory
+    uint64_t anonymous; // of these, private memory of no file; HEAP_UNKNOWN: not reported
     uint64_t minor_faults, major_faults; // since the process began
 };
 
@@ -96,6 +98,10 @@ struct heap_mark {
     uint64_t time;
     const char *name; // empty at the end of a scope
 };
+
+// What is known of a thread beside its events. Sources report that a thread ran now and then only.
+enum heap_thread_state { HEAP_THREAD_RAN, HEAP_THREAD_ENDED };
+#define HEAP_THREAD_STATES 2
 
 struct heap_moment {
     uint64_t time;
@@ -132,6 +138,7 @@ struct heap_sink {
     void (*thread)(void *context, uint32_t thread, int tid);
     // A thread has got a new name.
     void (*name)(void *context, uint32_t thread, const char *name);
+    void (*state)(void *context, uint32_t thread, enum heap_thread_state state, uint64_t time);
     void (*mapping)(void *context, const struct heap_mapping *mapping);
     void (*region)(void *context, const struct heap_region *region);
     void (*sample)(void *context, const struct heap_sample *sample);

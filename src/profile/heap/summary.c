@@ -159,13 +159,18 @@ static void on_region(void *context, const struct heap_region *region) {
 
 static void on_sample(void *context, const struct heap_sample *sample) {
     struct summary_resident *resident = &((struct summary *)context)->resident;
-    if (!resident->samples++)
-        resident->first_bytes = sample->resident;
+    resident->samples++;
     resident->last = *sample;
     if (sample->resident > resident->peak_bytes) {
         resident->peak_bytes = sample->resident;
         resident->peak_time = sample->time;
     }
+    if (sample->anonymous == HEAP_UNKNOWN)
+        return;
+    if (!resident->peak_anonymous)
+        resident->first_anonymous = sample->anonymous;
+    if (sample->anonymous > resident->peak_anonymous)
+        resident->peak_anonymous = sample->anonymous;
 }
 
 static void on_end(void *context, uint64_t time) {

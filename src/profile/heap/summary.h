@@ -35,10 +35,11 @@ struct summary_regions {
 
 // What the kernel reported. Zero where there was no sample.
 struct summary_resident {
-    uint64_t first_bytes; // of the first sample
     uint64_t samples;
     uint64_t peak_bytes, peak_time;
     uint64_t heap_peak_bytes; // at the last sample before the peak of the heap
+    // Anonymous memory at the first sample, and its maximum. Zero where it was not reported.
+    uint64_t first_anonymous, peak_anonymous;
     struct heap_sample last;
 };
 

@@ -336,6 +336,8 @@ PASS(stack, (void *context, uint32_t id, const uint64_t *pcs, size_t count, bool
      (TO, id, pcs, count, truncated))
 PASS(thread, (void *context, uint32_t thread, int tid), (TO, thread, tid))
 PASS(name, (void *context, uint32_t thread, const char *name), (TO, thread, name))
+PASS(state, (void *context, uint32_t thread, enum heap_thread_state state, uint64_t time),
+     (TO, thread, state, time))
 PASS(mapping, (void *context, const struct heap_mapping *mapping), (TO, mapping))
 PASS(region, (void *context, const struct heap_region *region), (TO, region))
 
@@ -359,6 +361,7 @@ static bool attempt(struct merger *merger, int from, int fd, const struct record
                              .stack = on_stack,
                              .thread = on_thread,
                              .name = on_name,
+                             .state = on_state,
                              .mapping = on_mapping,
                              .region = on_region,
                              .sample = on_sample,

@@ -113,7 +113,7 @@ uint32_t reader_stack(struct reader *reader, int from) {
 }
 
 uint32_t reader_stack_near(struct reader *reader, int from, uint32_t *last) {
-    if (!reader->is_near)
+    if (reader->version < RECORDING_NEAR)
         return reader_stack(reader, from);
     uint64_t step = reader_number(reader, from);
     uint64_t stack = *last + (step >> 1 ^ -(step & 1));
@@ -189,6 +189,16 @@ static void read_name(struct reader *reader) {
     free(name);
 }
 
+static void read_state(struct reader *reader) {
+    uint32_t thread =
+        (uint32_t)reader_bounded(reader, COLUMN_REST, reader->threads, "a thread is unknown");
+    enum heap_thread_state state = (enum heap_thread_state)reader_bounded(
+        reader, COLUMN_REST, HEAP_THREAD_STATES - 1, "a thread's state makes no sense");
+    for (size_t i = 0; !reader->problem && i < reader->sink_count; i++)
+        if (reader->sinks[i].state)
+            reader->sinks[i].state(reader->sinks[i].context, thread, state, reader->time);
+}
+
 static void read_time(struct reader *reader) {
     uint64_t units = reader_bounded(reader, COLUMN_REST, NUMBER_MAX / RECORDING_TIME_UNIT,
                                     "a time makes no sense");
@@ -209,6 +219,12 @@ static void read_sample(struct reader *reader) {
         reader_bounded(reader, COLUMN_REST, NUMBER_MAX / RECORDING_PAGE, "a sample makes no sense");
     sample->time = reader->time;
     sample->resident = pages * RECORDING_PAGE;
+    sample->anonymous = HEAP_UNKNOWN;
+    uint64_t anonymous = reader->version < RECORDING_SPLIT ? 0 : reader_rest(reader);
+    if (anonymous > pages + 1)
+        reader_wrong(reader, "a sample makes no sense");
+    else if (anonymous)
+        sample->anonymous = (anonymous - 1) * RECORDING_PAGE;
     sample->minor_faults += reader_rest(reader);
     sample->major_faults += reader_rest(reader);
     for (size_t i = 0; !reader->problem && i < reader->sink_count; i++)
@@ -284,6 +300,8 @@ static void read_record(struct reader *reader, uint8_t kind) {
         return read_thread_starts(reader);
     case RECORDING_NAME:
         return read_name(reader);
+    case RECORDING_THREAD_STATE:
+        return read_state(reader);
     case RECORDING_TIME:
         return read_time(reader);
     case RECORDING_SAMPLE:
@@ -467,7 +485,7 @@ static bool read_header(struct reader *reader) {
         text_format(&message, "it is of version %u, and this Quern reads versions %u to %u",
                     header.version, RECORDING_OLDEST, RECORDING_VERSION);
     if (!message.size) {
-        reader->is_near = header.version >= RECORDING_NEAR;
+        reader->version = header.version;
         return true;
     }
     reader->info->damage = text_take(&message);

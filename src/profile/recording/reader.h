@@ -52,7 +52,7 @@ struct reader {
     const char *problem; // the error in them; NULL: none
     uint64_t time;
     uint32_t thread, threads, stacks;
-    bool is_near;                      // stacks are given as differences
+    uint32_t version;                  // of the file
     uint32_t last_new, last_described; // the stacks that those are from, by column
     uint64_t turn;                     // records that the thread still has
     int lane;                          // its first column

@@ -28,8 +28,9 @@
 #include "profile/heap/heap.h"
 
 #define RECORDING_MAGIC       "QUERNREC"
-#define RECORDING_VERSION     5
+#define RECORDING_VERSION     6
 #define RECORDING_NEAR        5           // from this version on, stacks are stored as differences
+#define RECORDING_SPLIT       6           // from this version on, samples tell anonymous memory
 #define RECORDING_OLDEST      2           // the oldest version that is read
 #define RECORDING_CHUNK_MAGIC 0x4b4e4843u // "CHNK" in memory
 #define RECORDING_CHUNK_MAX   (4u << 20)  // bytes of records in a chunk
@@ -81,6 +82,7 @@ enum recording_kind {
     RECORDING_MARK = 40,
     RECORDING_HELD = 41,
     RECORDING_CODE = 42,
+    RECORDING_THREAD_STATE = 43, // since version 6
 };
 
 #define RECORDING_RECENT 4

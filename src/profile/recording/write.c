@@ -291,6 +291,16 @@ static void on_name(void *context, uint32_t thread, const char *name) {
     put_string(writer, name);
 }
 
+static void on_state(void *context, uint32_t thread, enum heap_thread_state state, uint64_t time) {
+    struct recording_writer *writer = context;
+    if (writer_used(writer) > writer->chunk_size)
+        writer_flush(writer);
+    tell_time(writer, time);
+    put_kind(writer, RECORDING_THREAD_STATE);
+    put_rest(writer, thread);
+    put_rest(writer, state);
+}
+
 static void on_mapping(void *context, const struct heap_mapping *mapping) {
     struct recording_writer *writer = context;
     begin(writer, RECORDING_MAPPING);
@@ -328,6 +338,8 @@ static void on_sample(void *context, const struct heap_sample *sample) {
     tell_time(writer, sample->time);
     put_kind(writer, RECORDING_SAMPLE);
     put_rest(writer, sample->resident / RECORDING_PAGE);
+    put_rest(writer,
+             sample->anonymous == HEAP_UNKNOWN ? 0 : sample->anonymous / RECORDING_PAGE + 1);
     put_rest(writer, sample->minor_faults - writer->last_sample.minor_faults);
     put_rest(writer, sample->major_faults - writer->last_sample.major_faults);
     writer->last_sample = *sample;
@@ -379,6 +391,7 @@ void recording_sink(struct recording_writer *writer, struct heap_sink *sink) {
         .stack = on_stack,
         .thread = on_thread,
         .name = on_name,
+        .state = on_state,
         .mapping = on_mapping,
         .region = on_region,
         .sample = on_sample,

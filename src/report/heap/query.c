@@ -55,8 +55,9 @@ static const struct {
                  "time REAL, mapped INTEGER",
                  "?,?,?,?,?,?,?"},
     [SAMPLES] = {"samples",
-                 "time REAL, resident INTEGER, minor_faults INTEGER, major_faults INTEGER",
-                 "?,?,?,?"},
+                 "time REAL, resident INTEGER, minor_faults INTEGER, major_faults INTEGER, "
+                 "anonymous INTEGER",
+                 "?,?,?,?,?"},
     [MARKS] = {"marks",
                "time REAL, thread INTEGER, kind TEXT, name TEXT, live_bytes INTEGER, "
                "live_blocks INTEGER, allocated_blocks INTEGER",
@@ -297,6 +298,10 @@ static void on_sample(void *context, const struct heap_sample *sample) {
     bind_number(statement, 2, sample->resident);
     bind_number(statement, 3, sample->minor_faults);
     bind_number(statement, 4, sample->major_faults);
+    if (sample->anonymous == HEAP_UNKNOWN)
+        sqlite3_bind_null(statement, 5);
+    else
+        bind_number(statement, 5, sample->anonymous);
     insert(query, SAMPLES);
 }
 

@@ -98,9 +98,9 @@ static void write_process(FILE *out, const struct summary *summary) {
             regions->count, regions->bytes, regions->peak_bytes, regions->live_bytes);
     fprintf(out,
             "\"resident\":{\"samples\":%" PRIu64 ",\"peak_bytes\":%" PRIu64
-            ",\"peak_nanoseconds\":%" PRIu64 ",\"minor_faults\":%" PRIu64
-            ",\"major_faults\":%" PRIu64 "},\n\"threads\":[",
-            resident->samples, resident->peak_bytes, resident->peak_time,
+            ",\"peak_nanoseconds\":%" PRIu64 ",\"anonymous_peak_bytes\":%" PRIu64
+            ",\"minor_faults\":%" PRIu64 ",\"major_faults\":%" PRIu64 "},\n\"threads\":[",
+            resident->samples, resident->peak_bytes, resident->peak_time, resident->peak_anonymous,
             resident->last.minor_faults, resident->last.major_faults);
     for (uint64_t i = 1; i <= summary->threads; i++) {
         const struct summary_thread *thread = &summary->thread_list[i];

@@ -52,15 +52,16 @@ static double percent(uint64_t part, uint64_t whole) {
 
 // ---- totals ----
 
-// Memory that grew without the heap: an allocator that nobody has seen looks like that.
+// Memory that grew without the heap: an allocator that nobody has seen looks like that. Files and
+// memory that processes share come from no allocator.
 static void write_unexplained(struct writer *writer) {
     enum { MUCH = 32 << 20, PART = 8 };
     const struct summary_resident *resident = &writer->summary->resident;
-    uint64_t growth = resident->peak_bytes - resident->first_bytes;
+    uint64_t growth = resident->peak_anonymous - resident->first_anonymous;
     uint64_t heap = writer->summary->total.peak_bytes;
     if (growth < MUCH || heap > growth / PART)
         return;
-    text_string(&writer->text, "note:       memory grew by ");
+    text_string(&writer->text, "note:       private memory grew by ");
     add_number(writer, growth, " bytes, the recorded heap by ");
     add_number(writer, heap, " only. If the program has an allocator of its own,");
     end_line(writer);

@@ -26,6 +26,7 @@
 // Samples of the process: at first so often, later so often that there are some thousands at most.
 #define SAMPLE_INTERVAL 10000000
 #define SAMPLE_SHARE    2000
+#define WATCH_SHARE     200 // of the time at most is spent on looking at threads
 
 static struct recorded_process *find_process(const struct recorded *recorded, int pid) {
     for (size_t i = 0; i < recorded->process_count; i++)
@@ -94,46 +95,72 @@ void recorded_started(struct tool_run *run) {
 
 // ---- samples ----
 
-// The numbers of /proc/PID/stat behind the name, which may hold anything but ends at the last ")".
-static bool parse_stat(char *text, uint64_t *minor, uint64_t *major, uint64_t *pages) {
-    enum { FIRST = 3, MINOR = 10, MAJOR = 12, PAGES = 24 };
-    char *at = strrchr(text, ')');
-    if (!at)
+#define STAT_SIZE 1024
+
+static bool read_kernel_file(int fd, char *text) {
+    ssize_t size = fd >= 0 ? pread(fd, text, STAT_SIZE - 1, 0) : -1;
+    text[size > 0 ? size : 0] = 0;
+    return size > 0;
+}
+
+// The page faults in /proc/PID/stat. They stand behind the name, which may hold anything but ends
+// at the last ")".
+static bool parse_faults(const char *text, struct heap_sample *sample) {
+    const char *at = strrchr(text, ')');
+    unsigned long long minor, major;
+    if (!at || sscanf(at, ") %*c %*d %*d %*d %*d %*d %*u %llu %*u %llu", &minor, &major) != 2)
         return false;
-    at += 2;
-    for (int field = FIRST; field <= PAGES; field++) {
-        uint64_t value = strtoull(at, NULL, 10);
-        if (field == MINOR)
-            *minor = value;
-        else if (field == MAJOR)
-            *major = value;
-        else if (field == PAGES)
-            *pages = value;
-        at = strchr(at, ' ');
-        if (!at)
-            return false;
-        at++;
-    }
+    sample->minor_faults = minor;
+    sample->major_faults = major;
+    return true;
+}
+
+// The memory in /proc/PID/statm. What belongs to files or is shared is in the third number.
+static bool parse_memory(const char *text, struct heap_sample *sample) {
+    unsigned long long resident, shared, page = (unsigned long long)sysconf(_SC_PAGESIZE);
+    // A process that has ended has nothing in memory any more.
+    if (sscanf(text, "%*u %llu %llu", &resident, &shared) != 2 || !resident)
+        return false;
+    sample->resident = resident * page;
+    sample->anonymous = resident > shared ? (resident - shared) * page : 0;
     return true;
 }
 
 static void take_sample(struct recorded_process *process, uint64_t now) {
-    char text[1024];
-    uint64_t minor = 0, major = 0, pages = 0;
-    ssize_t size = process->stat >= 0 ? pread(process->stat, text, sizeof text - 1, 0) : -1;
-    if (size <= 0)
+    char text[STAT_SIZE];
+    struct heap_sample sample;
+    if (!read_kernel_file(process->stat, text) || !parse_faults(text, &sample))
         return;
-    text[size] = 0;
-    // A process that has ended has nothing in memory any more.
-    if (parse_stat(text, &minor, &major, &pages) && pages)
-        heap_source_sample(process->source, pages * (uint64_t)sysconf(_SC_PAGESIZE), minor, major);
+    if (read_kernel_file(process->statm, text) && parse_memory(text, &sample))
+        heap_source_sample(process->source, &sample);
     uint64_t wait = (now - process->attached) / SAMPLE_SHARE;
     process->next_sample = now + (wait > SAMPLE_INTERVAL ? wait : SAMPLE_INTERVAL);
 }
 
-static int open_stat(int pid) {
+// The first number of a thread's schedstat: nanoseconds on a CPU. 0: the kernel does not say.
+static uint64_t cpu_time(void *context, int tid) {
+    const struct recorded_process *process = context;
+    char text[STAT_SIZE];
+    snprintf(text, sizeof text, "%d/schedstat", tid);
+    int fd = openat(process->tasks, text, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    read_kernel_file(fd, text);
+    close(fd);
+    return strtoull(text, NULL, 10);
+}
+
+// Looks at all threads, but so seldom that it takes at most one part in WATCH_SHARE of the time.
+static void watch_threads(struct recorded_process *process, uint64_t now) {
+    if (process->tasks < 0 || now < process->next_watch)
+        return;
+    heap_source_watch_threads(process->source, cpu_time, process);
+    process->next_watch = now + WATCH_SHARE * (clock_nanoseconds() - now);
+}
+
+static int open_kernel_file(int pid, const char *name) {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
     return fd_move_high(open(path, O_RDONLY | O_CLOEXEC));
 }
 
@@ -158,10 +185,15 @@ static void attach(struct recorded *recorded, int pid, int fd, uint64_t size) {
                                          .recorded = recorded,
                                          .source = source,
                                          .stat = -1,
+                                         .statm = -1,
+                                         .tasks = -1,
                                          .attached = clock_nanoseconds()};
     // A translated process has the engine's memory as well as its own.
-    if (recorded->recorder)
-        process->stat = open_stat(pid);
+    if (recorded->recorder) {
+        process->stat = open_kernel_file(pid, "stat");
+        process->statm = open_kernel_file(pid, "statm");
+        process->tasks = open_kernel_file(pid, "task");
+    }
     process->names = heap_names_new(run->symbols, pid, &recorded->names);
     recorded->tool->start(process);
     *vector_push(recorded->processes, recorded->process_count) = process;
@@ -221,8 +253,10 @@ void recorded_drain(struct tool_run *run) {
         size_t got = heap_source_drain(process->source, false);
         words = got > words ? got : words;
         complain_if_broken(process, was);
-        if (now >= process->next_sample)
+        if (now >= process->next_sample) {
             take_sample(process, now);
+            watch_threads(process, clock_nanoseconds());
+        }
         if (recorded->tool->drained)
             recorded->tool->drained(process, now);
     }
@@ -251,8 +285,10 @@ static void say_what_was_seen(struct recorded_process *process) {
 
 static void free_process(struct recorded_process *process) {
     process->recorded->tool->release(process);
-    if (process->stat >= 0)
-        close(process->stat);
+    const int files[] = {process->stat, process->statm, process->tasks};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (files[i] >= 0)
+            close(files[i]);
     free(process->holders);
     free(process->stack_pointers);
     heap_names_free(process->names);

@@ -38,7 +38,8 @@ struct recorded_process {
     } * stack_pointers; // of its threads, at that time
     size_t stack_pointer_count;
 
-    int stat;                       // /proc/PID/stat, open; -1: not
+    int stat, statm, tasks;         // /proc/PID/stat, statm and task, open; -1: not
+    uint64_t next_watch;            // when its threads are looked at again
     uint64_t attached, next_sample; // nanoseconds, of CLOCK_MONOTONIC
 };
 

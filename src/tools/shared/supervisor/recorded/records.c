@@ -132,11 +132,43 @@ static void on_stack(struct heap_source *source, uint64_t word, const uint64_t *
 
 static void on_thread(struct heap_source *source, struct heap_ring *ring, uint64_t tid) {
     ring->thread = ++source->thread_count;
+    ring->tid = (int)tid;
+    ring->cpu_time = ring->ran = 0;
     ring->name[0] = 0;
     ring->blocks = ring->bytes = 0;
     for (size_t i = 0; i < source->sink_count; i++)
         if (source->sinks[i].thread)
             source->sinks[i].thread(source->sinks[i].context, ring->thread, (int)tid);
+}
+
+static void tell_state(struct heap_source *source, const struct heap_ring *ring,
+                       enum heap_thread_state state) {
+    for (size_t i = 0; i < source->sink_count; i++)
+        if (source->sinks[i].state)
+            source->sinks[i].state(source->sinks[i].context, ring->thread, state, source->time);
+}
+
+void records_thread_ended(struct heap_source *source, struct heap_ring *ring) {
+    if (!ring->tid)
+        return;
+    ring->tid = 0;
+    tell_state(source, ring, HEAP_THREAD_ENDED);
+}
+
+void heap_source_watch_threads(struct heap_source *source,
+                               uint64_t (*cpu_time)(void *context, int tid), void *context) {
+    for (uint32_t i = 0; i < source->ring_count && !source->broken; i++) {
+        struct heap_ring *ring = &source->rings[i];
+        if (!ring->tid ||
+            (ring->ran && source->time - ring->ran < source->time / HEAP_SOURCE_RAN_SHARE))
+            continue;
+        uint64_t time = cpu_time(context, ring->tid);
+        if (!time || time == ring->cpu_time)
+            continue;
+        ring->cpu_time = time;
+        ring->ran = source->time;
+        tell_state(source, ring, HEAP_THREAD_RAN);
+    }
 }
 
 // ---- regions, names, samples ----
@@ -192,14 +224,16 @@ static void on_name(struct heap_source *source, uint64_t index, const uint64_t *
             source->sinks[i].name(source->sinks[i].context, ring->thread, name);
 }
 
-void heap_source_sample(struct heap_source *source, uint64_t resident, uint64_t minor_faults,
-                        uint64_t major_faults) {
+void heap_source_sample(struct heap_source *source, const struct heap_sample *sample) {
     struct heap_sample *last = &source->sample;
     // The target's own word may come before the kernel's that was asked earlier.
-    if (resident > HEAP_SIZE_MAX || minor_faults < last->minor_faults ||
-        major_faults < last->major_faults)
+    if (sample->resident > HEAP_SIZE_MAX || sample->minor_faults < last->minor_faults ||
+        sample->major_faults < last->major_faults)
         return;
-    *last = (struct heap_sample){source->time, resident, minor_faults, major_faults};
+    *last = *sample;
+    last->time = source->time;
+    if (last->anonymous > last->resident)
+        last->anonymous = HEAP_UNKNOWN;
     for (size_t i = 0; i < source->sink_count; i++)
         if (source->sinks[i].sample)
             source->sinks[i].sample(source->sinks[i].context, last);
@@ -316,7 +350,10 @@ void records_take(struct heap_source *source, struct heap_ring *ring, unsigned k
         on_name(source, words[1], words + 2);
         break;
     case WIRE_HEAP_SAMPLE:
-        heap_source_sample(source, words[1], words[2], words[3]);
+        heap_source_sample(source, &(struct heap_sample){.resident = words[1],
+                                                         .minor_faults = words[2],
+                                                         .major_faults = words[3],
+                                                         .anonymous = words[4]});
         break;
     case WIRE_HEAP_MOMENT:
     case WIRE_HEAP_DEPTH:

@@ -149,7 +149,7 @@ static __attribute__((noinline)) void take_other(struct heap_source *source, str
         [WIRE_HEAP_ALLOCATED] = 4,    [WIRE_HEAP_FREED] = 2,    [WIRE_HEAP_RESIZE_BEGAN] = 2,
         [WIRE_HEAP_RESIZE_ENDED] = 4, [WIRE_HEAP_STACK] = 2,    [WIRE_HEAP_THREAD] = 2,
         [WIRE_HEAP_MAPPED] = 4,       [WIRE_HEAP_UNMAPPED] = 3, [WIRE_HEAP_NAME] = 4,
-        [WIRE_HEAP_SAMPLE] = 4,       [WIRE_HEAP_MOMENT] = 3,   [WIRE_HEAP_DEPTH] = 3,
+        [WIRE_HEAP_SAMPLE] = 5,       [WIRE_HEAP_MOMENT] = 3,   [WIRE_HEAP_DEPTH] = 3,
         [WIRE_HEAP_MARK] = 2,         [WIRE_HEAP_ASKED] = 2,    [WIRE_HEAP_CHUNK] = 3};
     uint64_t words[4 + WIRE_HEAP_FRAMES];
     uint64_t there = ring->tail - ring->head;
@@ -223,10 +223,12 @@ static void give_back(struct heap_ring *ring) {
 }
 
 // A ring whose thread has ended and said all it had to say serves another one.
-static void recycle(struct heap_ring *ring) {
-    if (ring->head == ring->tail && atomic_load(&ring->shared->state) == WIRE_HEAP_ENDED &&
-        atomic_load(&ring->shared->tail) == ring->head)
-        atomic_store(&ring->shared->state, WIRE_HEAP_FREE);
+static void recycle(struct heap_source *source, struct heap_ring *ring) {
+    if (ring->head != ring->tail || atomic_load(&ring->shared->state) != WIRE_HEAP_ENDED ||
+        atomic_load(&ring->shared->tail) != ring->head)
+        return;
+    records_thread_ended(source, ring);
+    atomic_store(&ring->shared->state, WIRE_HEAP_FREE);
 }
 
 // ---- putting rings in order ----
@@ -309,7 +311,7 @@ size_t heap_source_drain(struct heap_source *source, bool last) {
         source->time = time_of(source, now);
     for (uint32_t i = 0; i < source->ring_count && !source->broken; i++) {
         give_back(&source->rings[i]);
-        recycle(&source->rings[i]);
+        recycle(source, &source->rings[i]);
     }
     source->counts.missed = atomic_load(&source->header->missed);
     if (source->broken)

@@ -13,7 +13,8 @@
 
 #include "profile/heap/heap.h"
 
-#define HEAP_SOURCE_SINKS 3
+#define HEAP_SOURCE_SINKS     3
+#define HEAP_SOURCE_RAN_SHARE 16
 
 struct heap_source_counts {
     uint64_t allocated, freed, resized; // events told
@@ -31,9 +32,13 @@ void heap_source_mapping(struct heap_source *source, const struct heap_mapping *
 // Takes what can be put in order by now; how many words that were. With `last`, everything: the
 // process has ended.
 size_t heap_source_drain(struct heap_source *source, bool last);
-// What the kernel said of the process after the last drain.
-void heap_source_sample(struct heap_source *source, uint64_t resident, uint64_t minor_faults,
-                        uint64_t major_faults);
+// What the kernel said of the process after the last drain. The sample's time is not used.
+void heap_source_sample(struct heap_source *source, const struct heap_sample *sample);
+// Asks for the CPU time of each thread, in any unit (0: not known), and tells the sinks which ones
+// have run since they were last told so. They are told seldom, to within 1/HEAP_SOURCE_RAN_SHARE of
+// the run.
+void heap_source_watch_threads(struct heap_source *source,
+                               uint64_t (*cpu_time)(void *context, int tid), void *context);
 // Tells the target what it need not tell (wire_heap.h): stacks that make no more than `total`
 // bytes, before this many instructions and this time (nanoseconds; UINT64_MAX: whenever).
 void heap_source_gate(struct heap_source *source, uint64_t total, uint64_t instructions,

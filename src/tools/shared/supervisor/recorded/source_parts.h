@@ -17,7 +17,10 @@ struct heap_ring {
     uint64_t next;    // clock of the record at head; NO_CLOCK: none
     uint64_t fetched; // words up to which blocks have been fetched
     uint32_t thread;
-    bool resizing; // the block in `moving` is between its two records
+    int tid;           // 0: its thread has ended
+    uint64_t cpu_time; // of the thread, when it was last reported to have run
+    uint64_t ran;      // when that was
+    bool resizing;     // the block in `moving` is between its two records
     uint64_t moving_address;
     struct heap_block moving;
     enum heap_region_kind unmapped; // what the last UNMAPPED was about
@@ -58,6 +61,7 @@ struct heap_source {
 void records_allocated(struct heap_source *source, struct heap_ring *ring, uint64_t address,
                        uint64_t size, uint64_t stack);
 void records_freed(struct heap_source *source, struct heap_ring *ring, uint64_t address);
+void records_thread_ended(struct heap_source *source, struct heap_ring *ring);
 // A record of another kind, `count` words long, has been read; the first word is the clock's, which
 // has become source->time.
 void records_take(struct heap_source *source, struct heap_ring *ring, unsigned kind,
