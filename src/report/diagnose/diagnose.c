@@ -34,7 +34,11 @@ static void on_event(void *context, const struct heap_event *event) {
     note_moments(it, event->time);
     if (event->kind == HEAP_SKIPPED)
         return;
-    thread_at(it, event->thread)->last = event->time;
+    struct thread_use *thread = thread_at(it, event->thread);
+    thread->last = event->time;
+    if (!thread->first)
+        thread->first = event->time;
+    it->late_allocations += event->kind == HEAP_ALLOCATED && event->time >= it->end / 2;
     if (event->kind == HEAP_FREED || event->kind == HEAP_RESIZED)
         it->live_bytes -= event->before.size;
     if (event->kind == HEAP_ALLOCATED || event->kind == HEAP_RESIZED)
@@ -50,6 +54,46 @@ static void on_held(void *context, uint32_t stack, const char *holder) {
     it->growth_sink.held(it->growth, stack, holder);
 }
 
+static void on_state(void *context, uint32_t thread, enum heap_thread_state state, uint64_t time) {
+    struct thread_use *use = thread_at(context, thread);
+    if (state == HEAP_THREAD_ENDED)
+        use->ended = time;
+    else
+        use->ran = time;
+}
+
+// Whether a thread has ended or slept since the middle of the run. One that runs may use its memory
+// without a word to the allocator. While nobody allocates, nobody has work.
+static bool is_idle(const struct examination *it, const struct thread_use *thread) {
+    enum { BUSY = 100 };
+    uint64_t middle = it->end / 2;
+    if (thread->last >= middle)
+        return false;
+    if (thread->ended)
+        return thread->ended < middle;
+    return thread->ran && thread->ran < middle && it->late_allocations >= BUSY;
+}
+
+static void note_idle(struct examination *it, const struct heap_block *block) {
+    const struct thread_use *thread = thread_at(it, block->thread);
+    struct site *site = &it->sites[block->stack];
+    if (block->thread <= 1 || !is_idle(it, thread))
+        return;
+    site->idle_bytes += block->size;
+    site->idle_blocks++;
+    bool is_new;
+    map_integers_add(&it->idle, (uint64_t)block->stack << 32 | block->thread, &is_new);
+    if (!is_new)
+        return;
+    site->idle_threads++;
+    if (thread->first > site->began_last)
+        site->began_last = thread->first;
+    if (!thread->ended)
+        return;
+    if (!site->gone_threads++ || thread->ended < site->gone_first)
+        site->gone_first = thread->ended;
+}
+
 static void on_left(void *context, const struct heap_block *block, uint64_t time) {
     struct examination *it = context;
     if (block->stack >= it->site_count)
@@ -61,17 +105,12 @@ static void on_left(void *context, const struct heap_block *block, uint64_t time
     }
     if (block->time < it->peak_time)
         site->old_blocks++;
-    struct thread_use *thread = thread_at(it, block->thread);
-    thread->bytes += block->size;
-    if (block->thread > 1 && thread->last < it->end / 2) {
-        site->idle_bytes += block->size;
-        site->idle_blocks++;
-    }
+    note_idle(it, block);
 }
 
 static void on_sample(void *context, const struct heap_sample *sample) {
     struct examination *it = context;
-    it->resident = sample->resident;
+    it->resident = sample->anonymous == HEAP_UNKNOWN ? sample->resident : sample->anonymous;
 }
 
 static void on_end(void *context, uint64_t time) {
@@ -93,6 +132,7 @@ static char *look(int fd, const struct heap_file *file, struct examination *it) 
     struct heap_sink sink = {.context = it,
                              .event = on_event,
                              .held = on_held,
+                             .state = on_state,
                              .left = on_left,
                              .sample = on_sample,
                              .end = on_end};
@@ -108,6 +148,7 @@ static void free_examination(struct examination *it) {
     growth_free(it->growth);
     free(it->sites);
     free(it->threads);
+    map_integers_free(&it->idle);
 }
 
 // ---- results -----------------------------------------------------------------------------------

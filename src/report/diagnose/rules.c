@@ -72,6 +72,7 @@ static void find_tiny(const struct examination *it, uint32_t stack, struct diagn
 #define CAPACITY_SHARE 0.10 // of what is alive in the end
 #define IDLE_BYTES     (256ull << 10)
 #define IDLE_SHARE     0.10
+#define IDLE_THREADS   2 // by one alone, it may be anything
 
 static void find_capacity(const struct examination *it, uint32_t stack, struct diagnoses *to) {
     const struct site *site = &it->sites[stack];
@@ -88,17 +89,22 @@ static void find_capacity(const struct examination *it, uint32_t stack, struct d
 
 static void find_idle(const struct examination *it, uint32_t stack, struct diagnoses *to) {
     const struct site *site = &it->sites[stack];
-    if (site->idle_bytes < IDLE_BYTES ||
+    if (site->idle_bytes < IDLE_BYTES || site->idle_threads < IDLE_THREADS ||
         (double)site->idle_bytes < IDLE_SHARE * (double)it->live_bytes)
         return;
-    size_t threads = 0;
-    for (size_t i = 2; i < it->thread_count; i++)
-        threads += it->threads[i].bytes && it->threads[i].last < it->end / 2;
-    char bytes[32], blocks[32];
-    say(to, stack, DIAGNOSIS_THREADS, CERTAINTY_LIKELY, site->idle_bytes,
-        "%s bytes in %s blocks were allocated by threads that have done nothing with the "
-        "heap in the second half of the run (%zu threads), and are still there.",
-        number(bytes, site->idle_bytes), number(blocks, site->idle_blocks), threads);
+    char bytes[32], blocks[32], threads[32];
+    uint64_t gone = site->gone_threads;
+    // Threads that come and go one after the other work for themselves. Those of one time may have
+    // built something together that others use.
+    bool is_sequence = gone == site->idle_threads && site->gone_first < site->began_last;
+    say(to, stack, DIAGNOSIS_THREADS, is_sequence ? CERTAINTY_LIKELY : CERTAINTY_POSSIBLE,
+        site->idle_bytes,
+        "%s bytes in %s blocks were allocated by %s threads%s, and are still there.",
+        number(bytes, site->idle_bytes), number(blocks, site->idle_blocks),
+        number(threads, site->idle_threads),
+        gone == site->idle_threads ? " that have ended"
+        : gone                     ? " that have ended, or have slept in the second half of the run"
+                                   : " that have slept in the second half of the run");
 }
 
 void diagnose_sites(const struct examination *it, struct diagnoses *to) {

@@ -134,7 +134,8 @@ static const struct {
                            "Memory of threads that are gone or idle",
                            "Free what a thread keeps for itself when it ends (a destructor of its "
                            "thread-local storage), and let threads of a pool give back what they "
-                           "do not need while they wait."},
+                           "do not need while they wait. What threads have made for others to use "
+                           "may stay."},
     [DIAGNOSIS_TEMPORARY] = {"temporary-allocations", "Diagnosis_TemporaryAllocations",
                              "Short-lived allocations in a hot path",
                              "Each of these blocks is freed before the thread allocates again. Use "
