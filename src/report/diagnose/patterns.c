@@ -165,8 +165,9 @@ static enum diagnosis_kind pattern_of(const struct growth *growth, const struct 
 static void add_containers(struct text *text, const struct growth_cause *cause) {
     char size[32], number[32];
     if (!cause->boxes.count) {
-        text_string(text, " No container that is enlarged holds them: they are in a list or tree, "
-                          "or forgotten.");
+        text_string(text,
+                    " No container was enlarged here: they are in a list, a tree or a table of "
+                    "another place, or forgotten.");
     } else if (cause->boxes.count == 1) {
         text_format(text, " That includes a container that was enlarged %u times and has %s bytes.",
                     cause->boxes.steps, text_number(size, cause->boxes.largest));
