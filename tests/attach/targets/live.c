@@ -155,6 +155,8 @@ int main(void) {
         if (i && pthread_create(&id, NULL, thread, &all[i]))
             return 1;
     }
+    // A mapped block that is freed would raise the limit, and then none is mapped any more.
+    mallopt(M_MMAP_THRESHOLD, 128 * 1024);
     free(malloc(1)); // its cache is there
     answer();
     while ((size = read(0, command, sizeof command - 1)) > 0) {
