@@ -223,14 +223,14 @@ def a_recording_without_an_index_is_told_while_it_is_read():
     program, path = os.path.join(given.FOLDER, 'pairs'), os.path.join(given.FOLDER, 'bare.quern')
     subprocess.run(['cc', '-O2', '-pthread', '-o', program, os.path.join(ROOT, 'bench/programs/pairs.c')],
                    check=True)
-    subprocess.run([QUERN, '--tool=heap', '-q', f'--heap-out-file={path}', program, '2', '500000', '5'],
+    subprocess.run([QUERN, '--tool=heap', '-q', f'--heap-out-file={path}', program, '2', '3000000', '5'],
                    check=True, timeout=300, stdout=subprocess.DEVNULL)
     with open(path, 'r+b') as file:
         file.seek(-16, os.SEEK_END)
         position, magic = struct.unpack('<Q8s', file.read(16))
         equal(magic, b'QUERNIDX', 'the end of the recording')
         file.truncate(position)
-    # Reading takes a part of a second: whoever asks at once sees it.
+    # Reading takes about a second: whoever asks at once sees it.
     known = None
     for _ in range(20):
         server = Server(path)
