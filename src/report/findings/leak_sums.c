@@ -1,5 +1,17 @@
 #include "report/findings/named_finding.h"
 
+void leak_sums_add(struct leak_sums *sums, const struct leak_graph_block *blocks, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        unsigned heuristic = blocks[i].heuristic;
+        sums->blocks[blocks[i].kind]++;
+        sums->bytes[blocks[i].kind] += blocks[i].size;
+        if (heuristic) {
+            sums->heuristic_blocks[heuristic - 1]++;
+            sums->heuristic_bytes[heuristic - 1] += blocks[i].size;
+        }
+    }
+}
+
 static void add_sum(struct text *text, const struct leak_sums *now, const struct leak_sums *before,
                     unsigned bucket) {
     text_format(text, "\n%18s: ", bucket < LEAK_KINDS ? leak_kind_words(bucket) : "suppressed");

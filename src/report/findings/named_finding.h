@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "profile/findings/finding.h"
 #include "profile/findings/leaks.h"
+#include "profile/heap/leak_graph.h"
 #include "report/shared/named_stack.h"
 
 struct naming {
@@ -81,6 +82,8 @@ struct leak_sums {
     uint64_t bytes[LEAK_KINDS + 1], blocks[LEAK_KINDS + 1]; // the last is for suppressed ones
     uint64_t heuristic_bytes[LEAK_HEURISTICS], heuristic_blocks[LEAK_HEURISTICS];
 };
+// Adds blocks that a search in a graph has classified.
+void leak_sums_add(struct leak_sums *, const struct leak_graph_block *, size_t count);
 // `before` is what the search before has found; NULL: differences are not shown.
 void leak_sums_text(const struct leak_sums *, const struct leak_sums *before, struct text *);
 

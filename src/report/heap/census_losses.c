@@ -187,24 +187,13 @@ static void make_holders(struct census_report *report, const struct leak_graph_b
 
 // ---- the whole ---------------------------------------------------------------------------------
 
-static void sum_up(struct leak_sums *sums, const struct leak_graph_block *blocks, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        sums->blocks[blocks[i].kind]++;
-        sums->bytes[blocks[i].kind] += blocks[i].size;
-        if (blocks[i].heuristic) {
-            sums->heuristic_blocks[blocks[i].heuristic - 1]++;
-            sums->heuristic_bytes[blocks[i].heuristic - 1] += blocks[i].size;
-        }
-    }
-}
-
 void census_report_make(struct census_report *report, const struct census *census,
                         const struct leak_graph *graph, const struct census_view *view) {
     size_t count;
     const struct leak_graph_block *blocks = leak_graph_blocks(graph, &count);
     struct types types = {.view = view, .pid = census->pid};
     *report = (struct census_report){.census = census};
-    sum_up(&report->sums, blocks, count);
+    leak_sums_add(&report->sums, blocks, count);
     make_losses(report, blocks, count, &types);
     make_holders(report, blocks, count, view);
     free(types.at);

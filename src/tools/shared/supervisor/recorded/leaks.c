@@ -386,19 +386,6 @@ static struct suppression *take_record(struct recorded_process *process,
     return by;
 }
 
-static void sum_up(const struct leak_graph *graph, struct leak_sums *sums) {
-    size_t count;
-    const struct leak_graph_block *blocks = leak_graph_blocks(graph, &count);
-    for (size_t i = 0; i < count; i++) {
-        sums->blocks[blocks[i].kind]++;
-        sums->bytes[blocks[i].kind] += blocks[i].size;
-        if (blocks[i].heuristic) {
-            sums->heuristic_blocks[blocks[i].heuristic - 1]++;
-            sums->heuristic_bytes[blocks[i].heuristic - 1] += blocks[i].size;
-        }
-    }
-}
-
 // Who asks while the program runs wants to see them all, unless the options say otherwise.
 static void show(struct recorded_process *process, const struct leak_graph *graph, bool is_last,
                  struct text *text) {
@@ -407,7 +394,8 @@ static void show(struct recorded_process *process, const struct leak_graph *grap
     struct leak_sums sums = {0};
     bool full = settings->check != LEAK_CHECK_SUMMARY && (log_shows(process->log, 0) || is_last);
     struct sorter sorter = {process->stacks, options_of(process)->callers};
-    sum_up(graph, &sums);
+    const struct leak_graph_block *blocks = leak_graph_blocks(graph, &count);
+    leak_sums_add(&sums, blocks, count);
     forget_used(settings->suppressions);
     if (full || settings->suppressions) {
         struct record *records = make_records(graph, &sorter, &count);
