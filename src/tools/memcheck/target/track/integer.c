@@ -84,6 +84,13 @@ static void run_clear_line(struct context *c, const struct track *t) {
     memory_store(c, c->values[0] & ~63ul, 64, zeros);
 }
 
+// movdir64b: its first operand holds the address of the third.
+static void run_move_line(struct context *c, const struct track *t) {
+    wide bits;
+    memory_load(c, operand_address(c, t, 1), sizeof bits, bits);
+    memory_store(c, operand_address(c, t, 2), sizeof bits, bits);
+}
+
 // ---- arithmetic ----
 
 enum { ADD, SUBTRACT, COMPARE };
@@ -468,6 +475,7 @@ track_function *track_integer(struct track *t, const ZydisDecodedInstruction *z)
     case ZYDIS_MNEMONIC_MOV:
     case ZYDIS_MNEMONIC_MOVZX:
     case ZYDIS_MNEMONIC_MOVNTI:
+    case ZYDIS_MNEMONIC_MOVDIRI:
         return run_move;
     case ZYDIS_MNEMONIC_MOVSX:
     case ZYDIS_MNEMONIC_MOVSXD:
@@ -491,6 +499,8 @@ track_function *track_integer(struct track *t, const ZydisDecodedInstruction *z)
         return run_translate;
     case ZYDIS_MNEMONIC_CLZERO:
         return run_clear_line;
+    case ZYDIS_MNEMONIC_MOVDIR64B:
+        return run_move_line;
     case ZYDIS_MNEMONIC_ADD:
     case ZYDIS_MNEMONIC_ADC:
         return set_variant(t, ADD, run_add);

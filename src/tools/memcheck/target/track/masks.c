@@ -83,6 +83,32 @@ void vector_run_test_mask(struct context *c, const struct track *t) {
     vector_set_mask_result(c, t, result);
 }
 
+// vp2intersect: into the mask that the instruction names, and its neighbour.
+void vector_run_intersect(struct context *c, const struct track *t) {
+    wide a, b, a_value, b_value;
+    uint64_t equal[2] = {0, 0}, possible[2] = {0, 0};
+    unsigned lane = t->in_lane, count = t->vector_size * 8 / lane;
+    vector_source_bits(c, t, 1, a);
+    vector_source_bits(c, t, 2, b);
+    // A lane is equal to itself, whatever it holds.
+    if ((wide_any(a) || wide_any(b)) && !t->is_same) {
+        vector_source_value(c, t, 1, a_value);
+        vector_source_value(c, t, 2, b_value);
+        for (unsigned at = 0; at < count * count; at++) {
+            unsigned i = at / count, j = at % count;
+            uint64_t bits = lane_get(a, lane, i) | lane_get(b, lane, j);
+            if ((lane_get(a_value, lane, i) ^ lane_get(b_value, lane, j)) & ~bits)
+                continue;
+            possible[0] |= 1ul << i;
+            possible[1] |= 1ul << j;
+            equal[0] |= bits ? 0 : 1ul << i;
+            equal[1] |= bits ? 0 : 1ul << j;
+        }
+    }
+    for (unsigned i = 0; i < 2; i++)
+        set_mask_bits(c, (t->operands[0].number & ~1u) + i, possible[i] & ~equal[i]);
+}
+
 // ---- mask registers ----
 
 static struct item mask_item(struct context *c, const struct track *t, unsigned operand,

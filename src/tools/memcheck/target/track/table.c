@@ -137,6 +137,8 @@ static const struct row rows[] = {
     {RULE(TEST_MASK, 16, 16), "ptestmw ptestnmw"},
     {RULE(TEST_MASK, 32, 32), "ptestmd ptestnmd"},
     {RULE(TEST_MASK, 64, 64), "ptestmq ptestnmq"},
+    {RULE(INTERSECT, 32, 32), "p2intersectd"},
+    {RULE(INTERSECT, 64, 64), "p2intersectq"},
     {RULE(COMPARE_FLAGS, 16, 0), "comish ucomish"},
     {RULE(COMPARE_FLAGS, 32, 0), "comiss ucomiss"},
     {RULE(COMPARE_FLAGS, 64, 0), "comisd ucomisd"},

@@ -36,6 +36,7 @@ enum vector_class {
     CLASS_TEST,  // sets Z and C by and, and-not
     CLASS_TEST_SIGNS,
     CLASS_TEST_MASK, // into a mask: whether lanes have common ones
+    CLASS_INTERSECT, // into a pair of masks: whether any lane of the other source is equal
     CLASS_COMPARE_FLAGS,
     CLASS_CLASSIFY, // lanes into a mask
     CLASS_STRING,

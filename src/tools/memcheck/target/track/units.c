@@ -124,11 +124,20 @@ static bool is_idiom(const ZydisDecodedInstruction *z, const ZydisDecodedOperand
     }
 }
 
-static void special(struct track_units *units, const ZydisDecodedInstruction *z) {
+static void special(struct track_units *units, const ZydisDecodedInstruction *z,
+                    const ZydisDecodedOperand *operands) {
+    uint64_t pair;
     switch (z->mnemonic) {
     case ZYDIS_MNEMONIC_SYSCALL:
         // Not rax: its number is looked at before the call, which makes it defined after.
         *units = (struct track_units){.writes = UNIT(1) | UNIT(11), .kills = UNIT(1) | UNIT(11)};
+        break;
+    case ZYDIS_MNEMONIC_VP2INTERSECTD:
+    case ZYDIS_MNEMONIC_VP2INTERSECTQ:
+        // The decoder names one mask of the two.
+        pair = UNIT(SHADOW_UNIT_MASK) * 3 << ((operands[0].reg.value - ZYDIS_REGISTER_K0) & ~1);
+        units->writes |= pair;
+        units->kills |= pair;
         break;
     case ZYDIS_MNEMONIC_VZEROUPPER:
         units->writes |= VECTORS(16);
@@ -173,7 +182,7 @@ struct track_units track_units(const ZydisDecodedInstruction *z,
     }
     units.kills &= ~UNIT(SHADOW_UNIT_FLAGS);
     add_flags(&units, z, operands);
-    special(&units, z);
+    special(&units, z, operands);
     units.reads |= units.writes & ~units.kills;
     return units;
 }

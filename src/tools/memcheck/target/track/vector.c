@@ -274,6 +274,7 @@ static track_function *const class_functions[] = {
     [CLASS_TEST] = vector_run_test,
     [CLASS_TEST_SIGNS] = vector_run_test,
     [CLASS_TEST_MASK] = vector_run_test_mask,
+    [CLASS_INTERSECT] = vector_run_intersect,
     [CLASS_COMPARE_FLAGS] = vector_run_compare_flags,
     [CLASS_CLASSIFY] = vector_run_classify,
     [CLASS_STRING] = vector_run_string,

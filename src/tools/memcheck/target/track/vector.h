@@ -40,8 +40,8 @@ bool vector_is_source(const struct track *, unsigned operand);
 track_function vector_run_move, vector_run_logic, vector_run_ternary, vector_run_add,
     vector_run_compare, vector_run_extreme, vector_run_lanes, vector_run_scalar, vector_run_convert,
     vector_run_convert_scalar, vector_run_horizontal, vector_run_pack, vector_run_whole,
-    vector_run_test, vector_run_test_mask, vector_run_compare_flags, vector_run_classify,
-    vector_run_string, vector_run_gather, vector_run_scatter, vector_run_masked_move,
-    vector_run_masked_bytes, vector_run_zero_upper, vector_run_mask;
+    vector_run_test, vector_run_test_mask, vector_run_intersect, vector_run_compare_flags,
+    vector_run_classify, vector_run_string, vector_run_gather, vector_run_scatter,
+    vector_run_masked_move, vector_run_masked_bytes, vector_run_zero_upper, vector_run_mask;
 
 #endif
