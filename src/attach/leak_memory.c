@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/maps.h"
+#include "base/search.h"
 #include "base/text.h"
 #include "base/vector.h"
 #include "base/x86.h"
@@ -97,17 +98,10 @@ static bool read_mappings(struct leak_memory *memory) {
 }
 
 static const struct leak_mapping *mapping_of(const struct leak_memory *memory, uint64_t address) {
-    size_t low = 0, high = memory->mapping_count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (memory->mappings[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < memory->mapping_count && memory->mappings[low].start <= address
-               ? &memory->mappings[low]
-               : NULL;
+    const struct leak_mapping *mappings = memory->mappings;
+    size_t count = memory->mapping_count;
+    size_t i = search_first(at, 0, count, mappings[at].end > address);
+    return i < count && mappings[i].start <= address ? &mappings[i] : NULL;
 }
 
 // ---- reading -----------------------------------------------------------------------------------

@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 
 #include "base/clock.h"
+#include "base/search.h"
 #include "base/text.h"
 #include "base/vector.h"
 
@@ -59,17 +60,10 @@ static bool is_copied(const struct maps_mapping *mapping) {
 }
 
 const struct maps_mapping *snapshot_mapping(const struct snapshot *snapshot, uint64_t address) {
-    size_t low = 0, high = snapshot->mapping_count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (snapshot->mappings[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < snapshot->mapping_count && snapshot->mappings[low].start <= address
-               ? &snapshot->mappings[low]
-               : NULL;
+    const struct maps_mapping *mappings = snapshot->mappings;
+    size_t count = snapshot->mapping_count;
+    size_t i = search_first(at, 0, count, mappings[at].end > address);
+    return i < count && mappings[i].start <= address ? &mappings[i] : NULL;
 }
 
 // ---- touched pages -----------------------------------------------------------------------------
@@ -298,15 +292,7 @@ void snapshot_free(struct snapshot *snapshot) {
 // ---- looking at the copy -----------------------------------------------------------------------
 
 size_t snapshot_run_after(const struct snapshot *snapshot, uint64_t address) {
-    size_t low = 0, high = snapshot->run_count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (snapshot->runs[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return search_first(at, 0, snapshot->run_count, snapshot->runs[at].end > address);
 }
 
 // Whether all of it is in memory that was to be copied.

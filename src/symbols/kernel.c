@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/search.h"
 #include "base/vector.h"
 
 enum { READ_BYTES = 1 << 20 };
@@ -89,15 +90,9 @@ const struct kernel_function *kernel_find(struct kernel *kernel, uint64_t addres
                                           const char **name, const char **module) {
     if (!kernel->is_read)
         read_kallsyms(kernel);
-    size_t low = 0, high = kernel->count; /* the first start above address */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (kernel->functions[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    const struct kernel_function *function = low ? &kernel->functions[low - 1] : NULL;
+    const struct kernel_function *functions = kernel->functions;
+    size_t behind = search_first(at, 0, kernel->count, functions[at].start > address);
+    const struct kernel_function *function = behind ? &functions[behind - 1] : NULL;
     if (!function || address - function->start > FUNCTION_BYTES_MAX)
         return NULL;
     *name = kernel->text + function->name;

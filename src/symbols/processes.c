@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "base/vector.h"
 
 enum { BUCKETS = 1024, MOST_UNMAPPED = 4096, MOST_CANDIDATES = 16 };
@@ -80,15 +81,7 @@ void processes_free(struct processes *processes) {
 
 /* The number of mappings that start at or below address. */
 static size_t count_up_to(const struct process *process, uint64_t address) {
-    size_t low = 0, high = process->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (process->mappings[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return search_first(at, 0, process->count, process->mappings[at].start > address);
 }
 
 /* Takes over a reference. */

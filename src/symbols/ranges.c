@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "base/vector.h"
 
 void range_list_add(struct range_list *list, uint64_t low, uint64_t high, uint32_t owner,
@@ -91,13 +92,6 @@ size_t ranges_bytes(const struct ranges *ranges) {
 }
 
 uint32_t ranges_find(const struct ranges *ranges, uint64_t address) {
-    size_t low = 0, high = ranges->count; /* the first start above address */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (ranges->starts[middle] <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low ? ranges->owners[low - 1] : RANGES_NONE;
+    size_t behind = search_first(at, 0, ranges->count, ranges->starts[at] > address);
+    return behind ? ranges->owners[behind - 1] : RANGES_NONE;
 }

@@ -6,6 +6,7 @@
 
 #include "engine/cache/block.h"
 #include "base/hash.h"
+#include "base/search.h"
 #include "engine/cache/gates.h"
 #include "engine/fatal.h"
 #include "engine/layout.h"
@@ -253,31 +254,19 @@ struct block *block_at(uint64_t address) {
     if (!cache_contains(address))
         return NULL;
     uint32_t offset = address - cache_start;
-    uint32_t low = 0, high = __atomic_load_n(&by_code_count, __ATOMIC_ACQUIRE);
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        if (by_code[middle]->code <= offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0)
+    uint32_t count = __atomic_load_n(&by_code_count, __ATOMIC_ACQUIRE);
+    uint32_t behind = search_first(at, 0, count, by_code[at]->code > offset);
+    if (behind == 0)
         return NULL;
-    struct block *block = by_code[low - 1];
+    struct block *block = by_code[behind - 1];
     return offset - block->code < block->code_size ? block : NULL;
 }
 
 const struct block_state *block_state_at(const struct block *block, uint64_t address) {
     uint32_t offset = address - cache_start - block->code;
-    unsigned low = 0, high = block->state_count;
-    while (high - low > 1) {
-        unsigned middle = (low + high) / 2;
-        if (block->states[middle].host <= offset)
-            low = middle;
-        else
-            high = middle;
-    }
-    return &block->states[low];
+    // The first one holds from the beginning.
+    return &block->states[search_first(at, 1, block->state_count, block->states[at].host > offset) -
+                          1];
 }
 
 // ---- pages -------------------------------------------------------------------------------------

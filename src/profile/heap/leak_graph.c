@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "base/text.h"
 #include "base/vector.h"
 #include "profile/findings/leak_heuristics.h"
@@ -89,16 +90,9 @@ static void make_areas(struct leak_graph *graph) {
 }
 
 static const struct area *area_of(const struct leak_graph *graph, uint64_t address) {
-    size_t low = 0, high = graph->area_count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (graph->areas[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < graph->area_count && graph->areas[low].start <= address ? &graph->areas[low]
-                                                                         : NULL;
+    const struct area *areas = graph->areas;
+    size_t i = search_first(at, 0, graph->area_count, areas[at].end > address);
+    return i < graph->area_count && areas[i].start <= address ? &areas[i] : NULL;
 }
 
 static uint32_t find(struct leak_graph *graph, uint64_t address) {
@@ -110,16 +104,10 @@ static uint32_t find(struct leak_graph *graph, uint64_t address) {
         graph->latest = area;
     }
     size_t granule = (size_t)((address - area->start) / GRANULE);
-    uint32_t low = area->first[granule], high = area->first[granule + 1];
+    uint32_t behind = (uint32_t)search_first(at, area->first[granule], area->first[granule + 1],
+                                             graph->blocks[at].start > address);
     // The last block that starts at the address or before.
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (graph->blocks[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low && address < end_of(&graph->blocks[low - 1]) ? low - 1 : NO_BLOCK;
+    return behind && address < end_of(&graph->blocks[behind - 1]) ? behind - 1 : NO_BLOCK;
 }
 
 struct leak_graph *leak_graph_new(struct leak_graph_block *blocks, size_t count,

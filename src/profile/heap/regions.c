@@ -3,20 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "base/text.h"
 #include "base/vector.h"
 
 // The first piece that ends behind an address.
 static size_t first_behind(const struct regions *regions, uint64_t address) {
-    size_t low = 0, high = regions->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (regions->pieces[middle].end > address)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
+    return search_first(at, 0, regions->count, regions->pieces[at].end > address);
 }
 
 static void insert(struct regions *regions, size_t at, const struct regions_piece *piece) {

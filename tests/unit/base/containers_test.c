@@ -1,4 +1,4 @@
-// base/vector.h, base/map.h and base/hash.h.
+// base/vector.h, base/map.h, base/hash.h and base/search.h.
 #include "unit.h"
 
 #include <stdint.h>
@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/map.h"
+#include "base/search.h"
 #include "base/vector.h"
 
 // ---- vector ----
@@ -184,6 +185,25 @@ TEST(map_tells_keys_of_one_hash_apart) {
     map_check(&texts.map);
     map_integers_free(&integers);
     map_texts_free(&texts);
+}
+
+// ---- search ----
+
+// All parts of an array in which some numbers come twice, compared with a search from the front.
+TEST(search_finds_where_a_condition_begins_to_hold) {
+    unsigned items[40];
+    for (size_t i = 0; i < sizeof items / sizeof *items; i++)
+        items[i] = (unsigned)(i * 2 / 3 * 2);
+    for (size_t from = 0; from < 40; from++)
+        for (size_t to = from; to <= 40; to++)
+            for (unsigned wanted = 0; wanted < 56; wanted++) {
+                size_t first = from, asked = 0;
+                while (first < to && items[first] < wanted)
+                    first++;
+                CHECK_EQ(search_first(at, from, to, (asked++, items[at] >= wanted)), first);
+                CHECK(asked <= 6);
+            }
+    CHECK_EQ(search_first(at, 1, 0, items[at]), 1);
 }
 
 UNIT_MAIN_APART()

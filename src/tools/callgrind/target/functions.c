@@ -13,6 +13,7 @@
 
 #include "base/elf_view.h"
 #include "base/glob.h"
+#include "base/search.h"
 #include "engine/tool.h"
 
 enum { PLT_SECTIONS = 4 };
@@ -275,15 +276,9 @@ void functions_drop(uint64_t start, uint64_t end) {
 }
 
 static const struct range *function_in(const struct module *module, uint64_t pc) {
-    size_t low = 0, high = module->count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (module->functions[middle].start <= pc)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low && pc < module->functions[low - 1].end ? &module->functions[low - 1] : NULL;
+    const struct range *functions = module->functions;
+    size_t behind = search_first(at, 0, module->count, functions[at].start > pc);
+    return behind && pc < functions[behind - 1].end ? &functions[behind - 1] : NULL;
 }
 
 struct code_place functions_at(uint64_t pc) {

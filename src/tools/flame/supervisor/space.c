@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/elf_view.h"
+#include "base/search.h"
 #include "base/text.h"
 #include "base/vector.h"
 
@@ -208,18 +209,9 @@ static void add_file(struct flame_space *space, struct mapping *mapping) {
 }
 
 static struct mapping *find(const struct flame_space *space, uint64_t address) {
-    size_t low = 0, high = space->count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        struct mapping *mapping = &space->mappings[middle];
-        if (address < mapping->start)
-            high = middle;
-        else if (address >= mapping->end)
-            low = middle + 1;
-        else
-            return mapping;
-    }
-    return NULL;
+    struct mapping *mappings = space->mappings;
+    size_t i = search_first(at, 0, space->count, mappings[at].end > address);
+    return i < space->count && mappings[i].start <= address ? &mappings[i] : NULL;
 }
 
 const char *flame_space_file(const struct flame_space *space, uint64_t address, uint64_t *offset) {

@@ -1,5 +1,6 @@
 #include "tools/memcheck/target/leaks/search.h"
 
+#include "base/search.h"
 #include "tools/memcheck/target/heap/pools.h"
 
 enum { DIRECTORY = 1024 };
@@ -65,16 +66,10 @@ static bool make_directory(struct leak_blocks *blocks) {
 }
 
 static const struct leak_shelf *shelf_of(const struct leak_blocks *blocks, uint32_t number) {
-    uint32_t low = blocks->directory[number / DIRECTORY];
-    uint32_t high = blocks->directory[number / DIRECTORY + 1];
-    while (low < high) {
-        uint32_t middle = low + (high - low + 1) / 2;
-        if (blocks->shelves[middle].number <= number)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return &blocks->shelves[low];
+    uint32_t first = blocks->directory[number / DIRECTORY];
+    uint32_t last = blocks->directory[number / DIRECTORY + 1];
+    const struct leak_shelf *shelves = blocks->shelves;
+    return &shelves[search_first(at, first + 1, last + 1, shelves[at].number > number) - 1];
 }
 
 // ---- blocks of the heap ------------------------------------------------------------------------
@@ -249,15 +244,9 @@ static bool collect_declared(struct leak_blocks *blocks, size_t room) {
 // Of which the start is not above the address; NULL: none.
 static const struct leak_declared *find_declared(const struct leak_blocks *blocks,
                                                  uint64_t address) {
-    uint32_t low = 0, high = blocks->declared_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (blocks->declared[middle].block.start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low ? &blocks->declared[low - 1] : NULL;
+    size_t behind =
+        search_first(at, 0, blocks->declared_count, blocks->declared[at].block.start > address);
+    return behind ? &blocks->declared[behind - 1] : NULL;
 }
 
 // ---- all ---------------------------------------------------------------------------------------

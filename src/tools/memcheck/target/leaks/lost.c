@@ -3,6 +3,7 @@
 // Blocks of a clique wait in a list, which is also the list of its members, as long as it has room.
 // From then on they wait in a set, a bit for each block, and the members are known by their state
 // only: that costs a look at all states for such a clique, but there cannot be many of them.
+#include "base/search.h"
 #include "tools/memcheck/target/leaks/search.h"
 
 enum {
@@ -67,15 +68,9 @@ struct leak_leader *lost_leader(const struct search *search, uint32_t number) {
     if (number >= blocks->first_declared)
         return &blocks->declared[number - blocks->first_declared].leader;
     struct leak_leader *leaders = search->leaders.at;
-    size_t low = 0, high = search->leaders.count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (leaders[middle].number < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < search->leaders.count && leaders[low].number == number ? &leaders[low] : NULL;
+    size_t count = search->leaders.count;
+    size_t i = search_first(at, 0, count, leaders[at].number >= number);
+    return i < count && leaders[i].number == number ? &leaders[i] : NULL;
 }
 
 // Leaders come in order of address. False: out of memory.

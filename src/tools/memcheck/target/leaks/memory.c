@@ -1,3 +1,4 @@
+#include "base/search.h"
 #include "base/x86.h"
 #include "tools/memcheck/target/leaks/search.h"
 
@@ -68,15 +69,8 @@ void ranges_free(struct leak_ranges *ranges) {
 }
 
 const struct leak_range *ranges_after(const struct leak_ranges *ranges, uint64_t address) {
-    size_t low = 0, high = ranges->count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (ranges->at[middle].end > address)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low < ranges->count ? &ranges->at[low] : NULL;
+    size_t i = search_first(number, 0, ranges->count, ranges->at[number].end > address);
+    return i < ranges->count ? &ranges->at[i] : NULL;
 }
 
 bool ranges_contain(const struct leak_ranges *ranges, uint64_t address) {

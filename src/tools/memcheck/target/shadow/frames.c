@@ -15,6 +15,7 @@
 
 #include "tools/memcheck/target/shadow/frames.h"
 #include "base/in_target.h"
+#include "base/search.h"
 #include "base/x86.h"
 #include "tools/memcheck/target/memcheck.h"
 #include "tools/memcheck/target/shadow/shadow.h"
@@ -45,15 +46,7 @@ static void unlock(void) {
 
 // How many begin at the address or below.
 static size_t stacks_up_to(uint64_t address) {
-    size_t first = 0, last = stack_count;
-    while (first < last) {
-        size_t middle = (first + last) / 2;
-        if (stacks[middle].start <= address)
-            first = middle + 1;
-        else
-            last = middle;
-    }
-    return first;
+    return search_first(at, 0, stack_count, stacks[at].start > address);
 }
 
 static struct known_stack *stack_at(uint64_t address) {
