@@ -1,5 +1,6 @@
 // The contract between the engine and a tool: the hooks that a tool has, and, in the headers below,
-// what the engine offers. docs/tools.md shows how to write a tool.
+// what the engine offers. It is the only header of the engine that a tool includes (tests/layers).
+// docs/tools.md shows how to write a tool.
 //
 // Words
 //   target      the program under examination
@@ -24,11 +25,11 @@
 #include <stdint.h>
 #include "engine/tool/code.h"      // code as a tool sees it; calls and counts to insert
 #include "engine/tool/functions.h" // functions of the target, by symbol
+#include "engine/tool/insert.h"    // machine code of the tool's own
 #include "engine/tool/messages.h"  // options, the log, the supervisor
+#include "engine/tool/quick.h"     // what quick functions reach by themselves
 #include "engine/tool/shadow.h"    // a byte of the tool's for each byte of the target
 #include "engine/tool/target.h"    // registers, memory, threads, stacks
-// Tools that write machine code of their own include engine/tool/insert.h as well, and those with
-// quick functions engine/tool/quick.h.
 
 struct insn;       // a decoded instruction: engine/insn.h
 struct asm_memory; // how generated code addresses an operand: engine/assembler/assembler.h

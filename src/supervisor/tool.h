@@ -1,7 +1,7 @@
 // The contract between the supervisor and the supervisor half of a tool: the hooks that a tool has,
-// and, here and in the headers of supervisor/tool/, what the supervisor offers. A supervisor half
-// includes these, its own folder, tools/shared, base, wire and profile, and nothing else of Quern
-// (tests/layers).
+// and, here and in the headers of supervisor/tool/, which this one opens, what the supervisor
+// offers. A supervisor half includes this header, its own folder, tools/shared, base, wire and
+// profile, and nothing else of Quern (tests/layers).
 //
 // Words
 //   tool      what a target is run for. It is a folder src/tools/NAME with up to two halves: the
@@ -188,15 +188,14 @@ const struct supervisor_tool *tool_find(const char *name);
 
 // ---- what the supervisor offers ----------------------------------------------------------------
 
-#include "supervisor/launch.h"  // preloading a library
-#include "supervisor/log.h"     // lines for the user
-#include "supervisor/present.h" // the command, and where a profile is
+#include "supervisor/launch.h"        // preloading a library
+#include "supervisor/log.h"           // lines for the user
+#include "supervisor/present.h"       // the command, and where a profile is
+#include "supervisor/tool/files.h"    // writers of profiles
+#include "supervisor/tool/findings.h" // errors, limits, diagnoses
+#include "supervisor/tool/memory.h"   // the memory of a target that runs natively
+#include "supervisor/tool/walk.h"     // walking its stacks
 
-// supervisor/tool/names.h names addresses; it is part of this header. Tools also include, if they
-//   find errors or judge a heap   supervisor/tool/findings.h
-//   write profiles                supervisor/tool/files.h
-//   walk stacks                   supervisor/tool/walk.h
-//
 // A pattern such as callgrind.out.%p becomes a name by base/template.h.
 
 #endif

@@ -22,8 +22,8 @@
 
 #include "engine/assembler/sequences.h"
 #include "engine/layout.h"
-#include "engine/tool.h"
 #include "engine/insn.h"
+#include "engine/tool/code.h"
 
 // ---- the block at hand ----
 
@@ -62,8 +62,8 @@ void insert_for_pc(struct tool_block *, uint64_t pc);
 // ---- fields ----
 
 enum {
-    INSERT_SCRATCH = TASK_JUMP_TARGET,      // free for what is inserted, while it runs
-    INSERT_STACK_START = TASK_STACK_START,  // of the stack that the thread was started on
+    INSERT_SCRATCH = TASK_JUMP_TARGET,     // free for what is inserted, while it runs
+    INSERT_STACK_START = TASK_STACK_START, // of the stack that the thread was started on
     INSERT_STACK_END = TASK_STACK_END,
     INSERT_THREAD_STATE = TASK_TOOL_MEMORY, // the tool's, if it has at most INSERT_STATE_MOST bytes
     INSERT_STATE_MOST = 4096,

@@ -6,8 +6,7 @@
 //   2. It shows the finding in the log (finding_text, loss_text) or, with --xml=yes, in the XML
 //      document of the process (xml_finding, then xml_put).
 //   3. It adds the finding to outputs_results(run->request), if that is not NULL. The supervisor
-//   writes these
-//      results at the end of the run, as SARIF, JUnit, JSON and annotations.
+//      writes these results at the end of the run, as SARIF, JUnit, JSON and annotations.
 //
 //   budgets      limits of the run (--max-peak and its kin). The tool fills in the numbers that it
 //                knows when a process has ended; the supervisor compares and reports.

@@ -11,7 +11,7 @@
 
 #include "base/fd.h"
 #include "base/template.h"
-#include "supervisor/tool/names.h"
+#include "supervisor/tool.h"
 #include "tools/bbv/bbv.h"
 #include "tools/bbv/supervisor/bbv.h"
 

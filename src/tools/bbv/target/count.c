@@ -6,7 +6,7 @@
 // - A repeated string instruction is one instruction. It is added when another instruction runs,
 // and
 //   to the block of that one. If that is a repeated instruction too, no block gets it.
-#include "engine/tool/quick.h"
+#include "engine/tool.h"
 #include "tools/bbv/target/target.h"
 
 static void number_block(void *index) {

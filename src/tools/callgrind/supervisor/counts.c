@@ -9,7 +9,7 @@
 #include "base/fd.h"
 #include "base/template.h"
 #include "config.h"
-#include "supervisor/tool/files.h"
+#include "supervisor/tool.h"
 #include "tools/callgrind/supervisor/event_text.h"
 #include "tools/callgrind/supervisor/base.h"
 #include "tools/callgrind/supervisor/graph.h"

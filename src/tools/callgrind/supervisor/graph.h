@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "profile/costs/call_graph.h"
-#include "supervisor/tool/names.h"
+#include "supervisor/tool.h"
 #include "tools/callgrind/supervisor/base.h"
 #include "wire/call_counts.h"
 

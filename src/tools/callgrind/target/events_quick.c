@@ -1,6 +1,6 @@
 #pragma GCC target("general-regs-only")
 
-#include "engine/tool/quick.h"
+#include "engine/tool.h"
 #include "tools/callgrind/target/events_parts.h"
 
 // The fewer registers a quick function uses, the quicker it is: what is at hand is read again

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "engine/tool/insert.h"
+#include "engine/tool.h"
 
 enum { RECENT = 512 }; // lines remembered, per thread and cache
 

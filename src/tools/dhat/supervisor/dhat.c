@@ -15,8 +15,7 @@
 #include "base/guard.h"
 #include "base/template.h"
 #include "base/text.h"
-#include "supervisor/tool/files.h"
-#include "supervisor/tool/names.h"
+#include "supervisor/tool.h"
 #include "wire/dhat_counts.h"
 #include "wire/dhat_events.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/text.h"
-#include "supervisor/tool/files.h"
+#include "supervisor/tool.h"
 
 #define MICROSECOND 1000
 

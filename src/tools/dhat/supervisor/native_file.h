@@ -6,7 +6,7 @@
 
 #include "profile/heap/lifetimes.h"
 #include "profile/stacks/stacks.h"
-#include "supervisor/tool/names.h"
+#include "supervisor/tool.h"
 
 // What lives no longer is short-lived for the viewer, in microseconds.
 #define DHAT_NATIVE_BRIEF 500

@@ -15,7 +15,7 @@
 #include <cpuid.h>
 #include <string.h>
 
-#include "engine/tool/insert.h"
+#include "engine/tool.h"
 
 enum {
     HEAP_BIT = 43,   // set in addresses of the heap, clear in those of the target's other memory

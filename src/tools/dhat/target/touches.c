@@ -180,7 +180,7 @@ static bool insert_bit_string(struct tool_block *block, const struct tool_insn *
 
 // fxsave and fxrstor leave the last 96 of their 512 bytes alone. The registers of vectors are
 // looked at apart from the rest, as Valgrind does it, and so is their control word.
-static bool insert_state(struct tool_block *block, const struct tool_insn *insn) {
+static bool insert_register_save(struct tool_block *block, const struct tool_insn *insn) {
     static const struct {
         uint8_t offset;
         uint16_t size;
@@ -202,7 +202,7 @@ void touches_insert(struct tool_block *block, const struct tool_insn *insn) {
         insert_repeat(block, insn);
         return;
     }
-    if (insert_bit_string(block, insn) || insert_state(block, insn))
+    if (insert_bit_string(block, insn) || insert_register_save(block, insn))
         return;
     for (unsigned i = 0; i < insn->access_count; i++) {
         const struct tool_access *access = &insn->accesses[i];

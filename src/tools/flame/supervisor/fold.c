@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "base/vector.h"
-#include "supervisor/tool/names.h"
+#include "supervisor/tool.h"
 
 #define NOT_FOLDED UINT32_MAX
 

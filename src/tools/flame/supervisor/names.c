@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/vector.h"
-#include "supervisor/tool/names.h"
+#include "supervisor/tool.h"
 #include "tools/flame/supervisor/fold.h"
 #include "tools/flame/supervisor/interpreted.h"
 

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 
 #include "profile/stacks/calltree.h"
-#include "supervisor/tool/names.h"
+#include "supervisor/tool.h"
 #include "tools/flame/supervisor/moments.h"
 
 struct flame_names;

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 
 #include "base/template.h"
-#include "supervisor/tool/files.h"
+#include "supervisor/tool.h"
 #include "tools/flame/supervisor/flame.h"
 #include "wire/wire_samples.h"
 

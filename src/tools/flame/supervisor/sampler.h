@@ -21,7 +21,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "supervisor/tool/walk.h"
+#include "supervisor/tool.h"
 #include "wire/wire_samples.h"
 
 enum flame_sampler { FLAME_ANY, FLAME_PERF, FLAME_TIMERS };

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "supervisor/tool/names.h"
+#include "supervisor/tool.h"
 #include "tools/flame/supervisor/sampler_events.h"
 
 // A record is written a moment after the time in it was taken.

@@ -5,7 +5,7 @@
 #ifndef QUERN_SUPERVISOR_FLAME_SPACE_H
 #define QUERN_SUPERVISOR_FLAME_SPACE_H
 
-#include "supervisor/tool/walk.h"
+#include "supervisor/tool.h"
 #include "tools/flame/supervisor/sampler.h"
 
 // The frames of a walk at most.

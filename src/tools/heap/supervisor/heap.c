@@ -12,7 +12,7 @@
 #include "base/map.h"
 #include "profile/heap/summary.h"
 #include "profile/recording/recording.h"
-#include "supervisor/tool/files.h"
+#include "supervisor/tool.h"
 #include "tools/heap/supervisor/options.h"
 #include "tools/shared/supervisor/recorded/recorded.h"
 
@@ -162,8 +162,9 @@ static void show_summary(struct recorded_process *process, const struct recordin
 
 static void show_next(struct recorded_process *process) {
     const struct profile *profile = process->profile;
-    log_format(process->log, process->pid, LOG_USER, "\nRecorded in %s: quern view %s, or quern print %s",
-               profile->path, profile->path, profile->path);
+    log_format(process->log, process->pid, LOG_USER,
+               "\nRecorded in %s: quern view %s, or quern print %s", profile->path, profile->path,
+               profile->path);
 }
 
 // Who holds what may be growing, if leaks were searched for.

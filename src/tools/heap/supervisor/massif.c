@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "profile/heap/summary.h"
-#include "supervisor/tool/files.h"
+#include "supervisor/tool.h"
 #include "tools/heap/supervisor/options.h"
 
 // Of a process.

@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/tool/files.h"
-#include "supervisor/tool/names.h"
+#include "supervisor/tool.h"
 #include "tools/heap/supervisor/massif.h"
 
 struct live {

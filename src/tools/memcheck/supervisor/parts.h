@@ -9,7 +9,7 @@
 #ifndef QUERN_SUPERVISOR_FINDINGS_PARTS_H
 #define QUERN_SUPERVISOR_FINDINGS_PARTS_H
 
-#include "supervisor/tool/findings.h"
+#include "supervisor/tool.h"
 #include "wire/findings.h"
 #include "tools/memcheck/supervisor/findings.h"
 

@@ -4,7 +4,6 @@
 #define QUERN_TOOLS_MEMCHECK_SETTINGS_H
 
 #include "supervisor/tool.h"
-#include "supervisor/tool/findings.h"
 #include "tools/shared/supervisor/error_settings.h"
 
 enum error_list { LIST_NO, LIST_YES, LIST_ALL };

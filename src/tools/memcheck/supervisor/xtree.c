@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "supervisor/tool/files.h"
+#include "supervisor/tool.h"
 #include "tools/memcheck/supervisor/parts.h"
 
 // What there is now, then how much more and how much less it is than in the search before.

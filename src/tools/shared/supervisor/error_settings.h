@@ -4,7 +4,6 @@
 #define QUERN_TOOLS_ERROR_SETTINGS_H
 
 #include "supervisor/tool.h"
-#include "supervisor/tool/findings.h"
 
 enum leak_check { LEAK_CHECK_NO, LEAK_CHECK_SUMMARY, LEAK_CHECK_FULL };
 

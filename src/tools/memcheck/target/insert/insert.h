@@ -11,7 +11,7 @@
 #ifndef QUERN_MEMCHECK_INSERT_H
 #define QUERN_MEMCHECK_INSERT_H
 
-#include "engine/tool/insert.h"
+#include "engine/tool.h"
 #include "tools/memcheck/target/memcheck.h"
 #include "tools/memcheck/target/track/track.h"
 

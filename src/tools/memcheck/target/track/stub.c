@@ -1,6 +1,6 @@
 #include <sys/mman.h>
 
-#include "engine/tool/insert.h"
+#include "engine/tool.h"
 #include "tools/memcheck/target/track/stub.h"
 
 enum { POOL_SIZE = 4 << 20, KNOWN_MAX = 8192, INSTRUCTION_MAX = 24 };

@@ -8,8 +8,7 @@
 
 #include "base/vector.h"
 #include "profile/heap/leak_graph.h"
-#include "supervisor/tool/findings.h"
-#include "supervisor/tool/memory.h"
+#include "supervisor/tool.h"
 #include "tools/shared/supervisor/recorded/recorded.h"
 
 // Blocks of one kind that were allocated in one place.

@@ -9,7 +9,6 @@
 
 #include "profile/stacks/stacks.h"
 #include "supervisor/tool.h"
-#include "supervisor/tool/names.h"
 #include "tools/shared/supervisor/error_settings.h"
 #include "tools/shared/supervisor/recorded/source.h"
 
