@@ -300,64 +300,52 @@ static void on_new_array_aligned_nothrow(void) {
     set_result(allocate_new_aligned("__builtin_vec_new_aligned", HEAP_NEW_ARRAY));
 }
 
-static struct heap_claim claim_of_delete(size_t size, size_t alignment) {
-    return (struct heap_claim){HEAP_NEW, "delete", "new/delete", size, alignment};
-}
-
-static struct heap_claim claim_of_delete_array(size_t size, size_t alignment) {
-    return (struct heap_claim){HEAP_NEW_ARRAY, "delete[]", "new[]/delete[]", size, alignment};
+// What a delete says of the block. The size and the alignment are in the arguments of these
+// numbers; 0: they are not given.
+static inline void take_delete(bool is_array, unsigned size, unsigned alignment) {
+    struct heap_claim claim = {is_array ? HEAP_NEW_ARRAY : HEAP_NEW,
+                               is_array ? "delete[]" : "delete",
+                               is_array ? "new[]/delete[]" : "new/delete", HEAP_ANY, 0};
+    arguments_check(1 + (size > 0) + (alignment > 0), 0);
+    if (size)
+        claim.size = argument(size);
+    if (alignment) {
+        claim.alignment = argument(alignment);
+        check_alignment(claim.alignment);
+    }
+    free_claimed(&claim);
 }
 
 static void on_delete(void) {
-    arguments_check(1, 0);
-    struct heap_claim claim = claim_of_delete(HEAP_ANY, 0);
-    free_claimed(&claim);
+    take_delete(false, 0, 0);
 }
 
 static void on_delete_sized(void) {
-    arguments_check(2, 0);
-    struct heap_claim claim = claim_of_delete(argument(1), 0);
-    free_claimed(&claim);
+    take_delete(false, 1, 0);
 }
 
 static void on_delete_aligned(void) {
-    arguments_check(2, 0);
-    struct heap_claim claim = claim_of_delete(HEAP_ANY, argument(1));
-    check_alignment(argument(1));
-    free_claimed(&claim);
+    take_delete(false, 0, 1);
 }
 
 static void on_delete_sized_aligned(void) {
-    arguments_check(3, 0);
-    struct heap_claim claim = claim_of_delete(argument(1), argument(2));
-    check_alignment(argument(2));
-    free_claimed(&claim);
+    take_delete(false, 1, 2);
 }
 
 static void on_delete_array(void) {
-    arguments_check(1, 0);
-    struct heap_claim claim = claim_of_delete_array(HEAP_ANY, 0);
-    free_claimed(&claim);
+    take_delete(true, 0, 0);
 }
 
 static void on_delete_array_sized(void) {
-    arguments_check(2, 0);
-    struct heap_claim claim = claim_of_delete_array(argument(1), 0);
-    free_claimed(&claim);
+    take_delete(true, 1, 0);
 }
 
 static void on_delete_array_aligned(void) {
-    arguments_check(2, 0);
-    struct heap_claim claim = claim_of_delete_array(HEAP_ANY, argument(1));
-    check_alignment(argument(1));
-    free_claimed(&claim);
+    take_delete(true, 0, 1);
 }
 
 static void on_delete_array_sized_aligned(void) {
-    arguments_check(3, 0);
-    struct heap_claim claim = claim_of_delete_array(argument(1), argument(2));
-    check_alignment(argument(2));
-    free_claimed(&claim);
+    take_delete(true, 1, 2);
 }
 
 // ---- what only some allocators have ------------------------------------------------------------
