@@ -37,11 +37,21 @@ static uint64_t page_up(uint64_t value) {
     return page_down(value + PAGE - 1);
 }
 
+// What is in the way. proot, for one, loads programs in the kernel's place.
+static const char *advice(uint64_t start, uint64_t end) {
+    uint64_t own = (uint64_t)(uintptr_t)advice;
+    return own >= start && own < end
+               ? ": the engine itself is there, and the kernel has not put it there; run this "
+                 "without the program that loads others (proot?), or with a tool that needs no "
+                 "shadow memory"
+               : rlimits_advice();
+}
+
 static void map_zeros(uint64_t start, uint64_t end, int fixed) {
     void *got = mmap((void *)start, end - start, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
     if (got != (void *)start)
-        fatal("no room for shadow memory at 0x%lx%s", start, rlimits_advice());
+        fatal("no room for shadow memory at 0x%lx%s", start, advice(start, end));
     madvise((void *)start, end - start, MADV_DONTDUMP);
 }
 

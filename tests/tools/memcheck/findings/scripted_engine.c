@@ -176,6 +176,11 @@ bool requests_ignore(uint64_t address) {
     return address >= 0xdead0000 && address < 0xdead1000;
 }
 
+bool probe_is_at(uint64_t address) {
+    (void)address;
+    return false;
+}
+
 bool requests_describe(uint64_t address, struct request_block *block) {
     *block = named;
     return address >= named.start && address < named.start + named.size;

@@ -317,3 +317,49 @@ def terminal_has_colours():
     if '\033' in bare or '\033' in memcheck(*words[1:])[2]:
         failed('there are colours without a terminal, or with NO_COLOR')
     equal(without_addresses(re.sub(r'\033\[\d*m', '', painted)), without_addresses(bare), 'text')
+
+
+@test
+def probes_of_the_stack_are_no_errors():
+    """Code that java and others make touches the stack far below its pointer. Accesses by other means
+    there, and probes beyond the stack's end, are errors."""
+    path = suite.build(write('probe.c', r'''
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+static char *lower;
+static void probe(void) {
+    __asm__ volatile("movl %%eax, -0x4000(%%rsp); orq $0, -0x2008(%%rsp); testl %%eax, -0x1000(%%rsp)" ::: "memory", "cc");
+}
+static void by_pointer(void) {
+    __asm__ volatile("leaq -0x3000(%%rsp), %%rcx\n movl %%eax, (%%rcx)" ::: "rcx", "memory");
+}
+static void with_index(void) {
+    __asm__ volatile("movl $-0x3000, %%ecx\n movslq %%ecx, %%rcx\n movl %%eax, (%%rsp,%%rcx)" ::: "rcx", "memory");
+}
+static void on_another_stack(void) {
+    __asm__ volatile("movq %%rsp, %%rbx\n movq %0, %%rsp\n movl %%eax, -0x1000(%%rsp)\n movq %%rbx, %%rsp"
+                     :: "r"(lower) : "rbx", "memory");
+}
+static void *thread(void *unused) {
+    probe();
+    by_pointer();
+    return unused;
+}
+int main(void) {
+    pthread_t other;
+    probe();
+    pthread_create(&other, NULL, thread, NULL);
+    pthread_join(other, NULL);
+    with_index();
+    char *block = malloc(0x8000), *neighbour = malloc(0x8000);
+    free(block);
+    lower = block + 0x2000;
+    on_another_stack();
+    free(neighbour);
+    return 0;
+}
+'''), '-O0', '-g', '-pthread')
+    log = plain(memcheck('-q', path)[2])
+    equal(re.findall(r'Invalid \w+ of size \d\n +at 0x\w+: (\w+)', log),
+          ['by_pointer', 'with_index', 'on_another_stack'], 'functions with an error')

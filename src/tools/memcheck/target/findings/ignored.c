@@ -6,6 +6,7 @@
 
 #include "base/x86.h"
 #include "engine/tool.h"
+#include "tools/memcheck/target/findings/probe.h"
 #include "tools/memcheck/target/requests.h"
 
 // How far below the stack pointer old compilers wrote.
@@ -54,5 +55,5 @@ bool ignored_access(uint64_t address) {
     uint64_t rsp = tool_register(RSP);
     if (farthest && address < rsp && rsp - address >= nearest && rsp - address <= farthest)
         return true;
-    return requests_ignore(address);
+    return requests_ignore(address) || probe_is_at(address);
 }

@@ -1,6 +1,6 @@
-// Invalid accesses that are not findings, because the user or the target asks for it:
-// --ignore-ranges, --ignore-range-below-sp, --workaround-gcc296-bugs, and requests of the target
-// (requests.h).
+// Invalid accesses that are not findings: probes of the stack (probe.h), and what the user or the
+// target asks for by --ignore-ranges, --ignore-range-below-sp, --workaround-gcc296-bugs, and
+// requests (requests.h).
 #ifndef QUERN_MEMCHECK_IGNORED_H
 #define QUERN_MEMCHECK_IGNORED_H
 

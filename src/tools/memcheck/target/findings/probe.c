@@ -1,0 +1,25 @@
+#include "tools/memcheck/target/findings/probe.h"
+
+#include "base/x86.h"
+#include "engine/tool/code.h"
+#include "engine/tool/target.h"
+
+static bool is_probe(const struct tool_access *access) {
+    return access->base == RSP && access->index < 0 && !access->scattered &&
+           access->displacement < -(int64_t)RED_ZONE;
+}
+
+bool probe_is_at(uint64_t address) {
+    uint64_t start, end;
+    if (address >= tool_register(RSP) || !tool_own_stack(&start, &end) || address < start ||
+        address >= end)
+        return false;
+    struct tool_insn insn;
+    uint8_t bytes[TOOL_INSN_BYTES];
+    if (!tool_look(tool_pc(), &insn, bytes))
+        return false;
+    for (unsigned i = 0; i < insn.access_count; i++)
+        if (is_probe(&insn.accesses[i]) && tool_access_address(&insn.accesses[i]) == address)
+            return true;
+    return false;
+}
