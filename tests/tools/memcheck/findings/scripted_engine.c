@@ -42,6 +42,7 @@
 #include <unistd.h>
 
 #include "engine/tool.h"
+#include "tools/memcheck/target/findings/probe.h"
 #include "tools/memcheck/target/findings/findings.h"
 #include "tools/memcheck/target/findings/ledger.h"
 #include "tools/memcheck/target/heap/heap.h"

@@ -1,8 +1,7 @@
 #include "tools/memcheck/target/findings/probe.h"
 
 #include "base/x86.h"
-#include "engine/tool/code.h"
-#include "engine/tool/target.h"
+#include "engine/tool.h"
 
 static bool is_probe(const struct tool_access *access) {
     return access->base == RSP && access->index < 0 && !access->scattered &&
