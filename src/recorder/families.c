@@ -32,7 +32,7 @@ struct hook {
 static struct hook hooks[HOOKS];
 static unsigned hook_count;
 static unsigned first_hooks[HOOKS], module_count; // of each module that has hooks
-static bool has_diverted, is_next;
+static bool is_started, has_diverted, is_next;
 
 PER_THREAD uint64_t inside;   // frame of the outermost hook that runs; 0: none
 PER_THREAD uint64_t changing; // the same, if it resizes or releases a block
@@ -148,6 +148,7 @@ struct searched {
     uint64_t text_start, text_end;
     const char *name; // of the file
     bool is_program, is_stripped;
+    bool is_running; // its code may be, while this one looks at it
     bool exports[4]; // malloc, calloc, realloc, free
     struct elf_view view;
     struct allocator_found found[FAMILIES];
@@ -279,6 +280,9 @@ static void take_families(struct searched *module) {
     module->first_hook = hook_count;
     if (choice == CHOICE_LEAVE) {
         what = "is not recorded: --soname-synonyms names another";
+    } else if (module->is_running) {
+        what = "is not recorded: it was loaded unnoticed. With --tool=memcheck or dhat, it is "
+               "replaced";
     } else if (is_unknown && module->is_stripped && choice == CHOICE_NONE) {
         what = "is not recorded: the program is stripped, and may hide functions of it. "
                "--soname-synonyms=somalloc=NONE records it";
@@ -316,36 +320,50 @@ static void search_file(struct searched *module, const char *path) {
     syscall(SYS_munmap, bytes, status.st_size);
 }
 
-static int search_module(struct dl_phdr_info *info, size_t size, void *context) {
-    bool *is_first = context;
+static void search_module(struct dl_phdr_info *info, bool is_program, bool is_running) {
     static char program[4096];
     const char *path = info->dlpi_name;
     struct unwind_image image;
-    bool is_program = *is_first;
-    *is_first = false;
     if (!unwind_image_from_headers(&image, info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr) ||
         modules_is_own(image.text_start))
-        return 0;
+        return;
     if (is_program) {
         ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
         path = length > 0 ? program : path;
     }
     if (!path || path[0] != '/')
-        return 0;
+        return;
     static struct searched module; // too large for a small stack
     const char *slash = strrchr(path, '/');
     module = (struct searched){.bias = info->dlpi_addr,
                                .text_start = image.text_start,
                                .text_end = image.text_end,
                                .name = slash + 1,
-                               .is_program = is_program};
+                               .is_program = is_program,
+                               .is_running = is_running};
     search_file(&module, path);
+}
+
+static int search_at_start(struct dl_phdr_info *info, size_t size, void *context) {
+    bool *is_first = context;
+    search_module(info, *is_first, false);
+    *is_first = false;
     return 0;
 }
 
 void families_start(void) {
     bool is_first = true;
-    dl_iterate_phdr(search_module, &is_first);
+    dl_iterate_phdr(search_at_start, &is_first);
+    is_started = true;
+}
+
+void families_meet(struct dl_phdr_info *info, bool is_loading) {
+    bool had_diverted = has_diverted;
+    if (!is_started)
+        return;
+    search_module(info, false, !is_loading);
+    if (has_diverted && !had_diverted)
+        recorder_area->libc_heap = false;
 }
 
 static const struct hook *find_hook(unsigned from, unsigned to, const char *arguments) {

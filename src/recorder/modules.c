@@ -18,13 +18,13 @@ struct module {
 };
 
 struct unwind_space modules_space;
+struct modules_code modules_linker;
 
 static struct module *modules;
 static size_t module_count;
 static uint32_t round_number;
 static unsigned long long seen_adds, seen_subs;
 static uint64_t own_start, own_end;
-static uint64_t linker_start, linker_end; // of the dynamic linker's code
 static uint64_t allocator_start, allocator_end;
 static atomic_flag lock = ATOMIC_FLAG_INIT;
 
@@ -39,10 +39,6 @@ bool modules_is_allocator(uint64_t pc) {
 // sbrk is libc's whoever allocates.
 bool modules_allocator_is_libc(void) {
     return modules_is_allocator((uint64_t)recorder_next.sbrk);
-}
-
-bool modules_is_start(uint64_t pc) {
-    return pc >= linker_start && pc < linker_end;
 }
 
 // ---- /proc/self/maps ----
@@ -114,8 +110,8 @@ static void add_module(const struct unwind_image *image, const void *headers) {
         allocator_end = image->text_end;
     }
     if (image->start == getauxval(AT_BASE)) {
-        linker_start = image->text_start;
-        linker_end = image->text_end;
+        modules_linker.start = image->text_start;
+        modules_linker.end = image->text_end;
     }
     if (status == UNWIND_OK && module_count < MODULES_MAX)
         modules[module_count++] = (struct module){image->start, image->end, headers, round_number};
@@ -142,8 +138,10 @@ static int mark_module(struct dl_phdr_info *info, size_t size, void *context) {
 static int take_module(struct dl_phdr_info *info, size_t size, void *context) {
     struct unwind_image image;
     if (unwind_image_from_headers(&image, info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr) &&
-        !find_module(&image, info->dlpi_phdr))
+        !find_module(&image, info->dlpi_phdr)) {
         add_module(&image, info->dlpi_phdr);
+        families_meet(info, *(const bool *)context);
+    }
     return 0;
 }
 
@@ -159,7 +157,7 @@ static void drop_the_gone(void) {
     }
 }
 
-bool modules_refresh(void) {
+static bool refresh(bool is_loading) {
     // Whoever holds the dynamic linker's locks may be the one we would wait for.
     if (atomic_flag_test_and_set_explicit(&lock, memory_order_acquire))
         return false;
@@ -169,12 +167,20 @@ bool modules_refresh(void) {
     dl_iterate_phdr(mark_module, &changed);
     if (changed) {
         drop_the_gone();
-        dl_iterate_phdr(take_module, NULL);
+        dl_iterate_phdr(take_module, &is_loading);
         read_maps(tell_mapping, NULL);
     }
     errno = saved;
     atomic_flag_clear_explicit(&lock, memory_order_release);
     return changed;
+}
+
+bool modules_refresh(void) {
+    return refresh(false);
+}
+
+void modules_loading(void) {
+    refresh(true);
 }
 
 void modules_after_fork(void) {

@@ -188,6 +188,9 @@ bool requests_link(int option, unsigned long place);
 // Finds allocators that the preloaded functions do not stand before, and diverts their functions.
 // After modules_start, before anything is recorded.
 void families_start(void);
+// The same for a module that was loaded later. One whose code may be running already is left alone.
+struct dl_phdr_info;
+void families_meet(struct dl_phdr_info *info, bool is_loading);
 // Lets these allocators initialise themselves. Only where none of them can be the caller.
 void families_wake_up(void);
 bool families_found(void);
@@ -204,6 +207,8 @@ bool modules_start(void);
 // Looks for loaded and unloaded modules. True if there are any. Does nothing while another thread
 // looks.
 bool modules_refresh(void);
+// The same, while the dynamic linker allocates: code of a module that is new now has not run yet.
+void modules_loading(void);
 // For a forked child that is recorded too.
 void modules_after_fork(void);
 // Whether a pc is in this library.
@@ -212,9 +217,12 @@ bool modules_is_own(uint64_t pc);
 bool modules_is_allocator(uint64_t pc);
 // Whether that library is libc.
 bool modules_allocator_is_libc(void);
-// Whether a pc is in the dynamic linker. Its first function has no unwind information, so stacks of
-// calls before main end there.
-bool modules_is_start(uint64_t pc);
+// The code of the dynamic linker. Its first function has no unwind information, so stacks of calls
+// before main end there.
+extern struct modules_code { uint64_t start, end; } modules_linker;
+static inline bool modules_is_linker(uint64_t pc) {
+    return pc >= modules_linker.start && pc < modules_linker.end;
+}
 // The mapping around an address; false: none.
 bool modules_mapping(uint64_t address, uint64_t *low, uint64_t *high, bool *is_stack);
 

@@ -57,6 +57,17 @@ static uint32_t known_or_intern(struct recorder_thread *thread, const uint64_t *
     return thread->last_stack;
 }
 
+// A diverted function has called another one: the hook stands between them.
+static uint32_t number_without_own(struct recorder_thread *thread, const uint64_t *pcs,
+                                   size_t count, bool truncated) {
+    uint64_t others[WIRE_HEAP_FRAMES];
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!modules_is_own(pcs[i]))
+            others[kept++] = pcs[i];
+    return known_or_intern(thread, others, kept, truncated);
+}
+
 // What a walk has found: without this library's own frames, and no more of the others than is
 // wanted, however the walk was made.
 static uint32_t number_of(struct recorder_thread *thread, size_t count, bool truncated) {
@@ -68,6 +79,8 @@ static uint32_t number_of(struct recorder_thread *thread, size_t count, bool tru
         count = (size_t)recorder_depth;
         truncated = true;
     }
+    if (UNLIKELY(families_is_inside()))
+        return number_without_own(thread, thread->pcs + own, count, truncated);
     return known_or_intern(thread, thread->pcs + own, count, truncated);
 }
 
@@ -113,11 +126,14 @@ static uint32_t walk_here(struct recorder_thread *thread) {
         thread->unknown = page;
     }
     bool truncated = unwind_end_is_truncated(end) &&
-                     !(end == UNWIND_END_NO_RULE && modules_is_start(thread->pcs[count - 1]));
+                     !(end == UNWIND_END_NO_RULE && modules_is_linker(thread->pcs[count - 1]));
     return number_of(thread, count, truncated);
 }
 
 uint32_t stacks_here(struct recorder_thread *thread, const uint64_t *frame) {
     uint32_t stack;
+    // The linker allocates for what it has just mapped, before it runs any of it.
+    if (frame && UNLIKELY(modules_is_linker(frame[1])))
+        modules_loading();
     return frame && walk_callers(thread, frame, &stack) ? stack : walk_here(thread);
 }
