@@ -113,9 +113,56 @@ static uint32_t find_recent(struct reader *reader, uint32_t thread, unsigned age
     return is_it ? at : 0;
 }
 
+// ---- fetching what is needed next ----
+
+// The number behind those that are known; 0 at the end of the column.
+static uint32_t next_ahead(struct reader_ahead *ahead) {
+    uint64_t number = 0;
+    for (unsigned shift = 0; ahead->at < ahead->end && shift < 35; shift += 7) {
+        number |= (uint64_t)(*ahead->at & 127) << shift;
+        if (*ahead->at++ < 128)
+            break;
+    }
+    return (uint32_t)number;
+}
+
+static const struct classes_group *group_ahead(const struct reader *reader, uint32_t number) {
+    return number && number <= reader->classes.group_count ? &reader->classes.groups[number] : NULL;
+}
+
+// Called for each number taken from a lane's column of groups, before that. A group is fetched
+// first, then what it leads to, then what that leads to.
+static void fetch_ahead(struct reader *reader) {
+    struct reader_ahead *ahead = &reader->ahead[(reader->lane - COLUMN_LANES) / SORT_COUNT];
+    const struct classes *classes = &reader->classes;
+    do {
+        unsigned at = ahead->count++;
+        uint32_t first = ahead->numbers[at % READER_AHEAD] = next_ahead(ahead);
+        uint32_t second = ahead->numbers[(at - READER_AHEAD / 3) % READER_AHEAD];
+        uint32_t third = ahead->numbers[(at - READER_AHEAD * 2 / 3) % READER_AHEAD];
+        const struct classes_group *group = group_ahead(reader, first);
+        if (group) {
+            __builtin_prefetch(group);
+            __builtin_prefetch((const char *)(group + 1) - 1);
+            __builtin_prefetch(&classes->links[first]);
+        }
+        if ((group = group_ahead(reader, second))) {
+            const struct reader_held *held = &reader->held[group->first];
+            __builtin_prefetch(held);
+            __builtin_prefetch((const char *)(held + 1) - 1);
+            __builtin_prefetch(&classes->list[group->class]);
+            __builtin_prefetch(&classes->links[classes->links[second].older]);
+            __builtin_prefetch(&classes->links[classes->links[second].newer]);
+        }
+        if ((group = group_ahead(reader, third)) && group->count > 1)
+            __builtin_prefetch(&reader->held[reader->held[group->first].next]);
+    } while (ahead->count < READER_AHEAD);
+}
+
 static uint32_t find_foreign(struct reader *reader) {
     uint32_t thread = (uint32_t)reader_bounded(reader, reader->lane + SORT_FROM, reader->threads,
                                                "a thread is unknown");
+    fetch_ahead(reader);
     unsigned age = (unsigned)reader_bounded(reader, reader->lane + SORT_STEPS, RECORDING_RECENT - 1,
                                             "a block is too old");
     return find_recent(reader, thread, age);
@@ -125,33 +172,15 @@ static uint32_t find_foreign(struct reader *reader) {
 static uint32_t find_at_step(struct reader *reader) {
     uint32_t class = (uint32_t)reader_bounded(reader, reader->lane + SORT_FROM,
                                               reader->classes.count, "a class is unknown");
+    fetch_ahead(reader);
     uint32_t step = (uint32_t)reader_bounded(reader, reader->lane + SORT_STEPS, CLASSES_STEP_MAX,
                                              "a step is too long");
     uint32_t group = class ? classes_at(&reader->classes, class, step) : 0;
     return group ? reader->classes.groups[group].first : 0;
 }
 
-// Groups are far apart in memory. While one is used, those that the column names next are fetched:
-// first the group, then the block that is the oldest in it.
-static void fetch_next(struct reader *reader) {
-    struct reader_column ahead = reader->columns[reader->lane + SORT_STEPS];
-    uint64_t next[2] = {0};
-    for (size_t i = 0; i < 2; i++)
-        for (unsigned shift = 0; ahead.at < ahead.end && shift < 35; shift += 7) {
-            next[i] |= (uint64_t)(*ahead.at & 127) << shift;
-            if (*ahead.at++ < 128)
-                break;
-        }
-    if (next[0] && next[0] <= reader->classes.group_count)
-        __builtin_prefetch(&reader->held[reader->classes.groups[next[0]].first]);
-    if (next[1] && next[1] <= reader->classes.group_count) {
-        __builtin_prefetch(&reader->classes.groups[next[1]]);
-        __builtin_prefetch(&reader->classes.links[next[1]]);
-    }
-}
-
 static uint32_t find_in_group(struct reader *reader) {
-    fetch_next(reader);
+    fetch_ahead(reader);
     uint64_t group = reader_number(reader, reader->lane + SORT_STEPS);
     return classes_has(&reader->classes, group) ? reader->classes.groups[group].first : 0;
 }

@@ -440,6 +440,11 @@ static bool split_columns(struct reader *reader, const uint8_t *plain, size_t si
         reader->columns[i] = (struct reader_column){all.at, all.at + length};
         all.at += length;
     }
+    for (int i = 0; i < RECORDING_LANES; i++) {
+        const struct reader_column *steps =
+            &reader->columns[COLUMN_LANES + i * SORT_COUNT + SORT_STEPS];
+        reader->ahead[i] = (struct reader_ahead){.at = steps->at, .end = steps->end};
+    }
     return all.at == all.end;
 }
 

@@ -25,6 +25,16 @@ struct reader_recent {
     uint64_t numbers[RECORDING_RECENT];
 };
 
+// The groups that a lane's releases name next, fetched into the cache in time. Groups and blocks
+// are far apart in memory, so a reader that waited for each would mostly wait.
+#define READER_AHEAD 16 // a power of two
+
+struct reader_ahead {
+    const uint8_t *at, *end;        // in the lane's column, beyond the numbers below
+    uint32_t numbers[READER_AHEAD]; // of groups, or anything else in that column
+    unsigned count;                 // of numbers so far in this chunk
+};
+
 // Merged blocks as they stand in the file: `count` of them of the block's stack, of `bytes` in all,
 // allocated by its thread; of these `temporary` were.
 struct reader_merged {
@@ -49,6 +59,7 @@ struct reader {
     struct reader_column {
         const uint8_t *at, *end; // what is left of the chunk in hand
     } columns[COLUMN_COUNT];
+    struct reader_ahead ahead[RECORDING_LANES];
     const char *problem; // the error in them; NULL: none
     uint64_t time;
     uint32_t thread, threads, stacks;

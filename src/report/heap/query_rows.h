@@ -3,8 +3,9 @@
 //
 // 20 million blocks of a run have a few thousand different pairs of size and thread. Counting them
 // is what makes sums over all blocks quick; SQLite then groups thousands of rows instead of
-// millions. Where rows differ too much, they are written one after the other, as numbers of
-// variable length, to a temporary file behind a buffer. So memory stays bounded.
+// millions. Where rows differ too much, they are written to a temporary file, in batches of
+// columns. So memory stays bounded, and a reader passes over rows that it does not want without
+// taking them apart.
 //
 // Order of calls: new, add (for each block), done, then cursors. Supervisor context.
 #ifndef QUERN_REPORT_HEAP_QUERY_ROWS_H
@@ -40,17 +41,37 @@ bool query_rows_done(struct query_rows *rows);
 // Rows to be read, equal ones counted once.
 uint64_t query_rows_count(const struct query_rows *rows);
 
+// Rows are wanted only if a column is in this range. It counts numbers one higher than they are,
+// and QUERY_NULL as 0.
+struct query_range {
+    unsigned column; // enum query_column
+    uint64_t least, most;
+};
+
+// A column of the batch in hand.
+struct query_packed {
+    const uint8_t *at;
+    unsigned width; // bytes of a number
+    uint64_t mask;  // that many bytes
+    uint64_t least; // what numbers are added to
+};
+
 struct query_cursor {
     const struct query_rows *rows;
+    struct query_range ranges[QUERY_COLUMNS];
+    size_t next_batch;
     uint8_t *buffer;
-    size_t at, size; // in the buffer
-    uint64_t offset; // in the file, of what follows the buffer
-    uint64_t row;    // from 1 on; 0: before the first
+    struct query_packed packed[QUERY_COLUMNS + 1];
+    uint32_t *chosen; // the rows of the batch that are in the ranges
+    uint32_t chosen_count, at;
+    uint64_t row; // from 1 on; 0: before the first
     uint64_t values[QUERY_COLUMNS];
     uint64_t count; // equal rows
 };
 
-void query_cursor_open(struct query_cursor *cursor, const struct query_rows *rows);
+// For the rows that are in all ranges.
+void query_cursor_open(struct query_cursor *cursor, const struct query_rows *rows,
+                       const struct query_range *ranges, size_t range_count);
 // The next row. False: there is none, or it cannot be read (errno, else 0).
 bool query_cursor_next(struct query_cursor *cursor);
 void query_cursor_close(struct query_cursor *cursor);

@@ -35,11 +35,74 @@ static int disconnect_table(sqlite3_vtab *table) {
     return SQLITE_OK;
 }
 
-// There is one way to read it, and every other table is better inside of it than it inside of them.
+// ---- ranges ----
+
+// The text of a way of reading: for each constraint a character for its column and one for what it
+// says.
+static char sort_of(unsigned char operator) {
+    switch (operator) {
+    case SQLITE_INDEX_CONSTRAINT_EQ:
+        return '=';
+    case SQLITE_INDEX_CONSTRAINT_GT:
+    case SQLITE_INDEX_CONSTRAINT_GE:
+        return '>';
+    case SQLITE_INDEX_CONSTRAINT_LT:
+    case SQLITE_INDEX_CONSTRAINT_LE:
+        return '<';
+    case SQLITE_INDEX_CONSTRAINT_ISNULL:
+        return '0';
+    case SQLITE_INDEX_CONSTRAINT_ISNOTNULL:
+        return '1';
+    }
+    return 0;
+}
+
+#define CONSTRAINTS_MOST 16
+#define SCAN_COST        1e9 // all rows, always
+
+// All rows are read, whatever is asked, so every other table is better inside of it than it inside
+// of them. Rows that do not meet a constraint are passed over; SQLite looks at it again for the
+// others.
 static int choose_way(sqlite3_vtab *table, sqlite3_index_info *info) {
-    info->estimatedCost = 1e9;
-    info->estimatedRows = 10000000;
+    char *way = sqlite3_malloc(2 * CONSTRAINTS_MOST + 1);
+    if (!way)
+        return SQLITE_NOMEM;
+    int count = 0;
+    for (int i = 0; i < info->nConstraint && count < CONSTRAINTS_MOST; i++) {
+        char sort = sort_of(info->aConstraint[i].op);
+        int column = info->aConstraint[i].iColumn;
+        if (!sort || !info->aConstraint[i].usable || column < 0 || column >= QUERY_COLUMNS)
+            continue;
+        way[2 * count] = (char)('a' + column);
+        way[2 * count + 1] = sort;
+        info->aConstraintUsage[i].argvIndex = ++count;
+    }
+    way[2 * count] = 0;
+    info->idxStr = way;
+    info->needToFreeIdxStr = 1;
+    info->estimatedCost = SCAN_COST;
+    info->estimatedRows = 10000000 >> (count < 4 ? count : 4);
     return SQLITE_OK;
+}
+
+// What a row must be in at least, where a constraint compares with a number; everything where it
+// compares with something else. A little more than it says, because times are rounded.
+static struct query_range range_of(unsigned column, char sort, sqlite3_value *value) {
+    struct query_range range = {.column = column, .least = 1, .most = UINT64_MAX};
+    if (sort == '0')
+        return (struct query_range){.column = column};
+    int type = sqlite3_value_type(value);
+    if (sort == '1' || (type != SQLITE_INTEGER && type != SQLITE_FLOAT))
+        return sort == '1' ? range : (struct query_range){.column = column, .most = UINT64_MAX};
+    bool is_time = column == QUERY_TIME || column == QUERY_FREED_TIME;
+    double number = sqlite3_value_double(value) * (is_time ? 1e9 : 1);
+    double slack = 2 + (number < 0 ? -number : number) * 1e-12;
+    if (sort != '<' && number - slack > 0)
+        range.least = number - slack < 1e18 ? (uint64_t)(number - slack) : UINT64_C(1) << 60;
+    if (sort != '>' && number + slack < 1e18)
+        range.most = number + slack > 0 ? (uint64_t)(number + slack) + 2 : 1;
+    range.least = range.least ? range.least : 1;
+    return range;
 }
 
 static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **made) {
@@ -78,7 +141,10 @@ static int rewind_rows(sqlite3_vtab_cursor *base, int way, const char *text, int
     cursor->is_over = true;
     if (!rows)
         return SQLITE_OK;
-    query_cursor_open(&cursor->at, rows);
+    struct query_range ranges[CONSTRAINTS_MOST];
+    for (int i = 0; i < count; i++)
+        ranges[i] = range_of((unsigned)(text[2 * i] - 'a'), text[2 * i + 1], values[i]);
+    query_cursor_open(&cursor->at, rows, ranges, (size_t)count);
     cursor->is_open = true;
     progress_stage("running the statement", query_rows_count(rows));
     return next_row(base);

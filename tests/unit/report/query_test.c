@@ -61,7 +61,7 @@ struct sums {
 static struct sums read_rows(const struct query_rows *rows) {
     struct query_cursor cursor;
     struct sums sums = {0};
-    query_cursor_open(&cursor, rows);
+    query_cursor_open(&cursor, rows, NULL, 0);
     while (query_cursor_next(&cursor)) {
         sums.rows++;
         sums.blocks += cursor.count;
@@ -106,6 +106,46 @@ TEST(rows_that_differ_are_given_up) {
     CHECK_EQ(sums.blocks, 1500000);
     CHECK_EQ(sums.bytes, 1499998ull * 1499999 / 2);
     CHECK_EQ(sums.nulls, 750000);
+}
+
+// How many rows are in the ranges, and how many of them the cursor gave beside those.
+static uint64_t count_in(const struct query_rows *rows, const struct query_range *ranges,
+                         size_t count) {
+    struct query_cursor cursor;
+    uint64_t given = 0;
+    query_cursor_open(&cursor, rows, ranges, count);
+    while (query_cursor_next(&cursor)) {
+        given++;
+        for (size_t i = 0; i < count; i++) {
+            uint64_t number = cursor.values[ranges[i].column] + 1;
+            CHECK(number >= ranges[i].least && number <= ranges[i].most);
+        }
+    }
+    query_cursor_close(&cursor);
+    return given;
+}
+
+TEST(ranges_pass_over_rows) {
+    struct query_rows *rows = query_rows_new(TWO | 1 << QUERY_TIME, false);
+    enum { ROWS = 200000 };
+    for (uint64_t i = 0; i < ROWS; i++)
+        query_rows_add(rows, (uint64_t[QUERY_COLUMNS]){
+                                 [QUERY_SIZE] = i * 7919 % 1000,
+                                 [QUERY_TIME] = i * 100000,
+                                 [QUERY_FREED_TIME] = i % 4 ? QUERY_NULL : UINT64_MAX - 2 - i,
+                             });
+    CHECK(query_rows_done(rows));
+    struct query_range small = {QUERY_SIZE, 1, 10}, early = {QUERY_TIME, 1, 50000ull * 100000 + 1};
+    struct query_range null = {QUERY_FREED_TIME, 0, 0}, freed = {QUERY_FREED_TIME, 1, UINT64_MAX};
+    CHECK_EQ(count_in(rows, NULL, 0), ROWS);
+    CHECK_EQ(count_in(rows, &small, 1), ROWS / 100);
+    CHECK_EQ(count_in(rows, &early, 1), 50001);
+    CHECK_EQ(count_in(rows, &null, 1), ROWS * 3 / 4);
+    CHECK_EQ(count_in(rows, &freed, 1), ROWS / 4);
+    CHECK_EQ(count_in(rows, (struct query_range[]){small, {QUERY_SIZE, 5, 2000}}, 2),
+             ROWS * 6 / 1000);
+    CHECK_EQ(count_in(rows, (struct query_range[]){null, freed}, 2), 0);
+    query_rows_free(rows);
 }
 
 UNIT_MAIN()
