@@ -13,6 +13,10 @@ void progress_watch(const struct progress_watcher *watcher) {
     is_cancelled = false;
 }
 
+const struct progress_watcher *progress_watcher(void) {
+    return watched_by;
+}
+
 void progress_stage(const char *what, uint64_t total) {
     stage = what;
     stage_total = total;

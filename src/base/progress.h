@@ -25,6 +25,8 @@ struct progress_watcher {
 
 // The watcher of this thread from now on; NULL: none. It must outlive its use.
 void progress_watch(const struct progress_watcher *watcher);
+// The watcher of this thread, for another thread that does a part of its task.
+const struct progress_watcher *progress_watcher(void);
 // Begins a stage, which ends the one before. The text must live until the next call.
 void progress_stage(const char *what, uint64_t total);
 // False: the task shall stop.

@@ -2,7 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sqlite3.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -90,10 +92,19 @@ struct heap_query {
     bool is_copied;
     struct query_rows *rows;
     bool is_read; // the events that the statement needs
+    // Blocks that SQLite reads as they come are read by a thread of their own, while the statement
+    // runs.
+    char *path; // of the recording; NULL: there is no such thread
+    const struct progress_watcher *watcher;
+    char *read_problem;
+    atomic_bool is_reading, has_problem;
+    atomic_bool is_over; // the statement has ended and needs no more of them
+    bool was_reading;
     sqlite3_stmt *inserts[TABLES];
-    int error;   // the first one while filling; SQLITE_OK: none
-    time_t end;  // of heap_query_limit; 0: none
-    size_t most; // rows; 0: all
+    int error;        // the first one while filling; SQLITE_OK: none
+    unsigned seconds; // of heap_query_limit, once everything is read; 0: any number
+    time_t end;       // 0: not yet known
+    size_t most;      // rows; 0: all
 };
 
 static char *message_of(struct heap_query *query) {
@@ -212,6 +223,8 @@ void heap_query_free(struct heap_query *query) {
     if (query->rows)
         query_rows_free(query->rows);
     free(query->weighted);
+    free(query->path);
+    free(query->read_problem);
     free(query->sql);
     free(query);
 }
@@ -438,14 +451,8 @@ static void insert_scopes(struct heap_query *query, const struct marks *marks) {
     }
 }
 
-// What streams by once more, for tables that the sums of the file do not fill.
-static char *read_again(struct heap_query *query, const char *path, const struct heap_file *file) {
-    static const enum table streamed[] = {ALLOCATIONS, MODULES, REGIONS, SAMPLES};
-    bool is_needed = false;
-    for (size_t i = 0; i < sizeof streamed / sizeof *streamed; i++)
-        is_needed |= query->used[streamed[i]];
-    if (query->is_read || !is_needed)
-        return NULL;
+// Reads what the statement needs of the events.
+static char *read_events(struct heap_query *query, const char *path, bool is_skimmed) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return base_copy("the file cannot be read again");
@@ -453,23 +460,41 @@ static char *read_again(struct heap_query *query, const char *path, const struct
     struct heap_sink sink;
     heap_query_sink(query, &sink);
     // Without blocks, events can be passed over if the file has the index that says how.
-    bool fine = !query->used[ALLOCATIONS] && file->is_indexed ? recording_skim(fd, &sink, 1, &info)
-                                                              : recording_read(fd, &sink, 1, &info);
+    bool fine =
+        is_skimmed ? recording_skim(fd, &sink, 1, &info) : recording_read(fd, &sink, 1, &info);
     char *problem = fine ? NULL : base_copy(info.damage ? info.damage : "it cannot be read");
     recording_info_free(&info);
     close(fd);
     return problem;
 }
 
-static char *finish_blocks(struct heap_query *query) {
-    if (query->rows && !query_rows_done(query->rows)) {
-        struct text text = {0};
-        text_format(&text, "the temporary file cannot be written: %s", strerror(errno));
-        return text_take(&text);
+// What streams by once more, for tables that the sums of the file do not fill. Blocks alone wait
+// for the statement.
+static char *read_again(struct heap_query *query, const char *path, const struct heap_file *file) {
+    bool has_others = query->used[MODULES] || query->used[REGIONS] || query->used[SAMPLES];
+    if (query->is_read || (!has_others && !query->used[ALLOCATIONS]))
+        return NULL;
+    if (!has_others && !query->is_copied) {
+        query->path = base_copy(path);
+        return NULL;
     }
-    bool fine = !query->rows || !query->is_copied ||
-                run(query, "INSERT INTO allocations SELECT * FROM " BLOCKS);
-    return fine ? NULL : message_of(query);
+    return read_events(query, path, !query->used[ALLOCATIONS] && file->is_indexed);
+}
+
+static char *end_rows(struct heap_query *query) {
+    if (!query->rows || query_rows_done(query->rows))
+        return NULL;
+    struct text text = {0};
+    text_format(&text, "the temporary file cannot be written: %s", strerror(errno));
+    return text_take(&text);
+}
+
+static char *finish_blocks(struct heap_query *query) {
+    char *problem = query->path ? NULL : end_rows(query);
+    if (!problem && query->is_copied &&
+        !run(query, "INSERT INTO allocations SELECT * FROM " BLOCKS))
+        problem = message_of(query);
+    return problem;
 }
 
 static void fill_stacks(struct heap_query *query, const struct heap_file *file) {
@@ -513,11 +538,77 @@ char *heap_query_fill(struct heap_query *query, const char *path, const struct h
     return fine ? NULL : message_of(query);
 }
 
+// ---- the statement ----
+
+static bool see_reading(void *context, const char *what, uint64_t done, uint64_t total) {
+    struct heap_query *query = context;
+    const struct progress_watcher *watcher = query->watcher;
+    return !query->is_over && (!watcher || watcher->see(watcher->context, what, done, total));
+}
+
+// Adds blocks while the statement runs.
+static void *read_blocks(void *context) {
+    struct heap_query *query = context;
+    const struct progress_watcher own = {query, see_reading};
+    progress_watch(&own);
+    query->read_problem = read_events(query, query->path, false);
+    query->has_problem = query->read_problem;
+    // Wakes the statement: what it must know is set before.
+    char *problem = end_rows(query);
+    if (!query->read_problem)
+        query->read_problem = problem;
+    else
+        free(problem);
+    query->is_reading = false;
+    progress_watch(NULL);
+    return NULL;
+}
+
+// Makes the rows before SQLite looks for them.
+static bool start_reading(struct heap_query *query, pthread_t *thread) {
+    struct heap_sink sink;
+    heap_query_sink(query, &sink);
+    query->watcher = progress_watcher();
+    query->is_reading = query->was_reading = true;
+    return pthread_create(thread, NULL, read_blocks, query) == 0;
+}
+
 #define STEPS 100000 // of SQLite's machine between two looks at the clock
 
 static int is_to_stop(void *context) {
     struct heap_query *query = context;
-    return (query->end && time(NULL) > query->end) || progress_is_cancelled();
+    if (query->was_reading && !query->is_reading)
+        progress_stage("running the statement", 0);
+    query->was_reading = query->is_reading;
+    if (!query->end && query->seconds && !query->was_reading)
+        query->end = time(NULL) + query->seconds;
+    return (query->end && time(NULL) > query->end) || query->has_problem || progress_is_cancelled();
+}
+
+// Runs the statement while blocks may still come. What is wrong, to be freed.
+static char *run_statement(struct heap_query *query, sqlite3_stmt *statement, FILE *out,
+                           const struct query_out_options *options) {
+    pthread_t thread;
+    if (query->path && !start_reading(query, &thread))
+        return base_copy("there is no room for a thread");
+    if (!query->path)
+        progress_stage("running the statement", 0);
+    sqlite3_progress_handler(query->database, STEPS, is_to_stop, query);
+    int code = query_out(out, statement, options);
+    char *problem = code == SQLITE_DONE       ? NULL
+                    : progress_is_cancelled() ? base_copy(PROGRESS_CANCELLED)
+                                              : message_of(query);
+    // A statement that has its rows ends the reading of further blocks: that is no problem.
+    bool has_failed = query->has_problem;
+    query->is_over = true;
+    if (query->path)
+        pthread_join(thread, NULL);
+    progress_end();
+    if (!has_failed &&
+        (!query->read_problem || strcmp(query->read_problem, PROGRESS_CANCELLED) == 0))
+        return problem;
+    free(problem);
+    return base_copy(query->read_problem);
 }
 
 char *heap_query_write(struct heap_query *query, FILE *out, enum heap_query_style style) {
@@ -528,21 +619,16 @@ char *heap_query_write(struct heap_query *query, FILE *out, enum heap_query_styl
     // The columns have the names of the statement that was given.
     if (query->weighted)
         weighted = prepare(query, query->weighted, &problem);
-    if (!problem) {
-        progress_stage("running the statement", 0);
-        sqlite3_progress_handler(query->database, STEPS, is_to_stop, query);
-        struct query_out_options options = {
-            .style = style, .most = query->most, .named = statement};
-        if (query_out(out, weighted ? weighted : statement, &options) != SQLITE_DONE)
-            problem = progress_is_cancelled() ? base_copy(PROGRESS_CANCELLED) : message_of(query);
-        progress_end();
-    }
+    if (!problem)
+        problem = run_statement(
+            query, weighted ? weighted : statement, out,
+            &(struct query_out_options){.style = style, .most = query->most, .named = statement});
     sqlite3_finalize(weighted);
     sqlite3_finalize(statement);
     return problem;
 }
 
 void heap_query_limit(struct heap_query *query, unsigned seconds, size_t rows) {
-    query->end = time(NULL) + seconds;
+    query->seconds = seconds;
     query->most = rows;
 }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -49,13 +50,20 @@ struct query_rows {
     uint64_t file_size;
     uint64_t total;
     int error;
+    // Protects the list of batches and is_done, for cursors of other threads.
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool is_done;
 };
 
 struct query_rows *query_rows_new(unsigned columns, bool may_count) {
     struct query_rows *rows = base_allocate(sizeof *rows);
     // Numbers are different for each block.
     bool counts = may_count && !(columns & 1u << QUERY_NUMBER);
-    *rows = (struct query_rows){.counts = counts, .fd = -1};
+    *rows = (struct query_rows){.counts = counts,
+                                .fd = -1,
+                                .lock = PTHREAD_MUTEX_INITIALIZER,
+                                .changed = PTHREAD_COND_INITIALIZER};
     for (unsigned i = 0; i < QUERY_COLUMNS; i++)
         if (columns & 1u << i)
             rows->columns[rows->column_count++] = i;
@@ -124,7 +132,10 @@ static void flush(struct query_rows *rows) {
         rows->error = fd_write_all(rows->fd, (const char *)rows->packed, batch.size);
     rows->file_size += batch.size;
     rows->last_count = 0;
+    pthread_mutex_lock(&rows->lock);
     *vector_push(rows->batches, rows->batch_count) = batch;
+    pthread_cond_broadcast(&rows->changed);
+    pthread_mutex_unlock(&rows->lock);
 }
 
 static void write_row(struct query_rows *rows, uint64_t count, const uint64_t *values) {
@@ -190,22 +201,28 @@ void query_rows_add(struct query_rows *rows, const uint64_t *values) {
 
 bool query_rows_done(struct query_rows *rows) {
     write_counted(rows);
+    pthread_mutex_lock(&rows->lock);
+    rows->is_done = true;
+    pthread_cond_broadcast(&rows->changed);
+    pthread_mutex_unlock(&rows->lock);
     errno = rows->error;
     return !rows->error;
 }
 
-uint64_t query_rows_count(const struct query_rows *rows) {
-    return rows->total;
+uint64_t query_rows_count(struct query_rows *rows) {
+    pthread_mutex_lock(&rows->lock);
+    uint64_t count = rows->is_done ? rows->total : 0;
+    pthread_mutex_unlock(&rows->lock);
+    return count;
 }
 
 // ---- reading ----
 
-void query_cursor_open(struct query_cursor *cursor, const struct query_rows *rows,
+void query_cursor_open(struct query_cursor *cursor, struct query_rows *rows,
                        const struct query_range *ranges, size_t range_count) {
     *cursor = (struct query_cursor){.rows = rows, .count = 1};
     cursor->chosen = base_allocate(BATCH * sizeof *cursor->chosen);
-    if (rows->batch_count)
-        cursor->buffer = base_allocate(rows->stored_count * BATCH * sizeof(uint64_t) + PADDING);
+    cursor->buffer = base_allocate(rows->stored_count * BATCH * sizeof(uint64_t) + PADDING);
     // By the number of the column among those that are stored; others have no ranges.
     for (unsigned i = 0; i < QUERY_COLUMNS; i++)
         cursor->ranges[i] = (struct query_range){.most = UINT64_MAX};
@@ -291,15 +308,31 @@ static void load_last(struct query_cursor *cursor) {
     choose_all(cursor, rows->last_count);
 }
 
+// Waits for the next batch. False: there is none, only the last rows.
+static bool await_batch(struct query_cursor *cursor, struct batch *batch) {
+    struct query_rows *rows = cursor->rows;
+    pthread_mutex_lock(&rows->lock);
+    while (cursor->next_batch >= rows->batch_count && !rows->is_done)
+        pthread_cond_wait(&rows->changed, &rows->lock);
+    bool is_there = cursor->next_batch < rows->batch_count;
+    if (is_there)
+        *batch = rows->batches[cursor->next_batch];
+    pthread_mutex_unlock(&rows->lock);
+    return is_there;
+}
+
 // The next batch with rows that are in all ranges.
 static bool next_batch(struct query_cursor *cursor) {
     const struct query_rows *rows = cursor->rows;
     cursor->at = cursor->chosen_count = 0;
-    while (!cursor->chosen_count && cursor->next_batch <= rows->batch_count) {
-        if (cursor->next_batch == rows->batch_count)
+    while (!cursor->chosen_count && !cursor->has_last) {
+        struct batch batch;
+        if (!await_batch(cursor, &batch)) {
             load_last(cursor);
-        else if (!load_batch(cursor, &rows->batches[cursor->next_batch]))
+            cursor->has_last = true;
+        } else if (!load_batch(cursor, &batch)) {
             return false;
+        }
         cursor->next_batch++;
         for (unsigned i = 0; i < rows->column_count; i++)
             if (cursor->ranges[i].least > 0 || cursor->ranges[i].most < UINT64_MAX)

@@ -7,7 +7,8 @@
 // columns. So memory stays bounded, and a reader passes over rows that it does not want without
 // taking them apart.
 //
-// Order of calls: new, add (for each block), done, then cursors. Supervisor context.
+// Order of calls: new, add (for each block), done. One thread calls these; cursors of other threads
+// may read meanwhile, and wait for rows that are not there yet. Supervisor context.
 #ifndef QUERN_REPORT_HEAP_QUERY_ROWS_H
 #define QUERN_REPORT_HEAP_QUERY_ROWS_H
 
@@ -38,8 +39,8 @@ void query_rows_free(struct query_rows *rows);
 void query_rows_add(struct query_rows *rows, const uint64_t *values); // QUERY_COLUMNS of them
 // Ends adding. False with errno: the temporary file could not be written.
 bool query_rows_done(struct query_rows *rows);
-// Rows to be read, equal ones counted once.
-uint64_t query_rows_count(const struct query_rows *rows);
+// Rows to be read, equal ones counted once; 0 before it is done.
+uint64_t query_rows_count(struct query_rows *rows);
 
 // Rows are wanted only if a column is in this range. It counts numbers one higher than they are,
 // and QUERY_NULL as 0.
@@ -57,9 +58,10 @@ struct query_packed {
 };
 
 struct query_cursor {
-    const struct query_rows *rows;
+    struct query_rows *rows;
     struct query_range ranges[QUERY_COLUMNS];
     size_t next_batch;
+    bool has_last; // the batch in hand is the last one
     uint8_t *buffer;
     struct query_packed packed[QUERY_COLUMNS + 1];
     uint32_t *chosen; // the rows of the batch that are in the ranges
@@ -70,7 +72,7 @@ struct query_cursor {
 };
 
 // For the rows that are in all ranges.
-void query_cursor_open(struct query_cursor *cursor, const struct query_rows *rows,
+void query_cursor_open(struct query_cursor *cursor, struct query_rows *rows,
                        const struct query_range *ranges, size_t range_count);
 // The next row. False: there is none, or it cannot be read (errno, else 0).
 bool query_cursor_next(struct query_cursor *cursor);

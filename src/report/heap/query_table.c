@@ -136,7 +136,7 @@ static int next_row(sqlite3_vtab_cursor *base) {
 static int rewind_rows(sqlite3_vtab_cursor *base, int way, const char *text, int count,
                        sqlite3_value **values) {
     struct cursor *cursor = (struct cursor *)base;
-    const struct query_rows *rows = *((const struct table *)base->pVtab)->rows;
+    struct query_rows *rows = *((const struct table *)base->pVtab)->rows;
     close_rows(cursor);
     cursor->is_over = true;
     if (!rows)
@@ -146,7 +146,10 @@ static int rewind_rows(sqlite3_vtab_cursor *base, int way, const char *text, int
         ranges[i] = range_of((unsigned)(text[2 * i] - 'a'), text[2 * i + 1], values[i]);
     query_cursor_open(&cursor->at, rows, ranges, (size_t)count);
     cursor->is_open = true;
-    progress_stage("running the statement", query_rows_count(rows));
+    // While rows are still being added, that is what is shown.
+    uint64_t total = query_rows_count(rows);
+    if (total)
+        progress_stage("running the statement", total);
     return next_row(base);
 }
 
