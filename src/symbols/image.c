@@ -182,6 +182,52 @@ bool image_has_debug(struct image *image) {
     return false;
 }
 
+/* .eh_frame_hdr as linkers write it: a table of functions by address, in numbers of four bytes that
+ * count from the section. */
+struct starts {
+    uint8_t version, pointer_sort, count_sort, table_sort;
+    int32_t frames;
+    uint32_t count;
+    struct {
+        int32_t start, entry;
+    } table[];
+};
+
+static uint64_t find_start(const Elf_Data *data, uint64_t section, uint64_t vaddr) {
+    enum { COUNT_SORT = 0x03, TABLE_SORT = 0x3b, FIRST = 0x1b };
+    const struct starts *starts = data ? data->d_buf : NULL;
+    if (!starts || data->d_size < sizeof *starts || starts->version != 1 ||
+        starts->pointer_sort != FIRST || starts->count_sort != COUNT_SORT ||
+        starts->table_sort != TABLE_SORT ||
+        starts->count > (data->d_size - sizeof *starts) / sizeof *starts->table)
+        return 0;
+    size_t low = 0, high = starts->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (section + (uint64_t)(int64_t)starts->table[middle].start <= vaddr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? section + (uint64_t)(int64_t)starts->table[low - 1].start : 0;
+}
+
+uint64_t image_function_start(struct image *image, uint64_t vaddr) {
+    GElf_Addr bias;
+    size_t names;
+    Elf *elf = dwfl_module_getelf(image->module, &bias);
+    if (!elf || elf_getshdrstrndx(elf, &names) != 0)
+        return 0;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
+        GElf_Shdr header;
+        const char *name =
+            gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
+        if (name && strcmp(name, ".eh_frame_hdr") == 0 && header.sh_type != SHT_NOBITS)
+            return find_start(elf_rawdata(section, NULL), header.sh_addr, vaddr);
+    }
+    return 0;
+}
+
 const char *image_section(struct image *image, uint64_t vaddr) {
     static const struct {
         const char *name, *word;

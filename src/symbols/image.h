@@ -75,6 +75,9 @@ void image_close(struct image *image);
 /* Frees only what does not belong to libdw; for use after a fault. */
 void image_discard(struct image *image);
 
+/* Where the function at vaddr begins, as the unwind data has it; 0: that is not known. */
+uint64_t image_function_start(struct image *image, uint64_t vaddr);
+
 /* The build-id, or 0 bytes. */
 size_t image_build_id(const struct image *image, const uint8_t **bytes);
 

@@ -173,6 +173,21 @@ bool symbols_kernel_is_named(struct symbols *symbols) {
 
 /* ------------------------------------------------------------------ functions */
 
+char *symbol_frame_label(const struct symbol_frame *frame) {
+    if (frame->name)
+        return base_copy(frame->name);
+    const char *slash = frame->object ? strrchr(frame->object, '/') : NULL;
+    const char *module = slash && slash[1] ? slash + 1 : frame->object;
+    struct text text = {0};
+    if (!module)
+        text_string(&text, "[unknown]");
+    else if (frame->start)
+        text_format(&text, "%s+0x%llx", module, (unsigned long long)frame->start);
+    else
+        text_format(&text, *module == '[' ? "%s" : "[%s]", module);
+    return text_take(&text);
+}
+
 static const char *shown_name(struct symbols *symbols, const char *linkage) {
     if (!symbols->options.no_demangle &&
         demangle(linkage, symbols->demangled, sizeof symbols->demangled))
@@ -344,6 +359,8 @@ static void resolve(struct image *image, void *context) {
         count = 0;
     if (!count) {
         name_frame(symbols, &question->frames[0], NULL, symbol, vaddr);
+        if (!symbol)
+            question->frames[0].start = image_function_start(image, vaddr);
         return;
     }
     for (size_t i = 0; i < count && i < question->max; i++) {

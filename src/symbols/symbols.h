@@ -93,6 +93,7 @@ struct symbol_frame {
     const char *object;    /* path of the mapped file; NULL if the address is in none */
     uint64_t address;      /* in the object's own tables; 0 if not known */
     uint64_t offset;       /* from the start of the function; 0 for inlined frames */
+    uint64_t start;        /* of a function without a name, like address; 0 if not known */
     uint32_t line;         /* 0 if not known */
     bool inlined;
 };
@@ -112,6 +113,10 @@ struct symbols_statistics {
     uint64_t faults;       /* files abandoned because reading them raised a signal */
     size_t table_bytes;    /* estimate for what is open now */
 };
+
+/* How a function is shown where it may have no name: module+0x1234 where only its start is known,
+ * else [module], else [unknown]. To be freed. */
+char *symbol_frame_label(const struct symbol_frame *frame);
 
 /* options may be NULL: all defaults. Its strings are copied. */
 struct symbols *symbols_new(const struct symbols_options *options);

@@ -39,7 +39,10 @@ function wrong() {
     if (document.querySelectorAll('nav.views').length !== 1) return 'the tabs are gone or doubled';
     if (document.querySelectorAll('nav.views [aria-current]').length !== 1) return 'no tab is the current one';
   }
-  for (const selector of ['.flame', '.map', '.chart', '.tip', '.crumbs'])
+  const sandwich = main.querySelector('[data-testid=sandwich]') ? 2 : 1; // callers above, callees below
+  if (document.querySelectorAll('.flame').length > sandwich) return `there are more than ${sandwich} .flame`;
+  if (document.querySelector('[data-testid=fault]')) return 'something failed outside of a view';
+  for (const selector of ['.map', '.chart', '.tip', '.crumbs'])
     if (document.querySelectorAll(selector).length > 1) return `there is more than one ${selector}`;
   if (main.innerText.trim().length < 5 && !main.querySelector('canvas, svg')) return 'the view is blank';
   if (main.getBoundingClientRect().height < 20) return 'the view has no height';

@@ -109,6 +109,19 @@ function App() {
       window.removeEventListener('drop', drop);
     };
   }, []);
+  const [fault, setFault] = useState('');
+  useEffect(() => {
+    // What fails in an event handler, or after it, is not seen by a boundary.
+    const fail = (thrown: unknown, text: string) => setFault((thrown instanceof Error && thrown.message) || text || String(thrown));
+    const failed = (event: ErrorEvent) => fail(event.error, event.message);
+    const rejected = (event: PromiseRejectionEvent) => fail(event.reason, '');
+    window.addEventListener('error', failed);
+    window.addEventListener('unhandledrejection', rejected);
+    return () => {
+      window.removeEventListener('error', failed);
+      window.removeEventListener('unhandledrejection', rejected);
+    };
+  }, []);
   const number = files && state.file < files.length ? state.file : 0;
   const file = files?.[number];
   return (
@@ -137,6 +150,13 @@ function App() {
         <p class="notice" role="status" data-testid="dropped">
           This page only reads the files that it was started with. To see this one, run <code>quern view {/\s/.test(dropped) ? `'${dropped}'` : dropped}</code>{' '}
           <button type="button" onClick={() => setDropped('')}>Close</button>
+        </p>
+      )}
+      {fault && (
+        <p class="notice" role="alert" data-testid="fault">
+          Something in this page has failed: {fault}. This is a fault of the page, not of your program.{' '}
+          <button type="button" onClick={() => location.reload()}>Load the page again</button>{' '}
+          <button type="button" onClick={() => setFault('')}>Close</button>
         </p>
       )}
       {help && <Help close={() => setHelp(false)} />}
@@ -181,10 +201,32 @@ function windowText(kind: string | null, from: string, to: string): string {
 
 const none = { name: '', help: '', unit: '', total: 0 };
 
+// A metric of one's own, as a sum of events with weights.
+function Formula({ shown }: { shown: Shown }) {
+  const { state, go, overview } = shown;
+  const is = isFormula(state.metric), known = overview.metrics.some((one) => one.name === state.metric);
+  const events = overview.metrics.map((one) => one.name).filter((name) => !isFormula(name));
+  const example = events.length > 1 ? `${events[0]} + 10 ${events[1]}` : `2 ${events[0]}`;
+  return (
+    <>
+      <label class="field" title={`A sum of events, each with a weight, such as ${example}`}>
+        Formula
+        <input type="text" class="formula" key={state.metric} defaultValue={is ? state.metric : ''} placeholder={example}
+          onChange={(event) => go({ metric: (event.target as HTMLInputElement).value.trim(), node: '' })} />
+      </label>
+      {state.metric && !known && (
+        <span class="hint" role="alert">“{state.metric}” is not a sum of {events.slice(0, 6).join(', ')}{events.length > 6 ? ' …' : ''}; shown is {shown.metric.help}.</span>
+      )}
+    </>
+  );
+}
+
+const isFormula = (metric: string) => /[\s+*]/.test(metric);
+
 function File(props: Pick<Shown, 'state' | 'go' | 'dark' | 'files'>) {
   const { state, go } = props;
   const part = state.from || state.to ? { from: state.from || undefined, to: state.to || undefined } : {};
-  const answer = useAnswer<Facts>('overview', { file: state.file, ...part });
+  const answer = useAnswer<Facts>('overview', { file: state.file, ...part, metric: isFormula(state.metric) ? state.metric : undefined });
   const [last, keep] = useState<Facts | null>(null);
   useEffect(() => {
     if (answer.value) keep(answer.value);
@@ -216,6 +258,7 @@ function File(props: Pick<Shown, 'state' | 'go' | 'dark' | 'files'>) {
             </select>
           </label>
         )}
+        {!offline && /^(callgrind|cachegrind)$/.test(overview.kind || '') && ['flame', 'map', 'tree', 'functions', 'libraries', 'calls', 'source', 'assembly'].includes(view) && <Formula shown={shown} />}
         {(state.from || state.to) && (
           <span class="window-chip" data-testid="window">
             {view === 'timeline' ? 'Marked: ' : whole[view] ? 'The whole run, not only ' : 'Only '}

@@ -49,15 +49,20 @@ static bool is_possible(const struct cost_profile *profile, const struct derived
     return false;
 }
 
-// The weight of each event of the file.
-static void find_weights(const struct cost_profile *profile, const struct derived *derived,
-                         uint64_t *weights) {
-    memset(weights, 0, COST_EVENTS * sizeof *weights);
+// An event to be added: its weights are by event of the file.
+struct added {
+    const char *name;
+    uint64_t weights[COST_EVENTS];
+};
+
+static struct added weigh(const struct cost_profile *profile, const struct derived *derived) {
+    struct added added = {.name = derived->name};
     for (size_t i = 0; i < TERMS && derived->terms[i].event; i++) {
         int event = costs_event(profile, derived->terms[i].event);
         if (event >= 0)
-            weights[event] = derived->terms[i].weight;
+            added.weights[event] = derived->terms[i].weight;
     }
+    return added;
 }
 
 static uint64_t weighed(const uint64_t *values, const uint64_t *weights, unsigned count) {
@@ -82,19 +87,18 @@ static void widen_numbers(struct cost_profile *profile, unsigned before, unsigne
     }
 }
 
-static void widen(struct cost_profile *profile, const struct derived **added, unsigned count) {
+static void widen(struct cost_profile *profile, const struct added *added, unsigned count) {
     unsigned before = profile->event_count, after = before + count;
     size_t rows = profile->value_count / before;
     uint64_t *values = base_allocate((rows * after + 1) * sizeof *values);
-    uint64_t weights[COST_EVENTS];
     for (size_t i = 0; i < rows; i++)
         memcpy(values + i * after, profile->values + i * before, before * sizeof *values);
     for (unsigned e = 0; e < count; e++) {
-        find_weights(profile, added[e], weights);
+        const uint64_t *weights = added[e].weights;
         for (size_t i = 0; i < rows; i++)
             values[i * after + before + e] = weighed(profile->values + i * before, weights, before);
         profile->totals[before + e] = weighed(profile->totals, weights, before);
-        profile->events[before + e] = added[e]->name;
+        profile->events[before + e] = added[e].name;
     }
     widen_numbers(profile, before, after);
     free(profile->values);
@@ -104,11 +108,57 @@ static void widen(struct cost_profile *profile, const struct derived **added, un
 }
 
 void costs_derive(struct cost_profile *profile) {
-    const struct derived *added[sizeof table / sizeof *table];
+    struct added added[sizeof table / sizeof *table];
     unsigned count = 0;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (is_possible(profile, &table[i]) && profile->event_count + count < COST_EVENTS)
-            added[count++] = &table[i];
+            added[count++] = weigh(profile, &table[i]);
     if (count)
         widen(profile, added, count);
+}
+
+// ---- formulas ----
+
+#define WEIGHT_MOST 1000000
+
+static const char *skip_space(const char *at) {
+    return at + strspn(at, " \t");
+}
+
+// Reads [WEIGHT [*]] EVENT. NULL: there is none.
+static const char *read_term(const struct cost_profile *profile, const char *at,
+                             struct added *added) {
+    char *end;
+    uint64_t weight = 1;
+    if (*at >= '0' && *at <= '9') {
+        weight = strtoull(at, &end, 10);
+        at = skip_space(end);
+        if (*at == '*')
+            at = skip_space(at + 1);
+    }
+    size_t size = strcspn(at, " \t+*");
+    char name[64];
+    if (!size || size >= sizeof name || weight > WEIGHT_MOST)
+        return NULL;
+    memcpy(name, at, size);
+    name[size] = 0;
+    int event = costs_event(profile, name);
+    if (event < 0)
+        return NULL;
+    added->weights[event] += weight;
+    return skip_space(at + size);
+}
+
+bool costs_add_formula(struct cost_profile *profile, const char *formula) {
+    struct added added = {.name = formula};
+    const char *at = skip_space(formula);
+    if (profile->event_count == COST_EVENTS || !(at = read_term(profile, at, &added)))
+        return false;
+    while (*at == '+')
+        if (!(at = read_term(profile, skip_space(at + 1), &added)))
+            return false;
+    if (*at)
+        return false;
+    widen(profile, &added, 1);
+    return true;
 }

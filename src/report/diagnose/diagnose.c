@@ -155,7 +155,7 @@ static void free_examination(struct examination *it) {
 
 static void add_frame(void *context, const struct heap_place *place,
                       const struct symbol_frame *frame) {
-    char *label = heap_file_label(frame);
+    char *label = symbol_frame_label(frame);
     char *path = result_path(frame);
     diagnosis_add_frame(context, &(struct result_frame){.function = label,
                                                         .object = (char *)frame->object,

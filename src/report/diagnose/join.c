@@ -25,7 +25,7 @@ static void chain_free(struct chain *chain) {
 static void add_function(struct chain *chain, const struct heap_place *place,
                          const struct symbol_frame *frame, const char *path) {
     struct text key = {0};
-    char *label = heap_file_label(frame);
+    char *label = symbol_frame_label(frame);
     // Functions without a name are told apart by the call.
     uint64_t address = !frame->name && place ? place->address : 0;
     text_format(&key, "%s\n%s\n%" PRIx64, label, path ? path : "", address);

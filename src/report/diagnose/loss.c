@@ -23,7 +23,7 @@ void diagnose_loss(const struct named_loss *loss, struct diagnoses *diagnoses) {
     for (size_t i = 0; i < loss->stack.shown; i++) {
         const struct named_frame *frame = &loss->stack.frames[i];
         char *path = result_path(&frame->symbol);
-        char *label = heap_file_label(&frame->symbol);
+        char *label = symbol_frame_label(&frame->symbol);
         diagnosis_add_frame(diagnosis,
                             &(struct result_frame){.function = label,
                                                    .object = (char *)frame->symbol.object,

@@ -64,7 +64,7 @@ static char *label_of(const struct symbol_frame *frame) {
     struct text text = {0};
     if (!frame)
         return base_copy("[unknown]");
-    char *label = heap_file_label(frame);
+    char *label = symbol_frame_label(frame);
     text_format(&text, "%.*s%s", NAME_WIDTH, label, strlen(label) > NAME_WIDTH ? "..." : "");
     free(label);
     if (frame->file && frame->line)

@@ -118,11 +118,3 @@ const char *heap_file_base(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash && slash[1] ? slash + 1 : path;
 }
-
-char *heap_file_label(const struct symbol_frame *frame) {
-    if (frame->name)
-        return base_copy(frame->name);
-    struct text text = {0};
-    text_format(&text, "[%s]", frame->object ? heap_file_base(frame->object) : "unknown");
-    return text_take(&text);
-}

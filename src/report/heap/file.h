@@ -38,9 +38,6 @@ void heap_file_free(struct heap_file *file);
 // A notice that the recording does not hold the whole run, to be freed; NULL: it does.
 char *heap_file_notice(const struct heap_file *file);
 
-// A frame as reports without source lines show it: its function, else [its module], else [unknown].
-// To be freed.
-char *heap_file_label(const struct symbol_frame *frame);
 // The last part of a path.
 const char *heap_file_base(const char *path);
 

@@ -117,7 +117,7 @@ static uint32_t string_of(struct writer *writer, const char *text) {
 static void add_place(void *context, const struct heap_place *place,
                       const struct symbol_frame *frame) {
     struct writer *writer = context;
-    char *label = heap_file_label(frame);
+    char *label = symbol_frame_label(frame);
     struct text key = {0};
     bool is_new;
     text_format(&key, "%llx %s %s %u", (unsigned long long)(place ? place->address : 0), label,

@@ -24,7 +24,7 @@ static const struct {
 
 static void add_frame(void *context, const struct heap_place *place,
                       const struct symbol_frame *frame) {
-    char *label = heap_file_label(frame);
+    char *label = symbol_frame_label(frame);
     const char *file = frame->file ? frame->file : frame->object ? frame->object : "";
     pprof_frame(context, label, file, frame->file ? frame->line : 0);
     free(label);

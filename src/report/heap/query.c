@@ -358,7 +358,7 @@ static void insert_frame(void *context, const struct heap_place *place,
                          const struct symbol_frame *frame) {
     struct frames *frames = context;
     sqlite3_stmt *statement = frames->query->inserts[FRAMES];
-    char *label = heap_file_label(frame);
+    char *label = symbol_frame_label(frame);
     bind_number(statement, 1, frames->stack);
     bind_number(statement, 2, frames->depth++);
     bind_text(statement, 3, label);

@@ -61,7 +61,7 @@ struct labels {
 static void add_label(void *context, const struct heap_place *place,
                       const struct symbol_frame *frame) {
     struct labels *labels = context;
-    *vector_push(labels->labels, labels->count) = heap_file_label(frame);
+    *vector_push(labels->labels, labels->count) = symbol_frame_label(frame);
 }
 
 char *rows_folded(const struct heap_file *file, uint32_t stack) {
@@ -146,7 +146,7 @@ static void write_line(void *context, const struct heap_place *place,
     struct stack_lines *lines = context;
     if (lines->count++ >= lines->most)
         return;
-    char *label = heap_file_label(frame);
+    char *label = symbol_frame_label(frame);
     fprintf(lines->out, "   %s ", lines->count == 1 ? "at" : "by");
     stack_text_escaped(lines->out, label);
     if (frame->file && frame->line) {

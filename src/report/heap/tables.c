@@ -70,7 +70,7 @@ static void write_frame(void *context, const struct heap_place *place,
                         const struct symbol_frame *frame) {
     struct frames *frames = context;
     FILE *out = frames->out;
-    char *label = heap_file_label(frame);
+    char *label = symbol_frame_label(frame);
     fputs(frames->count++ ? ",{\"function\":" : "{\"function\":", out);
     rows_json(out, label);
     free(label);
@@ -158,7 +158,7 @@ struct functions {
 static void add_function(void *context, const struct heap_place *place,
                          const struct symbol_frame *frame) {
     struct functions *functions = context;
-    char *name = heap_file_label(frame);
+    char *name = symbol_frame_label(frame);
     const char *file = frame->file ? frame->file : frame->object ? frame->object : "";
     uint64_t hash = hash_add(hash_words(name, strlen(name)), hash_words(file, strlen(file)));
     struct map_walk walk = map_walk(hash);

@@ -15,7 +15,7 @@ struct path {
 static void add_frame(void *context, const struct heap_place *place,
                       const struct symbol_frame *frame) {
     struct path *path = context;
-    char *label = heap_file_label(frame);
+    char *label = symbol_frame_label(frame);
     *vector_push(path->functions, path->count) =
         calltree_function(path->tree, label, frame->object ? heap_file_base(frame->object) : "");
     free(label);

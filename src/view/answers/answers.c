@@ -65,8 +65,7 @@ char *answer(struct document *document, const char *question, const struct ask *
     return base_copy("there is no such question");
 }
 
-char *answer_choose_metric(const struct document *document, const struct ask *ask,
-                           unsigned *metric) {
+char *answer_choose_metric(struct document *document, const struct ask *ask, unsigned *metric) {
     int chosen = document_metric(document, ask_value(ask, "metric"));
     *metric = chosen < 0 ? 0 : (unsigned)chosen;
     return chosen < 0 ? base_copy("the file has no such metric") : NULL;
@@ -119,6 +118,9 @@ static void add_fact(void *context, const struct document_fact *fact) {
 }
 
 char *answer_overview(struct document *document, const struct ask *ask, struct json *json) {
+    // A formula is among the metrics from then on.
+    if (ask_value(ask, "metric"))
+        document_metric(document, ask_value(ask, "metric"));
     json_open(json, '{');
     json_string_at(json, "name", document_name(document));
     json_string_at(json, "kind", document->format ? document->format->name : NULL);

@@ -33,8 +33,7 @@ char *answer_diff(struct document *before, struct document *after, const struct 
 char *answer_overview(struct document *document, const struct ask *ask, struct json *json);
 // The metric that was asked for, and its tree in the shape asked for; a message to be freed if
 // there is none.
-char *answer_choose_metric(const struct document *document, const struct ask *ask,
-                           unsigned *metric);
+char *answer_choose_metric(struct document *document, const struct ask *ask, unsigned *metric);
 unsigned answer_shape(const struct ask *ask); // calltree_shapes.h
 char *answer_choose(struct document *document, const struct ask *ask, unsigned *metric,
                     const struct calltree **tree);

@@ -48,7 +48,7 @@ static char *copy_or_null(const char *text) {
 
 static void take_frame(void *context, const struct heap_place *place,
                        const struct symbol_frame *frame) {
-    add_frame(context, (struct place_frame){.function = heap_file_label(frame),
+    add_frame(context, (struct place_frame){.function = symbol_frame_label(frame),
                                             .path = result_path(frame),
                                             .object = copy_or_null(frame->object),
                                             .line = frame->line});

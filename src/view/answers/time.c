@@ -107,7 +107,7 @@ struct label {
 static void add_frame(void *context, const struct heap_place *place,
                       const struct symbol_frame *frame) {
     struct label *label = context;
-    char *name = heap_file_label(frame), *path = result_path(frame);
+    char *name = symbol_frame_label(frame), *path = result_path(frame);
     json_string(label->json, name);
     if (own_search_next(&label->search, name, path, frame->object)) {
         struct text text = {0};

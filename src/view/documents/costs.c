@@ -71,6 +71,29 @@ static void free_costs(struct document *document) {
         costs_free(document->costs);
     cost_inclusive_free(document->inclusive);
     free(document->first_lines);
+    for (unsigned i = 0; i < document->formula_count; i++)
+        free(document->formulas[i]);
+}
+
+// What was made of the costs before has room for fewer events.
+static bool add_formula(struct document *document, const char *text) {
+    if (document->formula_count == COST_EVENTS)
+        return false;
+    char *formula = base_copy(text);
+    if (!costs_add_formula(document->costs, formula)) {
+        free(formula);
+        return false;
+    }
+    document->formulas[document->formula_count++] = formula;
+    cost_inclusive_free(document->inclusive);
+    document->inclusive = cost_inclusive(document->costs);
+    document->metrics[document->metric_count++] = (struct document_metric){
+        .name = formula,
+        .help = formula,
+        .unit = formula,
+        .total = document->costs->totals[document->costs->event_count - 1],
+    };
+    return true;
 }
 
 static struct calltree *tree_of(struct document *document, unsigned metric) {
@@ -115,6 +138,7 @@ const struct document_format document_callgrind = {
     .tells_libraries = tells_libraries,
     .facts = add_facts,
     .views = call_views,
+    .add_metric = add_formula,
 };
 
 const struct document_format document_cachegrind = {
@@ -127,4 +151,5 @@ const struct document_format document_cachegrind = {
     .tells_libraries = tells_libraries,
     .facts = add_facts,
     .views = line_views,
+    .add_metric = add_formula,
 };

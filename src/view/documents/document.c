@@ -152,13 +152,15 @@ const struct diagnoses *document_diagnoses(struct document *document, char **pro
 
 // ---- what is in it ----
 
-int document_metric(const struct document *document, const char *name) {
+int document_metric(struct document *document, const char *name) {
     if (!name)
         return document->metric_count ? 0 : -1;
     for (unsigned i = 0; i < document->metric_count; i++)
         if (strcmp(document->metrics[i].name, name) == 0)
             return (int)i;
-    return -1;
+    bool is_added = !document->problem && document->format && document->format->add_metric &&
+                    document->format->add_metric(document, name);
+    return is_added ? (int)document->metric_count - 1 : -1;
 }
 
 static bool is_same_part(const char *left, const char *right) {

@@ -72,6 +72,8 @@ struct document_format {
     void (*facts)(struct document *document, const struct document_sink *sink);
     // Names of views beside those that come with a tree; NULL at the end.
     const char *const *views;
+    // Adds a metric that a formula of others describes. False: it cannot be. NULL: it has none.
+    bool (*add_metric)(struct document *document, const char *formula);
 };
 
 struct document {
@@ -99,7 +101,9 @@ struct document {
     struct massif_file massif;
     const struct massif_file_snapshot *snapshot; // the one whose tree is shown; NULL: none
     struct cost_profile *costs;
-    unsigned event_count;             // of costs, without derived events
+    unsigned event_count;        // of costs, without derived events
+    char *formulas[COST_EVENTS]; // that were asked for
+    unsigned formula_count;
     struct cost_inclusive *inclusive; // of costs
     uint32_t *first_lines; // of costs, by function: where it begins in its own file, or 0
     struct calltree *folded;
@@ -132,8 +136,8 @@ void document_free(struct document *document);
 // NULL: it may be one. To be freed.
 char *document_refusal(const char *path);
 
-// The metric of this name, the first for NULL; -1: there is none.
-int document_metric(const struct document *document, const char *name);
+// The metric of this name or formula, the first for NULL; -1: there is none.
+int document_metric(struct document *document, const char *name);
 // NULL: it has no stacks. Lives until DOCUMENT_TREES others were asked for.
 const struct calltree *document_tree(struct document *document, unsigned metric, unsigned shape);
 // For part.c: a kept tree of a part of the stacks, or NULL; and keeping one, which the document

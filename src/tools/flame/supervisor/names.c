@@ -79,10 +79,9 @@ static uint32_t function_of(struct flame_names *names, const struct symbol_frame
         return calltree_function(names->tree, "[generated code]", "");
     if (*group == '[')
         return calltree_function(names->tree, group, "");
-    struct text text = {0};
-    text_format(&text, "[%s]", group);
-    uint32_t function = calltree_function(names->tree, text.bytes, group);
-    text_free(&text);
+    char *label = symbol_frame_label(frame);
+    uint32_t function = calltree_function(names->tree, label, group);
+    free(label);
     return function;
 }
 
