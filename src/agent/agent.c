@@ -29,7 +29,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "agent/python.h"
+#include "python/python.h"
 #include "base/clock.h"
 #include "base/maps.h"
 #include "wire/preloaded.h"
@@ -244,7 +244,7 @@ static void describe_code(uintptr_t code, uint64_t number) {
     if (!slot)
         return;
     slot->size =
-        (uint32_t)python_describe(code, number, (struct samples_code *)slot->data, slot_room());
+        (uint32_t)python_describe(code, number, (struct python_code *)slot->data, slot_room());
     if (slot->size)
         atomic_store(known, number);
     give_slot(slot);
@@ -252,13 +252,14 @@ static void describe_code(uintptr_t code, uint64_t number) {
 
 // Puts frames behind the stack.
 static void add_frames(struct samples_slot *slot) {
+    python_forget_memory();
     size_t at = (slot->size + 7u) & ~7u;
-    size_t room = at < slot_room() ? (slot_room() - at) / sizeof(struct samples_frame) : 0;
+    size_t room = at < slot_room() ? (slot_room() - at) / sizeof(struct python_frame) : 0;
     slot->frame_count =
-        (uint32_t)python_frames((struct samples_frame *)(slot->data + at),
+        (uint32_t)python_frames((struct python_frame *)(slot->data + at),
                                 room < SAMPLES_FRAMES ? room : SAMPLES_FRAMES, describe_code);
-    if (slot->frame_count && atomic_load(&head->python_state) == SAMPLES_PYTHON_UNSEEN)
-        atomic_store(&head->python_state, SAMPLES_PYTHON_SEEN);
+    if (slot->frame_count && atomic_load(&head->python_state) == PYTHON_UNSEEN)
+        atomic_store(&head->python_state, PYTHON_SEEN);
     slot->time = clock_nanoseconds(); // behind the descriptions
 }
 
@@ -426,7 +427,7 @@ static void tell_program(void) {
 }
 
 static void find_python(void) {
-    enum samples_python state;
+    enum python_state state;
     uint32_t version = python_find(&state);
     if (!version)
         return;

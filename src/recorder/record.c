@@ -48,10 +48,16 @@ static inline void write_record(struct recorder_thread *thread, enum wire_heap_k
                     more_count, recorder_is_heard);
 }
 
-void record_stack(struct recorder_thread *thread, uint32_t id, const uint64_t *pcs, size_t count,
-                  bool truncated) {
-    uint64_t word = id | (uint64_t)count << 32 | (uint64_t)truncated << 48;
-    write_record(thread, WIRE_HEAP_STACK, 1, word, 0, 0, pcs, count);
+void record_stack(struct recorder_thread *thread, uint32_t id, const uint64_t *words, size_t count,
+                  bool truncated, size_t frames) {
+    uint64_t word = id | (uint64_t)count << 32 | (uint64_t)truncated << 48 | (uint64_t)frames << 49;
+    write_record(thread, WIRE_HEAP_STACK, 1, word, 0, 0, words,
+                 count + frames * sizeof(struct python_frame) / sizeof *words);
+}
+
+void record_code(struct recorder_thread *thread, const void *code, size_t size) {
+    write_record(thread, WIRE_HEAP_CODE, 1, size, 0, 0, code,
+                 (size + sizeof(uint64_t) - 1) / sizeof(uint64_t));
 }
 
 // ---- threads ----

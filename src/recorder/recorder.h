@@ -13,6 +13,7 @@
 //   - stacks.c walks the stack of an allocation and finds its number in a table of all known
 //   stacks.
 //     It sends only new stacks to the supervisor.
+//   - interpreters.c adds the frames of CPython to a stack.
 //   - modules.c tells the unwinder which modules are loaded.
 //   - start.c sets all this up.
 //
@@ -62,12 +63,15 @@ struct recorder_thread {
     bool resizing;
     pthread_t handle;
     uint64_t pcs[WIRE_HEAP_FRAMES + RECORDER_FRAMES];
-    // The stack of the last event, and its number; 0: none.
+    // The stack of the last event, and its number; 0: none. With an interpreter in the program, its
+    // frames stand behind the pcs.
     uint32_t last_stack;
     bool last_truncated;
-    size_t last_count;
-    uint64_t last_pcs[WIRE_HEAP_FRAMES];
+    size_t last_count, last_frames;
+    uint64_t last_words[WIRE_HEAP_STACK_WORDS];
     struct unwind_thread unwind;
+    uint64_t words[WIRE_HEAP_STACK_WORDS];              // of the stack in hand, the same way
+    _Alignas(uint64_t) uint8_t code[PYTHON_CODE_BYTES]; // that is being described
 };
 
 // ---- start.c ----
@@ -162,9 +166,11 @@ void record_mark(unsigned kind, const char *name);
 bool record_ask(uint64_t *answers);
 // A block serves a custom allocator of the program.
 void record_chunk(const void *block, size_t size);
-// Sends a new stack to the supervisor.
-void record_stack(struct recorder_thread *thread, uint32_t id, const uint64_t *pcs, size_t count,
-                  bool truncated);
+// Sends a new stack to the supervisor: pcs, and behind them frames of an interpreter.
+void record_stack(struct recorder_thread *thread, uint32_t id, const uint64_t *words, size_t count,
+                  bool truncated, size_t frames);
+// Sends a description of an interpreter's code.
+void record_code(struct recorder_thread *thread, const void *code, size_t size);
 // Gives the ring back; called by the thread itself.
 void record_thread_ended(struct recorder_thread *thread);
 // For a forked child that is recorded too: it has no rings and one thread.
@@ -177,6 +183,15 @@ uint64_t *record_latest(void);
 // The number of the caller's stack; 0: the table of stacks is full. `frame` as for
 // record_allocated.
 uint32_t stacks_here(struct recorder_thread *thread, const uint64_t *frame);
+
+// ---- interpreters.c ----
+
+// Finds an interpreter in the program, if its frames are wanted.
+void interpreters_start(void);
+void interpreters_after_fork(void);
+bool interpreters_found(void);
+// The frames of the calling thread, at most WIRE_HEAP_PYTHON_FRAMES, innermost first.
+size_t interpreters_frames(struct recorder_thread *thread, struct python_frame *frames);
 
 // ---- requests.c ----
 

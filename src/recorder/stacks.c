@@ -31,57 +31,79 @@ static void find_stack(struct recorder_thread *thread, uint64_t here) {
     thread->stack_high = high;
 }
 
-static uint32_t intern(struct recorder_thread *thread, const uint64_t *pcs, size_t count,
-                       bool truncated) {
+// The words of a stack are its pcs, then frames of an interpreter.
+struct words {
+    const uint64_t *words;
+    size_t count, frames;
+    bool truncated;
+};
+
+static size_t word_count(const struct words *stack) {
+    return stack->count + stack->frames * sizeof(struct python_frame) / sizeof(uint64_t);
+}
+
+static uint32_t intern(struct recorder_thread *thread, const struct words *stack) {
     bool is_new;
-    uint32_t id = wire_heap_intern(recorder_area, wire_heap_hash(pcs, count, truncated), &is_new);
+    uint64_t hash = wire_heap_hash(stack->words, word_count(stack), stack->truncated);
+    uint32_t id = wire_heap_intern(recorder_area, hash, &is_new);
     if (is_new)
-        record_stack(thread, id, pcs, count, truncated);
+        record_stack(thread, id, stack->words, stack->count, stack->truncated, stack->frames);
     return id;
 }
 
 // Loops allocate with one stack time and again. Two stacks that differ do so near the inner end.
-static uint32_t known_or_intern(struct recorder_thread *thread, const uint64_t *pcs, size_t count,
-                                bool truncated) {
-    if (count == thread->last_count && truncated == thread->last_truncated && thread->last_stack) {
+static uint32_t known_or_intern(struct recorder_thread *thread, const struct words *stack) {
+    size_t size = word_count(stack);
+    if (stack->count == thread->last_count && stack->frames == thread->last_frames &&
+        stack->truncated == thread->last_truncated && thread->last_stack) {
         size_t i = 0;
-        while (i < count && pcs[i] == thread->last_pcs[i])
+        while (i < size && stack->words[i] == thread->last_words[i])
             i++;
-        if (i == count)
+        if (i == size)
             return thread->last_stack;
     }
-    thread->last_stack = intern(thread, pcs, count, truncated);
-    thread->last_count = count;
-    thread->last_truncated = truncated;
-    memcpy(thread->last_pcs, pcs, count * sizeof *pcs);
+    thread->last_stack = intern(thread, stack);
+    thread->last_count = stack->count;
+    thread->last_frames = stack->frames;
+    thread->last_truncated = stack->truncated;
+    memcpy(thread->last_words, stack->words, size * sizeof *stack->words);
     return thread->last_stack;
 }
 
 // A diverted function has called another one: the hook stands between them.
-static uint32_t number_without_own(struct recorder_thread *thread, const uint64_t *pcs,
-                                   size_t count, bool truncated) {
-    uint64_t others[WIRE_HEAP_FRAMES];
+static void drop_own(struct recorder_thread *thread, struct words *stack) {
     size_t kept = 0;
-    for (size_t i = 0; i < count; i++)
-        if (!modules_is_own(pcs[i]))
-            others[kept++] = pcs[i];
-    return known_or_intern(thread, others, kept, truncated);
+    for (size_t i = 0; i < stack->count; i++)
+        if (!modules_is_own(stack->words[i]))
+            thread->words[kept++] = stack->words[i];
+    stack->words = thread->words;
+    stack->count = kept;
+}
+
+static void add_frames(struct recorder_thread *thread, struct words *stack) {
+    memmove(thread->words, stack->words, stack->count * sizeof *stack->words);
+    stack->words = thread->words;
+    stack->frames =
+        interpreters_frames(thread, (struct python_frame *)(thread->words + stack->count));
 }
 
 // What a walk has found: without this library's own frames, and no more of the others than is
 // wanted, however the walk was made.
 static uint32_t number_of(struct recorder_thread *thread, size_t count, bool truncated) {
-    size_t own = 0;
-    while (own < count && modules_is_own(thread->pcs[own]))
-        own++;
-    count -= own;
-    if (count > (size_t)recorder_depth) {
-        count = (size_t)recorder_depth;
-        truncated = true;
+    struct words stack = {thread->pcs, count, 0, truncated};
+    while (stack.count && modules_is_own(*stack.words)) {
+        stack.words++;
+        stack.count--;
+    }
+    if (stack.count > (size_t)recorder_depth) {
+        stack.count = (size_t)recorder_depth;
+        stack.truncated = true;
     }
     if (UNLIKELY(families_is_inside()))
-        return number_without_own(thread, thread->pcs + own, count, truncated);
-    return known_or_intern(thread, thread->pcs + own, count, truncated);
+        drop_own(thread, &stack);
+    if (UNLIKELY(interpreters_found()))
+        add_frames(thread, &stack);
+    return known_or_intern(thread, &stack);
 }
 
 // The walk from the frame of the function that the program has called: mostly along the frames of
@@ -98,8 +120,10 @@ static inline bool walk_callers(struct recorder_thread *thread, const uint64_t *
                                (size_t)recorder_depth + RECORDER_FRAMES, &end, &is_same);
     if (!count)
         return false;
-    *stack = is_same && thread->last_stack ? thread->last_stack
-                                           : number_of(thread, count, unwind_end_is_truncated(end));
+    // An interpreter goes on without a change of the native stack.
+    *stack = is_same && thread->last_stack && !interpreters_found()
+                 ? thread->last_stack
+                 : number_of(thread, count, unwind_end_is_truncated(end));
     return true;
 }
 

@@ -214,6 +214,7 @@ static bool start_recording(void) {
         return false;
     }
     families_start();
+    interpreters_start();
     recorder_area->libc_heap = modules_allocator_is_libc() && !families_found();
     set_active(true);
     return true;
@@ -275,6 +276,7 @@ static void after_fork(void) {
     if (problem)
         return;
     modules_after_fork();
+    interpreters_after_fork();
     recorder_area->libc_heap = modules_allocator_is_libc() && !families_found();
     recorder_area->is_provisional = !follow_children;
     leak_check = wants_leak_check();

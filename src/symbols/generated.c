@@ -85,14 +85,22 @@ static void add_piece(struct generated *generated, uint64_t start, uint64_t end,
                       const char *name, const char *file, uint32_t line) {
     if (generated->count >= PIECES_MAX || start >= end)
         return;
-    *vector_push(generated->pieces, generated->count) =
-        (struct generated_piece){.start = start,
-                                 .end = end,
-                                 .name = names_keep(generated->names, name),
-                                 .file = names_keep(generated->names, file),
-                                 .line = line,
-                                 .time = time,
-                                 .order = generated->next_order++};
+    struct generated_piece piece = {.start = start,
+                                    .end = end,
+                                    .name = names_keep(generated->names, name),
+                                    .file = names_keep(generated->names, file),
+                                    .line = line,
+                                    .time = time,
+                                    .order = generated->next_order++};
+    const char *slash = file ? strrchr(file, '/') : NULL;
+    piece.base = slash ? piece.file + (slash - file) + 1 : piece.file;
+    if (slash) {
+        char *folder = base_copy(file);
+        folder[slash - file] = '\0';
+        piece.folder = names_keep(generated->names, folder);
+        free(folder);
+    }
+    *vector_push(generated->pieces, generated->count) = piece;
     generated->sorted = false;
 }
 

@@ -34,7 +34,9 @@
 struct generated_piece {
     uint64_t start, end; /* [start, end) */
     const char *name;    /* kept by names */
-    const char *file;    /* the same; NULL: not known */
+    const char *file;    /* the same, with its path; NULL: not known */
+    const char *base;    /* the file without folders */
+    const char *folder;  /* the rest of its path; NULL: there is none */
     uint32_t line;       /* 0: not known */
     uint32_t order;      /* later pieces have higher numbers */
     uint64_t time;       /* from when on it is there, CLOCK_MONOTONIC; 0: not known */

@@ -24,6 +24,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "wire/wire_python.h"
+
 #define WIRE_HEAP_VARIABLE "QUERN_RECORDER" // its value is "WIRE,OPTIONS", two descriptors
 
 #define WIRE_HEAP_RINGS      4096
@@ -32,6 +34,11 @@
 #define WIRE_HEAP_LEVELS     6
 #define WIRE_HEAP_LEVEL_BITS 12
 #define WIRE_HEAP_FRAMES     256 // maximum of frames of a stack
+// Maximum of an interpreter's frames behind them.
+#define WIRE_HEAP_PYTHON_FRAMES 128
+// Words of both.
+#define WIRE_HEAP_STACK_WORDS                                                                      \
+    (WIRE_HEAP_FRAMES + WIRE_HEAP_PYTHON_FRAMES * sizeof(struct python_frame) / sizeof(uint64_t))
 
 // Slots of all levels before one, and of one.
 #define WIRE_HEAP_LEVEL_START(level) (((1u << 2 * (level)) - 1) / 3 << WIRE_HEAP_LEVEL_BITS)
@@ -46,7 +53,9 @@ enum wire_heap_kind {
     WIRE_HEAP_RESIZE_BEGAN = 3, // address; always followed by RESIZE_ENDED in the same ring
     // new address (0: failed, the block is as it was; WIRE_HEAP_RELEASED: freed), size, stack
     WIRE_HEAP_RESIZE_ENDED = 4,
-    WIRE_HEAP_STACK = 5,  // id | count << 32 | truncated << 48, then the pcs, innermost first
+    // id | count << 32 | truncated << 48 | frames << 49, then the pcs, innermost first, and frames
+    // (struct python_frame)
+    WIRE_HEAP_STACK = 5,
     WIRE_HEAP_THREAD = 6, // thread id: from here on the ring is this thread's
     // address, length, stack | kind << 32: memory that the program itself has mapped
     WIRE_HEAP_MAPPED = 7,
@@ -60,6 +69,7 @@ enum wire_heap_kind {
     WIRE_HEAP_MARK = 13,
     WIRE_HEAP_ASKED = 14, // number: write the ring's `answers` as of here
     WIRE_HEAP_CHUNK = 15, // address, size: the block serves a custom allocator of the program
+    WIRE_HEAP_CODE = 16,  // bytes of a struct python_code, then these in whole words
 };
 
 enum wire_heap_mark {
@@ -142,6 +152,8 @@ struct wire_heap_header {
     // Set by the supervisor, for the code that follows stacks (tools/heap): a total of at most
     // `peak` bytes, before both times, needs no snapshot. None of these ever decreases.
     _Atomic uint64_t peak, next_instructions, next_clock;
+    _Atomic uint32_t python;       // version of the interpreter found, as in Py_Version; 0: none
+    _Atomic uint32_t python_state; // enum python_state, of that one
 };
 
 // Places in the area.

@@ -5,8 +5,7 @@
 //   slot     room for one message: a sample, or data needed to understand samples
 //   period   the requested CPU time between two samples. The kernel serves timers when its clock
 //            ticks, so a sample may stand for several periods
-//   frame    of an interpreter: code, and how far it has got. Code has a number, which the agent
-//            describes before it first uses it
+//   frame    of an interpreter (wire_python.h)
 //
 // A message takes the first free slot, so that memory is used only as far as the supervisor is
 // behind. A slot is FREE, then BUSY while one thread fills it, then FULL until the supervisor has
@@ -20,6 +19,8 @@
 
 #include <stdatomic.h>
 #include <stdint.h>
+
+#include "wire/wire_python.h"
 
 #define SAMPLES_VERSION   4
 #define SAMPLES_VARIABLE  "QUERN_SAMPLER" // its value is the descriptor of the memory
@@ -39,16 +40,7 @@ struct samples_head {
     _Atomic uint64_t lost;         // periods and messages
     uint32_t interpreters;         // read the frames of interpreters
     _Atomic uint32_t python;       // version of the last one found, as in Py_Version; 0: none
-    _Atomic uint32_t python_state; // enum samples_python, of that one
-};
-
-// What is known of the frames of an interpreter of Python.
-enum samples_python {
-    SAMPLES_PYTHON_OTHER,         // another version than the supported ones
-    SAMPLES_PYTHON_FREE_THREADED, // built without the global lock
-    SAMPLES_PYTHON_HIDDEN,        // it does not export what finds its frames
-    SAMPLES_PYTHON_UNSEEN,        // supported; no sample has met a frame so far
-    SAMPLES_PYTHON_SEEN,
+    _Atomic uint32_t python_state; // enum python_state, of that one
 };
 
 enum samples_state { SAMPLES_FREE, SAMPLES_BUSY, SAMPLES_FULL };
@@ -58,21 +50,7 @@ enum samples_kind {
     SAMPLES_FORKED,    // of the process `other`
     SAMPLES_MAPS,      // data are lines of /proc/PID/maps, of code only
     SAMPLES_SAMPLE,    // data is the stack, from the stack pointer on; then frames
-    SAMPLES_CODE,      // data is a struct samples_code
-};
-
-struct samples_frame {
-    uint64_t code;
-    int32_t offset;    // of the instruction, in bytes; negative: before the first
-    uint32_t is_entry; // the interpreter was entered with this frame
-};
-
-// Code of Python.
-struct samples_code {
-    uint64_t code;
-    int32_t first_line;
-    uint32_t name_size, file_size, table_size;
-    uint8_t bytes[]; // the name and the file in UTF-8; the table of lines
+    SAMPLES_CODE,      // data is a struct python_code
 };
 
 struct samples_slot {
@@ -84,7 +62,7 @@ struct samples_slot {
     uint64_t time; // CLOCK_MONOTONIC, nanoseconds
     uint64_t registers[SAMPLES_REGISTERS];
     uint32_t size;        // of data, without frames
-    uint32_t frame_count; // struct samples_frame behind it, at the next multiple of 8
+    uint32_t frame_count; // struct python_frame behind it, at the next multiple of 8
     uint8_t data[];
 };
 

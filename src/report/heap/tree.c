@@ -1,4 +1,5 @@
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/progress.h"
 #include "base/text.h"
@@ -16,8 +17,11 @@ static void add_frame(void *context, const struct heap_place *place,
                       const struct symbol_frame *frame) {
     struct path *path = context;
     char *label = symbol_frame_label(frame);
+    // Of what a runtime has generated, the source says more.
+    bool is_generated = frame->object && strcmp(frame->object, SYMBOLS_GENERATED_CODE) == 0;
+    const char *where = is_generated && frame->file ? frame->file : frame->object;
     *vector_push(path->functions, path->count) =
-        calltree_function(path->tree, label, frame->object ? heap_file_base(frame->object) : "");
+        calltree_function(path->tree, label, where ? heap_file_base(where) : "");
     free(label);
 }
 

@@ -16,11 +16,19 @@ static bool starts_with_any(const char *text, const char *const *starts) {
 }
 
 static bool is_library_source(const char *path) {
-    static const char *const starts[] = {
-        "/usr/",         "/rustc/",      "/rust/deps/", "/build/glibc", "library/alloc/",
-        "library/core/", "library/std/", "../sysdeps/", "./malloc/",    NULL};
+    static const char *const starts[] = {"/usr/",
+                                         "/rustc/",
+                                         "/rust/deps/",
+                                         "/build/glibc",
+                                         "library/alloc/",
+                                         "library/core/",
+                                         "library/std/",
+                                         "../sysdeps/",
+                                         "./malloc/",
+                                         "<frozen ",
+                                         NULL};
     static const char *const parts[] = {"/.cargo/registry/", "/.cargo/git/", "/rustlib/src/",
-                                        "/vendor/", NULL};
+                                        "/vendor/",          "/lib/python3", NULL};
     if (starts_with_any(path, starts))
         return true;
     for (const char *const *part = parts; *part; part++)
@@ -33,6 +41,10 @@ static bool is_library_object(const char *object) {
     static const char *const starts[] = {
         "/lib/",         "/lib64/",         "/usr/lib/", "/usr/lib64/",
         "/usr/libexec/", "/usr/local/lib/", "[",         NULL};
+    const char *slash = strrchr(object, '/');
+    // An interpreter is no part of the scripts that it runs.
+    if (strncmp(slash ? slash + 1 : object, "python3", 7) == 0)
+        return true;
     // Code that a runtime has generated comes from the user's script.
     return starts_with_any(object, starts) && strcmp(object, SYMBOLS_GENERATED_CODE) != 0 &&
            (strstr(object, ".so") || *object == '[');
@@ -193,7 +205,7 @@ bool own_frame(const char *name, const char *path, const char *object) {
     if (name && is_wrapper(name))
         return false;
     // Packages of distributions have relative paths: of these, the object says whose they are.
-    if (path && strchr(path, '/') && (*path == '/' || !object || !is_library_object(object)))
+    if (path && strpbrk(path, "/<") && (*path == '/' || !object || !is_library_object(object)))
         return !is_library_source(path);
     if (object && is_library_object(object))
         return false;

@@ -96,8 +96,10 @@ void stack_text_frame(FILE *out, const struct symbol_frame *frame,
     }
 }
 
+// A script may have functions of the same name.
 bool stack_text_is_main(const struct symbol_frame *frame) {
-    return frame->name && (!strcmp(frame->name, "main") || is_below_main(frame->name));
+    bool is_generated = frame->object && strcmp(frame->object, SYMBOLS_GENERATED_CODE) == 0;
+    return frame->name && !is_generated && (!strcmp(frame->name, "main") || is_below_main(frame->name));
 }
 
 bool stack_text_is_below_main(const struct symbol_frame *frame) {

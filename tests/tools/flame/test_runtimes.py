@@ -133,7 +133,7 @@ def stacks_of_python_threads_as_faulthandler_shows_them():
     if not os.path.exists('/usr/bin/python3.11'):
         suite.skip('python3.11 is not installed')
     script = os.path.join(TARGETS, 'threads.py')
-    profile = flame('/usr/bin/python3.11', arguments=[script, 'dumps', '12000000'])
+    profile = flame('/usr/bin/python3.11', '--python-lines=yes', arguments=[script, 'dumps', '12000000'])
     with open('dumps', encoding='utf-8') as file:
         dumped = stacks_of_faulthandler(file.read())
     sampled = stacks_of_python(profile)
@@ -160,12 +160,26 @@ def native_functions_between_those_of_python():
     with open('sort.py', 'w') as file:
         file.write('def key(value):\n    for _ in range(3000): value * value\n'
                    '    return value\ndef order():\n    sorted(range(3000), key=key)\norder()\n')
-    profile = flame('/usr/bin/python3.11', arguments=['sort.py'])
+    profile = flame('/usr/bin/python3.11', '--python-lines=yes', arguments=['sort.py'])
     between = {path[path.index('order (sort.py:5)') + 1:path.index('key (sort.py:2)')]
                for path in profile.stacks if 'key (sort.py:2)' in path and 'order (sort.py:5)' in path}
     if not between or any(len(names) < 3 or '_PyEval_EvalFrameDefault' in names for names in between):
         failed(f'between order and key are {between}')
     at_least(profile.share('order (sort.py:5)'), 0.7, 'share of order')
+
+
+@test
+def a_function_of_python_is_one_box():
+    if not os.path.exists('/usr/bin/python3.11'):
+        suite.skip('python3.11 is not installed')
+    with open('lines.py', 'w') as file:
+        file.write('def work():\n    for i in range(2000000):\n        i * i\n        i + i\n        i - i\n'
+                   'work()\n')
+    for options, wanted in (([], ['work (lines.py:1)']),
+                            (['--python-lines=yes'], [f'work (lines.py:{line})' for line in (2, 3, 4, 5)])):
+        profile = flame('/usr/bin/python3.11', *options, arguments=['lines.py'])
+        names = {name for path in profile.stacks for name in path if name.startswith('work ')}
+        equal(sorted(names), wanted)
 
 
 @test

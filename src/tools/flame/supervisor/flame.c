@@ -86,9 +86,16 @@ static uint64_t read_pointer(void *context, pid_t key, uint64_t from, uint64_t p
                : 0;
 }
 
-static const char *frame_name(void *context, uint64_t mark) {
+// FUNCTION (FILE:LINE), by the line that ran or by the first one of the function.
+static void add_frame_name(void *context, uint64_t mark, struct text *name) {
     const struct flame *flame = context;
-    return interpreted_name(&flame->interpreted, mark);
+    int32_t line;
+    const struct interpreted_code *code = interpreted_find(&flame->interpreted, mark, &line);
+    if (!code)
+        return;
+    const char *slash = strrchr(code->file, '/');
+    text_format(name, "%s (%s:%d)", code->name, slash ? slash + 1 : code->file,
+                flame->settings.python_lines ? line : code->first_line);
 }
 
 static void name_stacks(struct flame *flame, struct stack_counts *counts, struct calltree *to) {
@@ -99,7 +106,7 @@ static void name_stacks(struct flame *flame, struct stack_counts *counts, struct
                                           .context = flame,
                                           .read_code = read_code,
                                           .read_pointer = read_pointer,
-                                          .frame_name = frame_name,
+                                          .add_frame_name = add_frame_name,
                                           .moments = &flame->moments};
     flame->code = flame_code_open();
     struct flame_names *names = flame_names_new(flame->symbols, to, &options);
@@ -137,7 +144,7 @@ static bool wants_samples(void *context, int pid) {
     return image && image->followed;
 }
 
-static void on_code(void *context, const struct samples_code *code, size_t size) {
+static void on_code(void *context, const struct python_code *code, size_t size) {
     struct flame *flame = context;
     interpreted_add(&flame->interpreted, code, size);
 }
@@ -166,7 +173,7 @@ static void keep_time(struct flame *flame, const struct image *image,
 
 static void on_sample(void *context, const struct sampler_sample *sample) {
     struct flame *flame = context;
-    uint64_t addresses[FLAME_KERNEL_MAX + FLAME_FRAMES_MAX + SAMPLES_FRAMES];
+    uint64_t addresses[FLAME_STACK_MAX];
     struct image *image = find_image(flame, sample->pid);
     if (!image || !image->followed)
         return;

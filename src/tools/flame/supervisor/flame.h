@@ -11,7 +11,7 @@
 #include "profile/stacks/calltree.h"
 #include "profile/stacks/stack_counts.h"
 #include "supervisor/tool.h"
-#include "tools/flame/supervisor/interpreted.h"
+#include "tools/shared/supervisor/interpreted.h"
 #include "tools/flame/supervisor/moments.h"
 #include "tools/flame/supervisor/sampler.h"
 #include "tools/flame/supervisor/space.h"
@@ -28,6 +28,7 @@ struct flame_settings {
     bool kernel_stacks;                         // the kernel's part of stacks, where permitted
     bool kernel_stacks_asked;                   // by the user
     bool interpreters;                          // frames of Python, read by timers
+    bool python_lines;                          // lines of functions of Python are told apart
     bool off_cpu;                               // waits are reported, too
     const char *waits_file, *waits_stacks_file; // templates
     bool fold_runtimes;                         // frames of runtimes are folded

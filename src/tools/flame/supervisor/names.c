@@ -8,7 +8,7 @@
 #include "base/vector.h"
 #include "supervisor/tool.h"
 #include "tools/flame/supervisor/fold.h"
-#include "tools/flame/supervisor/interpreted.h"
+#include "tools/shared/supervisor/interpreted.h"
 
 #define INLINED_MAX     32
 #define PATH_LENGTH     16384
@@ -17,7 +17,6 @@
 #define CALL_CODE       0xe8
 #define JUMP_CODE       0xe9
 #define SHORT_JUMP_CODE 0xeb
-#define INTERPRETER     "_PyEval_EvalFrameDefault" // and parts of it: .cold
 
 // The functions at an address, innermost first; then those that the call there goes to: the one
 // that is called, and what each of them jumps to at once.
@@ -41,7 +40,8 @@ struct flame_names {
     struct map place_map; // by process and address
     uint32_t *functions;
     size_t function_count;
-    uint32_t path[PATH_LENGTH]; // filled from its end
+    uint64_t addresses[FLAME_STACK_MAX]; // of the stack in hand
+    uint32_t path[PATH_LENGTH];          // filled from its end
 };
 
 struct flame_names *flame_names_new(struct symbols *symbols, struct calltree *tree,
@@ -104,8 +104,22 @@ static size_t resolve_moment(struct flame_names *names, struct place *place,
     return 1;
 }
 
+static void resolve_mark(struct flame_names *names, struct place *place) {
+    struct text name = {0};
+    names->options.add_frame_name(names->options.context, place->address, &name);
+    uint32_t function = calltree_function(names->tree, name.size ? name.bytes : "?", "");
+    place->first = (uint32_t)names->function_count;
+    place->count = 1;
+    *vector_push(names->functions, names->function_count) = function;
+    text_free(&name);
+}
+
 static void resolve(struct flame_names *names, struct place *place) {
     struct symbol_frame frames[INLINED_MAX] = {0};
+    if (interpreted_is_mark(place->address)) {
+        resolve_mark(names, place);
+        return;
+    }
     size_t count = resolve_moment(names, place, frames);
     if (!count)
         count =
@@ -116,8 +130,7 @@ static void resolve(struct flame_names *names, struct place *place) {
     place->count = (uint32_t)count;
     for (size_t i = 0; i < count; i++)
         add_function(names, &frames[i]);
-    const char *outer = frames[count - 1].name;
-    place->is_interpreter = outer && strncmp(outer, INTERPRETER, strlen(INTERPRETER)) == 0;
+    place->is_interpreter = interpreted_is_interpreter(frames[count - 1].name);
     place->is_main = frames[count - 1].name && stack_text_is_main(&frames[count - 1]);
 }
 
@@ -197,73 +210,34 @@ static const uint32_t *left_by_jumps(struct flame_names *names, struct place *ca
     return called;
 }
 
-// ---- frames of an interpreter ----
+// ---- stacks ----
 
-// Marks that are yet to be shown, and the calls of the interpreter among the addresses.
-struct frames {
-    const uint64_t *marks;
-    size_t count;
-    size_t skipped; // calls, from the innermost on, that run no frame yet or any more
+struct process_names {
+    struct flame_names *names;
+    pid_t pid;
 };
 
-static size_t count_entries(const uint64_t *marks, size_t count) {
-    size_t entries = 0;
-    for (size_t i = 0; i < count; i++)
-        entries += interpreted_is_entry(marks[i]);
-    return entries;
-}
-
-// Calls and frames agree at the outer end, where nothing is missing: the innermost call may just
-// have begun.
-static struct frames match_frames(struct flame_names *names, pid_t pid, const uint64_t *addresses,
-                                  size_t *count, bool broken) {
-    size_t all = *count, calls = 0;
-    while (*count && interpreted_is_mark(addresses[*count - 1]))
-        --*count;
-    struct frames frames = {&addresses[*count], all - *count, 0};
-    for (size_t i = 0; frames.count && i < *count; i++)
-        calls += place_of(names, pid, addresses[i])->is_interpreter;
-    size_t entries = count_entries(frames.marks, frames.count);
-    bool is_whole = !broken && frames.count < SAMPLES_FRAMES;
-    if (is_whole && calls < entries)
-        frames.count = 0;
-    else if (is_whole)
-        frames.skipped = calls - entries;
-    return frames;
-}
-
-// Puts the frames of one call of the interpreter on the path. False: it is shown as itself.
-static bool put_frames(struct flame_names *names, struct frames *frames, uint32_t **path) {
-    size_t count = 0;
-    if (frames->skipped) {
-        frames->skipped--;
-        return false;
-    }
-    while (count < frames->count && !interpreted_is_entry(frames->marks[count]))
-        count++;
-    count += count < frames->count;
-    if (!count || (size_t)(*path - names->path) < count + 2)
-        return false;
-    for (size_t i = 0; i < count; i++)
-        *--*path = calltree_function(
-            names->tree, names->options.frame_name(names->options.context, frames->marks[i]), "");
-    frames->marks += count;
-    frames->count -= count;
-    return true;
+static bool is_call_of_interpreter(void *context, uint64_t address) {
+    const struct process_names *process = context;
+    return place_of(process->names, process->pid, address)->is_interpreter;
 }
 
 void flame_names_add(struct flame_names *names, pid_t pid, const char *process,
-                     const uint64_t *addresses, size_t count, bool broken, uint64_t value) {
+                     const uint64_t *stack, size_t count, bool broken, uint64_t value) {
     uint32_t *path = names->path + PATH_LENGTH;
-    bool whole = !broken, was_interpreter = false;
-    struct frames frames = match_frames(names, pid, addresses, &count, broken);
+    uint64_t *addresses = names->addresses;
+    bool whole = !broken;
+    size_t marks = 0;
+    while (marks < count && interpreted_is_mark(stack[count - marks - 1]))
+        marks++;
+    count = interpreted_put(stack, count < FLAME_STACK_MAX ? count : FLAME_STACK_MAX,
+                            broken || marks == SAMPLES_FRAMES, is_call_of_interpreter,
+                            &(struct process_names){names, pid}, addresses);
     for (size_t i = 0; i < count; i++) {
         struct place *place = place_of(names, pid, addresses[i]);
         uint32_t left = 0;
-        bool calls = i && addresses[i - 1] < SYMBOLS_KERNEL_START && !was_interpreter;
-        was_interpreter = place->is_interpreter && put_frames(names, &frames, &path);
-        if (was_interpreter)
-            continue;
+        bool calls = i && addresses[i - 1] < SYMBOLS_KERNEL_START &&
+                     !interpreted_is_mark(addresses[i - 1]) && !interpreted_is_mark(addresses[i]);
         const uint32_t *jumped = calls ? left_by_jumps(names, place, *path, &left) : NULL;
         // Two places are left for the nodes at the outer end.
         if ((size_t)(path - names->path) < place->count + left + 2u) {

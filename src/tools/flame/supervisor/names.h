@@ -15,9 +15,15 @@
 
 #include <stdbool.h>
 
+#include "base/text.h"
 #include "profile/stacks/calltree.h"
 #include "supervisor/tool.h"
 #include "tools/flame/supervisor/moments.h"
+#include "tools/flame/supervisor/space.h"
+#include "wire/wire_samples.h"
+
+// The largest stack: of the kernel, the program and its interpreter.
+enum { FLAME_STACK_MAX = FLAME_KERNEL_MAX + FLAME_FRAMES_MAX + SAMPLES_FRAMES };
 
 struct flame_names;
 
@@ -30,8 +36,8 @@ struct flame_names_options {
     // The function in the same file that a pointer, which the code at `from` uses, leads to; 0:
     // none.
     uint64_t (*read_pointer)(void *context, pid_t pid, uint64_t from, uint64_t pointer);
-    // The name of an interpreter's frame (interpreted.h).
-    const char *(*frame_name)(void *context, uint64_t mark);
+    // Adds the name of an interpreter's frame (interpreted.h).
+    void (*add_frame_name)(void *context, uint64_t mark, struct text *name);
     const struct moments *moments; // that stand for addresses in generated code
 };
 
@@ -42,6 +48,6 @@ void flame_names_free(struct flame_names *names);
 // interpreter's frames (interpreted.h). `process` names the
 // process in a node at the outer end; NULL: no such node.
 void flame_names_add(struct flame_names *names, pid_t pid, const char *process,
-                     const uint64_t *addresses, size_t count, bool broken, uint64_t value);
+                     const uint64_t *stack, size_t count, bool broken, uint64_t value);
 
 #endif

@@ -11,8 +11,11 @@ const struct option flame_options[] = {
      .help = "use the kernel (perf), CPU timers of threads, or what is permitted"},
     {LOCAL, BOOL("kernel-time", "yes"), .help = "sample time in the kernel too, where permitted"},
     {LOCAL, BOOL("kernel-stacks", "yes"), .help = "show functions of the kernel, where permitted"},
-    {LOCAL, CHOICE("python-stacks", "auto|yes|no", "auto"),
-     .help = "show functions of Python 3.11 to 3.13; auto: if the program is python3"},
+    {LOCAL, CHOICE("python-stacks", "auto|yes|no", "auto"), .also = "heap|massif|dhat",
+     .help = "show functions of Python 3.11 to 3.13; auto: if the program is python3 (flame), or "
+             "has it"},
+    {LOCAL, BOOL("python-lines", "no"),
+     .help = "tell apart the lines of a function of Python, not only functions"},
     {LOCAL, BOOL("off-cpu", "no"), .help = "also show where threads wait, and for how long"},
     {LOCAL, NAMED("off-cpu-out-file", "flame.%p.off-cpu.svg"), .only_with = "off-cpu",
      .help = "file for the flame graph of waits"},

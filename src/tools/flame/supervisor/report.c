@@ -57,28 +57,22 @@ static void add_stacks(struct flame *flame, struct text *text) {
                     percent(flame, flame->ends[FLAME_END_NO_USER]));
 }
 
-// What is said of an interpreter, behind its version, by enum samples_python.
-static const char *const python_texts[] = {
-    [SAMPLES_PYTHON_OTHER] = "are not shown: 3.11 to 3.13 are supported",
-    [SAMPLES_PYTHON_FREE_THREADED] =
-        "are not shown: builds without the global lock\n(free-threaded) are not supported yet",
-    [SAMPLES_PYTHON_HIDDEN] = "are not shown: the program does not export\nthe symbols of its "
-                              "interpreter (_PyRuntime and others)",
-    [SAMPLES_PYTHON_UNSEEN] = "are in no sample: none ran then, or this build\nof the interpreter "
-                              "is not supported yet",
-    [SAMPLES_PYTHON_SEEN] = "are shown, by timers only; --python-stacks=no\nsamples by perf, if "
-                            "permitted",
-};
-
 static void add_python(struct text *text, const struct sampler_counts *counts) {
     unsigned major = counts->python >> 24, minor = counts->python >> 16 & 0xff;
     uint32_t state = counts->python_state;
+    const char *problem = interpreted_problem(state);
     if (!counts->python)
         text_string(text, "\nFunctions of Python are not shown: there is no interpreter in the "
                           "program at its start");
-    else if (state < sizeof python_texts / sizeof *python_texts)
-        text_format(text, "\nFunctions of Python %u.%u %s", major, minor, python_texts[state]);
-    if (!counts->python || state < SAMPLES_PYTHON_UNSEEN)
+    else
+        text_format(text, "\nFunctions of Python %u.%u %s%s", major, minor,
+                    problem                  ? "are not shown: "
+                    : state == PYTHON_UNSEEN ? "are in no sample: none ran then, or this build\nof "
+                                               "the interpreter is not supported yet"
+                                             : "are shown, by timers only; "
+                                               "--python-stacks=no\nsamples by perf, if permitted",
+                    problem ? problem : "");
+    if (!counts->python || problem)
         text_string(text, "\n--python-stacks=no samples by perf, if permitted");
 }
 

@@ -40,7 +40,7 @@ struct sampler_sample {
     const uint64_t *kernel;
     size_t kernel_count;
     // Frames of an interpreter, innermost first, by timers only.
-    const struct samples_frame *frames;
+    const struct python_frame *frames;
     size_t frame_count;
     bool stack_full; // as much as was asked for: there may be more
 };
@@ -58,7 +58,7 @@ struct sampler_sink {
     void (*sample)(void *context, const struct sampler_sample *sample);
     void (*map)(void *context, const struct sampler_mapping *mapping); // of code only
     // Describes what frames of an interpreter refer to.
-    void (*code)(void *context, const struct samples_code *code, size_t size);
+    void (*code)(void *context, const struct python_code *code, size_t size);
     // A new process, or a thread: then both are the same.
     void (*forked)(void *context, int parent, int child);
     void (*executed)(void *context, int pid, const char *name);
@@ -88,7 +88,7 @@ struct sampler_counts {
     uint64_t taken;        // samples, by timers
     bool never_begun;      // by timers: the agent was not loaded
     uint32_t python;       // by timers: version of the interpreter, as in Py_Version; 0: none
-    uint32_t python_state; // enum samples_python, of that interpreter
+    uint32_t python_state; // enum python_state, of that interpreter
     const char *cause;     // why not by perf; NULL: it was asked for so
 };
 

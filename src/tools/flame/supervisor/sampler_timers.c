@@ -44,7 +44,7 @@ struct sampler_timers *sampler_timers_open(const struct sampler_settings *settin
     struct sampler_timers *timers = base_allocate(sizeof *timers);
     size_t stack = settings->stack_bytes & ~(size_t)7;
     *timers = (struct sampler_timers){.settings = *settings};
-    size_t frames = settings->interpreters ? SAMPLES_FRAMES * sizeof(struct samples_frame) : 0;
+    size_t frames = settings->interpreters ? SAMPLES_FRAMES * sizeof(struct python_frame) : 0;
     timers->slot_bytes = (sizeof(struct samples_slot) + stack + frames + 63) & ~(size_t)63;
     timers->size = SAMPLES_FIRST + SAMPLES_SLOTS * timers->slot_bytes;
     timers->fd = fd_move_high(memfd_create("quern-samples", MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -185,7 +185,7 @@ static void take_frames(const struct sampler_timers *timers, const struct sample
     size_t most = timers->slot_bytes - sizeof *slot;
     if (count > SAMPLES_FRAMES || at > most || count * sizeof *sample->frames > most - at)
         return;
-    sample->frames = (const struct samples_frame *)(slot->data + at);
+    sample->frames = (const struct python_frame *)(slot->data + at);
     sample->frame_count = count;
 }
 
@@ -226,7 +226,7 @@ static void tell_slot(struct sampler_timers *timers, const struct sampler_sink *
         tell_maps(timers, sink, pid, slot->data, size);
         break;
     case SAMPLES_CODE:
-        sink->code(sink->context, (const struct samples_code *)slot->data, size);
+        sink->code(sink->context, (const struct python_code *)slot->data, size);
         break;
     case SAMPLES_SAMPLE:
         tell_sample(timers, sink, slot, size);

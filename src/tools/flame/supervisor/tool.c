@@ -72,6 +72,7 @@ static void *flame_settings(struct tool_setup *setup) {
                                     .fold_runtimes = option_yes(values, "fold-runtimes"),
                                     .fold_others = option_given(values, "mine"),
                                     .inverted = option_yes(values, "flame-inverted"),
+                                    .python_lines = option_yes(values, "python-lines"),
                                     .off_cpu = option_yes(values, "off-cpu"),
                                     .waits_file = option_text(values, "off-cpu-out-file"),
                                     .waits_stacks_file = option_text(values, "off-cpu-stacks-file"),

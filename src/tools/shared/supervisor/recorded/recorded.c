@@ -195,6 +195,7 @@ static void attach(struct recorded *recorded, int pid, int fd, uint64_t size) {
         process->tasks = open_kernel_file(pid, "task");
     }
     process->names = heap_names_new(run->symbols, pid, &recorded->names);
+    recorded_interpreter_start(process);
     recorded->tool->start(process);
     *vector_push(recorded->processes, recorded->process_count) = process;
 }
@@ -278,6 +279,7 @@ static void say_what_was_seen(struct recorded_process *process) {
                    (unsigned long long)counts.allocated, (unsigned long long)counts.freed,
                    (unsigned long long)counts.resized, (unsigned long long)counts.unknown,
                    (unsigned long long)counts.repaired);
+    recorded_interpreter_say(process);
     if (counts.missed)
         log_format(process->log, process->pid, LOG_USER, "%llu heap events could not be recorded",
                    (unsigned long long)counts.missed);
@@ -289,6 +291,7 @@ static void free_process(struct recorded_process *process) {
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (files[i] >= 0)
             close(files[i]);
+    recorded_interpreter_end(process);
     free(process->holders);
     free(process->stack_pointers);
     heap_names_free(process->names);
@@ -302,6 +305,7 @@ void recorded_release(struct recorded *recorded) {
     for (size_t i = 0; i < recorded->process_count; i++)
         free_process(recorded->processes[i]);
     free(recorded->processes);
+    interpreted_free(&recorded->interpreted);
     suppressions_free(recorded->leaks.suppressions);
     free(recorded->recorder);
 }

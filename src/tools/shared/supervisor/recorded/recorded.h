@@ -10,6 +10,7 @@
 #include "profile/stacks/stacks.h"
 #include "supervisor/tool.h"
 #include "tools/shared/supervisor/error_settings.h"
+#include "tools/shared/supervisor/interpreted.h"
 #include "tools/shared/supervisor/recorded/source.h"
 
 struct recorded_process {
@@ -36,6 +37,11 @@ struct recorded_process {
         int thread;
     } * stack_pointers; // of its threads, at that time
     size_t stack_pointer_count;
+
+    // Frames of an interpreter: marks that symbols know, addresses of calls that run frames, and of
+    // all others that were looked at.
+    struct heap_interpreter interpreter;
+    struct map_integers named, calls, others;
 
     int stat, statm, tasks;         // /proc/PID/stat, statm and task, open; -1: not
     uint64_t next_watch;            // when its threads are looked at again
@@ -77,6 +83,7 @@ struct recorded {
     const char *note; // shown at the start; may be NULL
     struct recorded_leaks leaks;
     const struct tool_run *run;
+    struct interpreted interpreted; // of all processes: a forked child has its parent's code
     struct recorded_process **processes;
     size_t process_count;
     bool main_seen;
@@ -134,6 +141,13 @@ bool recorded_failed(struct tool_run *run);
     .stopping = recorded_stopping, .finish = recorded_finish, .failed = recorded_failed
 #define RECORDED_LEAKS_REQUEST                                                                     \
     { "leaks", NULL, "search for blocks that no pointer refers to" }
+
+// ---- interpreter.c -----------------------------------------------------------------------------
+
+void recorded_interpreter_start(struct recorded_process *process);
+void recorded_interpreter_end(struct recorded_process *process);
+// Says why frames of an interpreter cannot be shown, if that is so.
+void recorded_interpreter_say(struct recorded_process *process);
 
 // ---- leaks.c -----------------------------------------------------------------------------------
 

@@ -122,12 +122,54 @@ static void on_resize_ended(struct heap_source *source, struct heap_ring *ring, 
     tell(source, &event);
 }
 
-static void on_stack(struct heap_source *source, uint64_t word, const uint64_t *pcs) {
+// Puts the marks of an interpreter's frames behind the pcs; how many addresses these make. A frame
+// that is not known would shift the others: then there are none.
+static size_t add_marks(struct heap_source *source, uint64_t *stack, size_t pc_count,
+                        const uint64_t *words, size_t frame_count) {
+    struct python_frame frame;
+    for (size_t i = 0; i < frame_count; i++) {
+        memcpy(&frame, words + i * sizeof frame / sizeof *words, sizeof frame);
+        stack[pc_count + i] = source->interpreter->mark(source->interpreter->context, &frame);
+        if (!stack[pc_count + i])
+            return pc_count;
+    }
+    return pc_count + frame_count;
+}
+
+// The number of frames was read twice; only what was taken counts.
+static void on_stack(struct heap_source *source, uint64_t word, const uint64_t *words,
+                     size_t count) {
+    enum { FRAME_WORDS = sizeof(struct python_frame) / sizeof(uint64_t) };
+    uint64_t stack[WIRE_HEAP_STACK_WORDS], merged[WIRE_HEAP_STACK_WORDS];
     uint32_t id = stack_of(source, (uint32_t)word);
+    size_t frames = word >> 49;
+    bool is_cut = word >> 48 & 1;
+    if (frames > WIRE_HEAP_PYTHON_FRAMES || frames * FRAME_WORDS > count ||
+        count - frames * FRAME_WORDS > WIRE_HEAP_FRAMES) {
+        source->broken = true;
+        return;
+    }
+    count -= frames * FRAME_WORDS;
+    if (frames && source->interpreter) {
+        memcpy(stack, words, count * sizeof *stack);
+        size_t all = add_marks(source, stack, count, words + count, frames);
+        count = interpreted_put(stack, all, is_cut || frames == WIRE_HEAP_PYTHON_FRAMES,
+                                source->interpreter->is_call, source->interpreter->context, merged);
+        words = merged;
+    }
+    is_cut |= count > HEAP_FRAMES_MAX;
+    count = count < HEAP_FRAMES_MAX ? count : HEAP_FRAMES_MAX;
     for (size_t i = 0; id && i < source->sink_count; i++)
         if (source->sinks[i].stack)
-            source->sinks[i].stack(source->sinks[i].context, id, pcs, (word >> 32) & 0xffff,
-                                   (word >> 48) & 1);
+            source->sinks[i].stack(source->sinks[i].context, id, words, count, is_cut);
+}
+
+static void on_code(struct heap_source *source, uint64_t size, const uint64_t *words, size_t room) {
+    if (size > room)
+        source->broken = true;
+    else if (source->interpreter)
+        source->interpreter->code(source->interpreter->context, (const struct python_code *)words,
+                                  size);
 }
 
 static void on_thread(struct heap_source *source, struct heap_ring *ring, uint64_t tid) {
@@ -334,8 +376,10 @@ void records_take(struct heap_source *source, struct heap_ring *ring, unsigned k
         on_resize_ended(source, ring, words[1], words[2], words[3]);
         break;
     case WIRE_HEAP_STACK:
-        // The number of frames was read twice; only what was taken counts.
-        on_stack(source, (words[1] & ~(0xffffull << 32)) | (count - 2) << 32, words + 2);
+        on_stack(source, words[1], words + 2, count - 2);
+        break;
+    case WIRE_HEAP_CODE:
+        on_code(source, words[1], words + 2, (count - 2) * sizeof *words);
         break;
     case WIRE_HEAP_THREAD:
         on_thread(source, ring, words[1]);

@@ -58,5 +58,7 @@ void recorded_settings(struct recorded *recorded, struct tool_setup *setup, long
     setup->symbols->keep_unmapped = true;
     if (!option_given(values, "leak-check"))
         tool_send_option(setup, "leak-check=no");
+    if (!option_is(values, "python-stacks", "no"))
+        tool_send_option(setup, "python-stacks=yes");
     tool_send_option(setup, "recorder-depth=%ld", depth < MOST_FRAMES ? depth : MOST_FRAMES);
 }

@@ -101,6 +101,16 @@ void heap_source_add(struct heap_source *source, const struct heap_sink *sink) {
     source->sinks[source->sink_count++] = *sink;
 }
 
+void heap_source_interpreter(struct heap_source *source,
+                             const struct heap_interpreter *interpreter) {
+    source->interpreter = interpreter;
+}
+
+uint32_t heap_source_python(const struct heap_source *source, uint32_t *state) {
+    *state = atomic_load(&source->header->python_state);
+    return atomic_load(&source->header->python);
+}
+
 // Nobody reads any more: a thread that waits for room must not wait for ever.
 static void give_up(struct heap_source *source) {
     atomic_store(&source->header->abandoned, 1);
@@ -142,6 +152,22 @@ static void look_ahead(struct heap_ring *ring) {
         ring->head < ring->tail ? word_at(ring, ring->head) >> WIRE_HEAP_KIND_BITS : NO_CLOCK;
 }
 
+// How many words follow, by the first word of a record.
+static uint64_t more_words(unsigned kind, uint64_t word) {
+    uint64_t most = PYTHON_CODE_BYTES;
+    switch (kind) {
+    case WIRE_HEAP_STACK:
+        return (word >> 32 & 0xffff) +
+               (word >> 49) * sizeof(struct python_frame) / sizeof(uint64_t);
+    case WIRE_HEAP_MARK:
+        return ((word >> 32 & 0xffff) + 7) / 8;
+    case WIRE_HEAP_CODE:
+        return ((word < most ? word : most) + 7) / 8;
+    default:
+        return 0;
+    }
+}
+
 // Takes the record at the head, of any kind.
 static __attribute__((noinline)) void take_other(struct heap_source *source, struct heap_ring *ring,
                                                  unsigned kind) {
@@ -150,14 +176,13 @@ static __attribute__((noinline)) void take_other(struct heap_source *source, str
         [WIRE_HEAP_RESIZE_ENDED] = 4, [WIRE_HEAP_STACK] = 2,    [WIRE_HEAP_THREAD] = 2,
         [WIRE_HEAP_MAPPED] = 4,       [WIRE_HEAP_UNMAPPED] = 3, [WIRE_HEAP_NAME] = 4,
         [WIRE_HEAP_SAMPLE] = 5,       [WIRE_HEAP_MOMENT] = 3,   [WIRE_HEAP_DEPTH] = 3,
-        [WIRE_HEAP_MARK] = 2,         [WIRE_HEAP_ASKED] = 2,    [WIRE_HEAP_CHUNK] = 3};
-    uint64_t words[4 + WIRE_HEAP_FRAMES];
+        [WIRE_HEAP_MARK] = 2,         [WIRE_HEAP_ASKED] = 2,    [WIRE_HEAP_CHUNK] = 3,
+        [WIRE_HEAP_CODE] = 2};
+    uint64_t words[2 + PYTHON_CODE_BYTES / sizeof(uint64_t)]; // the largest
     uint64_t there = ring->tail - ring->head;
     uint64_t count = kind < sizeof words_of ? words_of[kind] : 0;
-    if (kind == WIRE_HEAP_STACK && there >= 2)
-        count += (word_at(ring, ring->head + 1) >> 32) & 0xffff;
-    if (kind == WIRE_HEAP_MARK && there >= 2)
-        count += ((word_at(ring, ring->head + 1) >> 32 & 0xffff) + 7) / 8;
+    if (there >= 2)
+        count += more_words(kind, word_at(ring, ring->head + 1));
     if (count == 0 || count > there || count > sizeof words / sizeof *words) {
         source->broken = true;
         return;

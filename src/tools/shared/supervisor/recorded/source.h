@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "profile/heap/heap.h"
+#include "wire/wire_python.h"
 
 #define HEAP_SOURCE_SINKS     3
 #define HEAP_SOURCE_RAN_SHARE 16
@@ -28,6 +29,18 @@ struct heap_source;
 // Takes the descriptor over. NULL: it is not an area that can be used; *problem says why.
 struct heap_source *heap_source_open(int fd, uint64_t size, const char **problem);
 void heap_source_add(struct heap_source *source, const struct heap_sink *sink);
+// What gives a meaning to the frames of an interpreter; to be set before the first drain, and to
+// stay.
+struct heap_interpreter {
+    void *context;
+    void (*code)(void *context, const struct python_code *code, size_t size);
+    uint64_t (*mark)(void *context, const struct python_frame *frame); // 0: it is not known
+    bool (*is_call)(void *context, uint64_t address);
+};
+void heap_source_interpreter(struct heap_source *source, const struct heap_interpreter *);
+// The version of the interpreter that was found, as in Py_Version (0: none), and the enum
+// python_state of its frames, by the target's word.
+uint32_t heap_source_python(const struct heap_source *source, uint32_t *state);
 void heap_source_mapping(struct heap_source *source, const struct heap_mapping *mapping);
 // Takes what can be put in order by now; how many words that were. With `last`, everything: the
 // process has ended.

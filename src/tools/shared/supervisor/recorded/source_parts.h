@@ -5,6 +5,7 @@
 
 #include "profile/heap/blocks.h"
 #include "profile/heap/regions.h"
+#include "tools/shared/supervisor/interpreted.h"
 #include "tools/shared/supervisor/recorded/source.h"
 #include "wire/wire_heap.h"
 
@@ -53,7 +54,8 @@ struct heap_source {
     struct heap_sink sinks[HEAP_SOURCE_SINKS];
     size_t sink_count;
     struct heap_source_counts counts;
-    struct heap_sample sample; // the last one
+    struct heap_sample sample;                  // the last one
+    const struct heap_interpreter *interpreter; // NULL: its frames are not wanted
     bool broken;
 };
 

@@ -1,4 +1,4 @@
-#include "agent/python.h"
+#include "python/python.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "base/clock.h"
 
 #define PAGE          4096ul
-#define PAGES_KNOWN   64
+#define PAGES_KNOWN   256
 #define FRAME_BYTES   80
 #define STRING_MAX    1024 // characters of a name or path
 #define TABLE_MAX     16384
@@ -61,19 +61,19 @@ static uint32_t version_of_text(void) {
 }
 
 // Why the frames of this version cannot be read, or that they can.
-static enum samples_python state_of(uint32_t version, const char *runtime) {
+static enum python_state state_of(uint32_t version, const char *runtime) {
     uint32_t minor = version >> 16 & 0xff;
     uint64_t free_threaded = 0;
     if (version >> 24 != 3 || minor < 11 || minor > 13)
-        return SAMPLES_PYTHON_OTHER;
+        return PYTHON_OTHER;
     if (!runtime || !current_thread || !code_type || !string_type)
-        return SAMPLES_PYTHON_HIDDEN;
+        return PYTHON_HIDDEN;
     if (memcmp(runtime, COOKIE, strlen(COOKIE)) == 0)
         memcpy(&free_threaded, runtime + FREE_THREADED, sizeof free_threaded);
-    return free_threaded ? SAMPLES_PYTHON_FREE_THREADED : SAMPLES_PYTHON_UNSEEN;
+    return free_threaded ? PYTHON_FREE_THREADED : PYTHON_UNSEEN;
 }
 
-uint32_t python_find(enum samples_python *state) {
+uint32_t python_find(enum python_state *state) {
     const unsigned long *exported = dlsym(RTLD_DEFAULT, "Py_Version");
     const char *runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
     uint32_t version = exported ? (uint32_t)*exported : version_of_text();
@@ -83,15 +83,19 @@ uint32_t python_find(enum samples_python *state) {
     string_type = (uintptr_t)dlsym(RTLD_DEFAULT, "PyUnicode_Type");
     salt = clock_nanoseconds() * MIXER;
     *state = state_of(version, runtime);
-    if (*state == SAMPLES_PYTHON_UNSEEN)
+    if (*state == PYTHON_UNSEEN)
         layout = &layouts[(version >> 16 & 0xff) - 11];
     return version;
 }
 
 // ---- memory ------------------------------------------------------------------------------------
 
-// Pages that can be read, known for the time of one sample. Of the calling thread.
+// Pages that could be read lately. Of the calling thread.
 static __thread __attribute__((tls_model("initial-exec"))) uintptr_t pages[PAGES_KNOWN];
+
+void python_forget_memory(void) {
+    memset(pages, 0, sizeof pages);
+}
 
 static bool is_page(uintptr_t page) {
     uintptr_t *known = &pages[page / PAGE % PAGES_KNOWN];
@@ -148,12 +152,11 @@ static uintptr_t first_frame(void) {
     return is_readable(holder, sizeof(void *)) ? word_at(holder) : 0;
 }
 
-size_t python_frames(struct samples_frame *frames, size_t max,
+size_t python_frames(struct python_frame *frames, size_t max,
                      void (*describe)(uintptr_t code, uint64_t number)) {
     size_t count = 0;
     if (!layout)
         return 0;
-    memset(pages, 0, sizeof pages);
     for (uintptr_t frame = first_frame(); frame && count < max;
          frame = word_at(frame + layout->frame_previous)) {
         if (!is_readable(frame, FRAME_BYTES))
@@ -169,11 +172,11 @@ size_t python_frames(struct samples_frame *frames, size_t max,
         uint64_t number = number_of(code);
         describe(code, number);
         frames[count++] =
-            (struct samples_frame){.code = number,
-                                   .offset = (int32_t)(word_at(frame + layout->frame_instruction) -
-                                                       code - layout->code_start),
-                                   .is_entry = layout->frame_is_entry >= 0 &&
-                                               *(char *)(frame + (size_t)layout->frame_is_entry)};
+            (struct python_frame){.code = number,
+                                  .offset = (int32_t)(word_at(frame + layout->frame_instruction) -
+                                                      code - layout->code_start),
+                                  .is_entry = layout->frame_is_entry >= 0 &&
+                                              *(char *)(frame + (size_t)layout->frame_is_entry)};
     }
     return count;
 }
@@ -214,7 +217,7 @@ static size_t copy_string(uint8_t *to, size_t room, uintptr_t string) {
     return size;
 }
 
-size_t python_describe(uintptr_t code, uint64_t number, struct samples_code *to, size_t room) {
+size_t python_describe(uintptr_t code, uint64_t number, struct python_code *to, size_t room) {
     uintptr_t table = word_at(code + layout->code_table);
     if (room < sizeof *to + 8 * STRING_MAX || !is_readable(table, BYTES_AT))
         return 0;
@@ -222,7 +225,7 @@ size_t python_describe(uintptr_t code, uint64_t number, struct samples_code *to,
     if (table_size > TABLE_MAX || !is_readable(table, BYTES_AT + table_size))
         table_size = 0; // lines are not known, then
     uint8_t *at = to->bytes, *end = (uint8_t *)to + room;
-    *to = (struct samples_code){.code = number, .first_line = half_at(code + layout->code_line)};
+    *to = (struct python_code){.code = number, .first_line = half_at(code + layout->code_line)};
     to->name_size = (uint32_t)copy_string(at, 4 * STRING_MAX, word_at(code + layout->code_name));
     at += to->name_size;
     to->file_size = (uint32_t)copy_string(at, 4 * STRING_MAX, word_at(code + layout->code_file));

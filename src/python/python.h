@@ -9,23 +9,27 @@
 // code. If anything does not fit, there are no frames for this sample.
 //
 // python_find is to be called when the process starts. All else may be called in a signal handler.
-#ifndef QUERN_AGENT_PYTHON_H
-#define QUERN_AGENT_PYTHON_H
+// Used by what is preloaded: the sampler's agent and the recorder.
+#ifndef QUERN_PYTHON_PYTHON_H
+#define QUERN_PYTHON_PYTHON_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "wire/wire_samples.h"
+#include "wire/wire_python.h"
 
 // Looks for an interpreter in the process. Its version as in Py_Version; 0: there is none. *state
 // says whether its frames can be read.
-uint32_t python_find(enum samples_python *state);
+uint32_t python_find(enum python_state *state);
+// Drops what is known of memory that can be read. To be called before frames of a thread that was
+// interrupted anywhere; one that has called us itself has its frames in order.
+void python_forget_memory(void);
 // The frames of the calling thread, innermost first. `describe` is called for the code of each,
 // before the frame counts. 0: there are none.
-size_t python_frames(struct samples_frame *frames, size_t max,
+size_t python_frames(struct python_frame *frames, size_t max,
                      void (*describe)(uintptr_t code, uint64_t number));
 // Writes what the supervisor must know of a code object; the number of bytes, 0: it does not fit.
-size_t python_describe(uintptr_t code, uint64_t number, struct samples_code *to, size_t room);
+size_t python_describe(uintptr_t code, uint64_t number, struct python_code *to, size_t room);
 
 #endif
