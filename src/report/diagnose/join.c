@@ -10,31 +10,43 @@
 
 // ---- own functions of a stack ------------------------------------------------------------------
 
-// The first own functions of a stack, from the innermost on.
+// The first own functions of a stack, from the innermost on. A closure is a part of the function
+// that it is in, whether that one calls it or somebody else does.
 struct chain {
     struct own_search search;
     struct text keys[CAUSE_DEPTH]; // what tells them apart
     size_t count;
+    char *name, *path; // of the last one
 };
 
 static void chain_free(struct chain *chain) {
     for (size_t i = 0; i < CAUSE_DEPTH; i++)
         text_free(&chain->keys[i]);
+    free(chain->name);
+    free(chain->path);
 }
 
 static void add_function(struct chain *chain, const struct heap_place *place,
                          const struct symbol_frame *frame, const char *path) {
     struct text key = {0};
     char *label = symbol_frame_label(frame);
+    size_t length = own_without_closures(label);
     // Functions without a name are told apart by the call.
     uint64_t address = !frame->name && place ? place->address : 0;
-    text_format(&key, "%s\n%s\n%" PRIx64, label, path ? path : "", address);
-    free(label);
-    bool is_recursion = chain->count && strcmp(chain->keys[chain->count - 1].bytes, key.bytes) == 0;
-    if (is_recursion || chain->count == CAUSE_DEPTH)
-        text_free(&key);
-    else
+    text_format(&key, "%.*s\n%s\n%" PRIx64, (int)(length ? length : strlen(label)), label,
+                path ? path : "", address);
+    bool is_within = chain->count && own_is_within(chain->name, chain->path, label, path) &&
+                     (frame->name || strcmp(chain->keys[chain->count - 1].bytes, key.bytes) == 0);
+    if (is_within)
+        text_free(&chain->keys[--chain->count]);
+    if (chain->count < CAUSE_DEPTH)
         chain->keys[chain->count++] = key;
+    else
+        text_free(&key);
+    free(chain->name);
+    free(chain->path);
+    chain->name = label;
+    chain->path = path ? base_copy(path) : NULL;
 }
 
 static void look_for_own(void *context, const struct heap_place *place,

@@ -37,8 +37,8 @@ static bool is_place(struct diagnosis *diagnosis, const struct result_frame *fra
     if (!diagnosis->search.found || diagnosis->passed == diagnosis->outer ||
         !own_frame(frame->function, frame->path, frame->object))
         return false;
-    const char *before = diagnosis->frames[diagnosis->own].function;
-    bool is_other = !before || !frame->function || strcmp(before, frame->function) != 0;
+    const struct result_frame *before = &diagnosis->frames[diagnosis->own];
+    bool is_other = !own_is_within(before->function, before->path, frame->function, frame->path);
     diagnosis->passed += is_other;
     return is_other;
 }

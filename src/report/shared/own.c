@@ -141,13 +141,28 @@ bool own_runtime(const char *name, struct own_runtime *runtime) {
     return true;
 }
 
+// A function of Rust's allocator, by either mangling: not __rust_try or __rustc::rust_begin_unwind,
+// which stand on every stack that may panic.
+static bool is_rust_allocator(const char *name) {
+    static const char *const starts[] = {"__rust_alloc",
+                                         "__rust_realloc",
+                                         "__rust_dealloc",
+                                         "__rust_no_alloc",
+                                         "__rdl_",
+                                         "__rg_",
+                                         NULL};
+    if (strncmp(name, "__rustc", 7) == 0 && (name = strstr(name, "::")))
+        name += 2;
+    return name && starts_with_any(name, starts);
+}
+
 // A function of C that allocates or frees for whoever calls it.
 static bool is_wrapper(const char *name) {
-    static const char *const starts[] = {"__rust_",      "__rdl_",          "__rg_", "__rustc",
-                                         "operator new", "operator delete", NULL};
+    static const char *const starts[] = {"operator new", "operator delete", NULL};
     static const char *const parts[] = {"malloc",  "calloc",   "realloc", "strdup",
                                         "strndup", "memalign", NULL};
-    if (starts_with_any(name, starts) || strcmp(name, "free") == 0 || strcmp(name, "cfree") == 0)
+    if (is_rust_allocator(name) || starts_with_any(name, starts) || strcmp(name, "free") == 0 ||
+        strcmp(name, "cfree") == 0)
         return true;
     if (strstr(name, "::"))
         return false;
@@ -161,12 +176,12 @@ static bool is_wrapper(const char *name) {
 static bool is_allocation(const char *name) {
     static const char *const names[] = {"malloc",        "calloc",         "realloc",
                                         "aligned_alloc", "posix_memalign", NULL};
-    static const char *const starts[] = {"operator new", "alloc::alloc::", "__rust_",
-                                         "__rg_",        "__rustc",        NULL};
+    static const char *const starts[] = {"operator new", "alloc::alloc::", NULL};
     for (const char *const *one = names; *one; one++)
         if (strcmp(name, *one) == 0)
             return true;
-    return starts_with_any(name, starts) || strstr(name, "GlobalAlloc>::");
+    return is_rust_allocator(name) || starts_with_any(name, starts) ||
+           strstr(name, "GlobalAlloc>::");
 }
 
 // ---- the user's choice -------------------------------------------------------------------------
@@ -219,6 +234,44 @@ bool own_is_runtime(const char *name, const char *path) {
     static const char *const roots[] = {"alloc", "core", "std", "hashbrown", "__gnu_cxx", NULL};
     return (path && starts_with_any(path, sources)) ||
            (name && (is_allocation(name) || is_wrapper(name) || has_root(name, roots)));
+}
+
+// ---- closures ----------------------------------------------------------------------------------
+
+// How parts of names begin that are closures of what stands before, and then what stands behind
+// them. Rust by both manglings and by debug information, C++, Python.
+static const char *const closures[] = {"{closure",   "{{closure", "{async",     "{coroutine",
+                                       "{lambda",    "<lambda>",  "<listcomp>", "<setcomp>",
+                                       "<dictcomp>", "<genexpr>", NULL};
+
+size_t own_without_closures(const char *name) {
+    static const char *const before[] = {"::", ".<locals>.", NULL};
+    size_t depth = 0;
+    if (starts_with_any(name, closures))
+        return 0;
+    for (const char *at = name; *at; at++) {
+        for (const char *const *mark = before; !depth && *mark; mark++)
+            if (strncmp(at, *mark, strlen(*mark)) == 0 &&
+                starts_with_any(at + strlen(*mark), closures))
+                return (size_t)(at - name);
+        depth += *at == '<' || *at == '(';
+        depth -= depth && (*at == ')' || (*at == '>' && at[-1] != '-'));
+    }
+    return strlen(name);
+}
+
+bool own_is_within(const char *inner, const char *inner_path, const char *outer,
+                   const char *outer_path) {
+    bool is_one_file =
+        inner_path && outer_path ? strcmp(inner_path, outer_path) == 0 : inner_path == outer_path;
+    if (!inner || !outer || !is_one_file)
+        return false;
+    size_t inner_length = own_without_closures(inner), outer_length = own_without_closures(outer);
+    // Of a closure alone, all that is known is the file. One asynchronous function awaits others of
+    // its file.
+    if (!inner_length)
+        return inner_path && (strncmp(inner, "{async", 6) != 0 || strcmp(inner, outer) == 0);
+    return inner_length == outer_length && memcmp(inner, outer, inner_length) == 0;
 }
 
 bool own_search_next(struct own_search *search, const char *name, const char *path,

@@ -29,6 +29,14 @@ bool own_object(const char *object);
 // worth its name. Either may be NULL.
 bool own_is_runtime(const char *name, const char *path);
 
+// The length of a function's name without the closures in it: `a::f` of `a::f::{{closure}}`. 0: the
+// name is of a closure alone.
+size_t own_without_closures(const char *name);
+// Whether the inner one of two functions on a stack is the outer one or a closure in it. Paths may
+// be NULL.
+bool own_is_within(const char *inner, const char *inner_path, const char *outer,
+                   const char *outer_path);
+
 // The library that a function of Rust belongs to by its name: an executor (tokio, futures), or the
 // language's own (core, alloc, std).
 struct own_runtime {
