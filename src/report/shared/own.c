@@ -217,7 +217,7 @@ bool own_frame(const char *name, const char *path, const char *object) {
         return is_chosen(name, path, object);
     if (!name && !path)
         return false;
-    if (name && is_wrapper(name))
+    if (name && (is_wrapper(name) || strncmp(name, "__rust", 6) == 0))
         return false;
     // Packages of distributions have relative paths: of these, the object says whose they are.
     if (path && strpbrk(path, "/<") && (*path == '/' || !object || !is_library_object(object)))
