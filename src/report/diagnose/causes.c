@@ -16,6 +16,8 @@
 #define BUFFER_BYTES   (256ull << 10) // a smaller container alone is something being put together
 #define BUSY_FREES     0.15           // of all events are releases
 #define SETTLED        0.25           // what the rest of the heap may change by
+#define ALIKE          0.15           // most difference between shares of parts that grow together
+#define MOST_PARTS     64             // that are compared
 #define MOST_CAUSES    8              // more that grow are a program that builds something
 #define SHORTEST       1000000000     // nanoseconds that growth lasts, or:
 #define SHORTEST_PART  20             // one such part of the run
@@ -187,6 +189,46 @@ static size_t count_growing(const struct causes *causes) {
     return growing;
 }
 
+// Whether two causes have the same share of what they come to at all moments: a request that adds
+// to one adds to the other.
+static bool grow_alike(const struct causes *causes, const struct growth_cause *left,
+                       const struct growth_cause *right) {
+    size_t count = causes->growth->moments[causes->axis].count;
+    double most = 0;
+    for (size_t i = 0; i < count; i++)
+        most = fmax(most, fabs((double)left->levels[i] / (double)left->levels[count - 1] -
+                               (double)right->levels[i] / (double)right->levels[count - 1]));
+    return most <= ALIKE;
+}
+
+static void add_part(struct growth_cause *whole, struct growth_cause *part, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        whole->levels[i] += part->levels[i];
+        part->levels[i] = 0;
+    }
+    whole->at_turn += part->at_turn;
+    whole->blocks += part->blocks;
+    whole->rate += part->rate;
+    whole->error += part->error;
+    whole->joined += part->joined + 1;
+    part->grows = false;
+}
+
+// What a function makes by others, and keeps in no container of theirs, is its own: the parts of a
+// session belong to the function that opens it.
+static void join_parts(struct causes *causes) {
+    size_t count = causes->growth->moments[causes->axis].count;
+    struct growth_cause *items = causes->items;
+    if (count_growing(causes) > MOST_PARTS)
+        return;
+    for (size_t i = 0; i < causes->count; i++) {
+        for (size_t j = 0; j < causes->count && items[i].grows && !items[i].boxes.count; j++)
+            if (j != i && items[j].grows && grow_alike(causes, &items[i], &items[j]) &&
+                causes_calls(causes, &items[j], &items[i]))
+                add_part(&items[j], &items[i], count);
+    }
+}
+
 // A program that gives hardly anything back may be building something. That is said once, of the
 // largest cause.
 static void describe_kept(const struct causes *causes, struct diagnoses *diagnoses) {
@@ -213,6 +255,7 @@ static size_t judge_axis(const struct growth *growth, enum growth_axis axis,
     for (size_t i = 0; i < causes.count; i++)
         judge(growth, &causes.items[i]);
     split_shared(&causes);
+    join_parts(&causes);
     size_t growing = count_growing(&causes);
     if (growing > MOST_CAUSES || !is_settled(&causes))
         growing = 0;

@@ -9,7 +9,10 @@
 
 #include "report/diagnose/growth.h"
 
-enum { CAUSE_DEPTH = 4 }; // own functions by which stacks are joined, at most
+enum {
+    CAUSE_DEPTH = 4,   // own functions by which stacks are joined, at most
+    CAUSE_CALLERS = 8, // and those that are looked at
+};
 
 // Containers of a stack or a cause at the last moment.
 struct growth_boxes {
@@ -35,7 +38,7 @@ struct growth_cause {
     enum growth_axis axis;
     bool grows;
     bool is_kept;  // it would grow, but the program gives back hardly anything
-    size_t joined; // further causes that the same variable holds
+    size_t joined; // further causes that belong to it: parts of the same
     size_t first;  // moment from which on it grows
     double rate, error;
 };
@@ -52,6 +55,9 @@ struct causes {
 // Stacks without any stay apart.
 char *cause_key(const struct heap_file *file, uint32_t stack, size_t depth);
 void causes_join(struct causes *, const struct growth *, enum growth_axis);
+// Whether the function of one cause calls that of another on all of the latter's stacks.
+bool causes_calls(const struct causes *, const struct growth_cause *caller,
+                  const struct growth_cause *called);
 // Adds the parts of a cause by the own functions that call it; how many there are now at the end.
 size_t causes_split(struct causes *, size_t index);
 void causes_remove(struct causes *, size_t index);

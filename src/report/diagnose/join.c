@@ -14,13 +14,13 @@
 // that it is in, whether that one calls it or somebody else does.
 struct chain {
     struct own_search search;
-    struct text keys[CAUSE_DEPTH]; // what tells them apart
+    struct text keys[CAUSE_CALLERS]; // what tells them apart
     size_t count;
     char *name, *path; // of the last one
 };
 
 static void chain_free(struct chain *chain) {
-    for (size_t i = 0; i < CAUSE_DEPTH; i++)
+    for (size_t i = 0; i < CAUSE_CALLERS; i++)
         text_free(&chain->keys[i]);
     free(chain->name);
     free(chain->path);
@@ -39,7 +39,7 @@ static void add_function(struct chain *chain, const struct heap_place *place,
                      (frame->name || strcmp(chain->keys[chain->count - 1].bytes, key.bytes) == 0);
     if (is_within)
         text_free(&chain->keys[--chain->count]);
-    if (chain->count < CAUSE_DEPTH)
+    if (chain->count < CAUSE_CALLERS)
         chain->keys[chain->count++] = key;
     else
         text_free(&key);
@@ -78,6 +78,30 @@ char *cause_key(const struct heap_file *file, uint32_t stack, size_t depth) {
         text_format(&key, "%" PRIu32, stack);
     chain_free(&chain);
     return text_take(&key);
+}
+
+// Whether a function is among the callers of the one that the cause of a stack is about.
+static bool has_caller(const struct heap_file *file, uint32_t stack, size_t depth,
+                       const struct text *key) {
+    struct chain chain = {0};
+    bool found = false;
+    rows_frames(file, stack, look_for_own, &chain);
+    for (size_t i = depth + 1; i < chain.count && !found; i++)
+        found = strcmp(chain.keys[i].bytes, key->bytes) == 0;
+    chain_free(&chain);
+    return found;
+}
+
+bool causes_calls(const struct causes *causes, const struct growth_cause *caller,
+                  const struct growth_cause *called) {
+    const struct heap_file *file = causes->growth->file;
+    struct chain chain = {0};
+    rows_frames(file, caller->stack, look_for_own, &chain);
+    bool calls = chain.count > caller->depth;
+    for (size_t i = 0; calls && i < called->stack_count; i++)
+        calls = has_caller(file, called->stacks[i], called->depth, &chain.keys[caller->depth]);
+    chain_free(&chain);
+    return calls;
 }
 
 // ---- joining -----------------------------------------------------------------------------------

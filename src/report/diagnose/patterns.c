@@ -13,6 +13,7 @@
 #define BUFFER_SHARE  0.4       // of them the content of containers, which may be half empty
 #define LIKELY_TIME   500000000 // nanoseconds; growth of less is only possible,
 #define LIKELY_BLOCKS 200       // and so is growth of fewer blocks, unless containers hold it
+#define HOLDING_BYTES 4         // of a container for each block: a pointer to every other one
 #define NEAR_CALLERS  3         // library frames above the first own one that are looked at
 
 struct pattern {
@@ -124,6 +125,16 @@ static void look_for_words(void *context, const struct heap_place *place,
     free(path);
 }
 
+// Whether a container of another place is large enough to hold what the cause holds, so that it is
+// no circle.
+static bool may_be_held(const struct growth *growth, const struct growth_cause *cause) {
+    const struct growth_moments *moments = &growth->moments[cause->axis];
+    for (size_t i = 0; i < moments->box_count; i++)
+        if (container_content(&moments->boxes[i], growth->work) >= HOLDING_BYTES * cause->blocks)
+            return true;
+    return false;
+}
+
 // *stack becomes the one that shows the pattern best.
 static enum diagnosis_kind pattern_of(const struct growth *growth, const struct growth_cause *cause,
                                       uint32_t *stack) {
@@ -146,7 +157,7 @@ static enum diagnosis_kind pattern_of(const struct growth *growth, const struct 
             continue;
         *stack = largest[i];
         if (patterns[i].kind != DIAGNOSIS_CYCLE ||
-            (!cause->boxes.count && (!cause->holder || is_lost)))
+            (!cause->boxes.count && (is_lost || (!cause->holder && !may_be_held(growth, cause)))))
             return patterns[i].kind;
     }
     *stack = cause->stack;
