@@ -18,6 +18,7 @@
 #define SETTLED        0.25           // what the rest of the heap may change by
 #define ALIKE          0.15           // most difference between shares of parts that grow together
 #define MOST_PARTS     64             // that are compared
+#define MULTIPLE_OFF   0.02           // by which a multiple may be missed
 #define MOST_CAUSES    8              // more that grow are a program that builds something
 #define SHORTEST       1000000000     // nanoseconds that growth lasts, or:
 #define SHORTEST_PART  20             // one such part of the run
@@ -229,6 +230,46 @@ static void join_parts(struct causes *causes) {
     }
 }
 
+// Whether the blocks of one are a multiple of the other's, as they are of what each request adds.
+static bool are_multiples(const struct growth_cause *left, const struct growth_cause *right) {
+    double ratio = (double)left->blocks / (double)right->blocks;
+    ratio = ratio < 1 ? 1 / ratio : ratio;
+    return fabs(ratio - round(ratio)) <= MULTIPLE_OFF;
+}
+
+// Where too many functions grow to be causes: those that grow in step because one function calls
+// them all are one, that function.
+static void join_by_caller(struct causes *causes) {
+    size_t count = causes->growth->moments[causes->axis].count, growing = count_growing(causes);
+    struct growth_cause *largest = NULL, *items = causes->items;
+    if (growing <= MOST_CAUSES || growing > MOST_PARTS)
+        return;
+    for (size_t i = 0; i < causes->count; i++)
+        if (items[i].grows && (!largest || items[i].at_turn > largest->at_turn))
+            largest = &items[i];
+    for (size_t depth = largest->depth + 1; depth < CAUSE_CALLERS; depth++) {
+        struct growth_cause caller = *largest;
+        bool is_part[MOST_PARTS] = {0};
+        size_t parts = 0, grows = 0;
+        caller.depth = depth;
+        for (size_t i = 0; i < causes->count; i++) {
+            bool is_it = items[i].grows && grow_alike(causes, largest, &items[i]) &&
+                         are_multiples(largest, &items[i]) &&
+                         causes_calls(causes, &caller, &items[i]);
+            if (items[i].grows)
+                is_part[grows++] = is_it && &items[i] != largest;
+            parts += is_it;
+        }
+        if (growing + 1 - parts > MOST_CAUSES)
+            continue;
+        largest->depth = depth;
+        for (size_t i = causes->count; i-- > 0;)
+            if (items[i].grows && is_part[--grows])
+                add_part(largest, &items[i], count);
+        return;
+    }
+}
+
 // A program that gives hardly anything back may be building something. That is said once, of the
 // largest cause.
 static void describe_kept(const struct causes *causes, struct diagnoses *diagnoses) {
@@ -256,6 +297,7 @@ static size_t judge_axis(const struct growth *growth, enum growth_axis axis,
         judge(growth, &causes.items[i]);
     split_shared(&causes);
     join_parts(&causes);
+    join_by_caller(&causes);
     size_t growing = count_growing(&causes);
     if (growing > MOST_CAUSES || !is_settled(&causes))
         growing = 0;
