@@ -102,6 +102,18 @@ def every_object_of_python():
 
 
 @test
+def growth_names_functions_of_python():
+    with open('cache.py', 'w', encoding='utf-8') as file:
+        file.write('cache = {}\ndef make(key):\n    return bytearray(2000)\n'
+                   'def put(key):\n    cache[key] = make(key)\n'
+                   'for key in range(4000):\n    put(key)\n    bytearray(3000)\n')
+    record('cache.py')
+    said = succeed([QUERN, 'diagnose', 'python.quern'])[0]
+    equal(re.findall(r'(?m)^\d+\. (.*) \(\w+\): (.*)$', said), [('Memory that only grows', 'make (cache.py:3)')])
+    contains(succeed([QUERN, 'print', '--view=mine', 'python.quern'])[0], ' make (cache.py:3)')
+
+
+@test
 def a_forked_child_has_them():
     with open('forks.py', 'w', encoding='utf-8') as file:
         file.write('import os\ndef mine():\n    return bytearray(3000000)\ndef yours():\n'
