@@ -1,10 +1,6 @@
 // quern annotate FILE...: costs of functions and lines from callgrind.out and cachegrind.out files.
-#include <errno.h>
-#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/text.h"
 #include "cli/arguments.h"
@@ -20,27 +16,6 @@ struct request {
     const char *out;
     struct annotate_options options;
 };
-
-// The newest file in this folder, which callgrind_annotate takes too; NULL: there is none.
-static char *find_newest(void) {
-    glob_t found = {0};
-    char *path = NULL;
-    struct timespec last = {0};
-    glob("callgrind.out.*", 0, NULL, &found);
-    glob("cachegrind.out.*", GLOB_APPEND, NULL, &found);
-    for (size_t i = 0; i < found.gl_pathc; i++) {
-        struct stat st;
-        if (stat(found.gl_pathv[i], &st) != 0 ||
-            (path && (st.st_mtim.tv_sec < last.tv_sec ||
-                      (st.st_mtim.tv_sec == last.tv_sec && st.st_mtim.tv_nsec < last.tv_nsec))))
-            continue;
-        free(path);
-        path = base_copy(found.gl_pathv[i]);
-        last = st.st_mtim;
-    }
-    globfree(&found);
-    return path;
-}
 
 static int annotate_all(struct request *request) {
     struct cost_profile *profile = costs_new();
@@ -84,7 +59,7 @@ static int run_annotate(const struct arguments *arguments) {
     };
     if (request.path_count)
         return annotate_all(&request);
-    char *newest = find_newest();
+    char *newest = cost_words_newest();
     if (!newest)
         return help_usage_error(&verb_annotate);
     fprintf(stderr, "quern: the newest file here is '%s'\n", newest);

@@ -19,20 +19,27 @@ static size_t option_total(const struct verb *verb) {
     return count;
 }
 
-// The option that the word begins with. *value is set to what follows its '=', or to NULL.
-static const struct option *find_option(const struct verb *verb, const char *word,
-                                        const char **value) {
+// Whether the word is this option. *value is set to what follows its '=', or a letter, or to NULL.
+static bool is_option(const struct option *option, const char *word, const char **value) {
     size_t dashes = strspn(word, "-");
     const char *name = word + dashes;
     size_t size = strcspn(name, "=");
-    for (size_t i = 0; i < option_total(verb); i++) {
-        const struct option *option = &verb->options[i];
-        if (dashes == (option_is_short(option) ? 1 : 2) && strlen(option->name) == size &&
-            memcmp(option->name, name, size) == 0) {
-            *value = name[size] ? name + size + 1 : NULL;
-            return option;
-        }
-    }
+    bool by_letter = dashes == 1 && option->letter && name[0] == option->letter;
+    *value = name[size] ? name + size + 1 : NULL;
+    if (by_letter && size > 1 && option->type != OPTION_FLAG) // -n5
+        *value = name + 1;
+    if (by_letter)
+        return size == 1 || option->type != OPTION_FLAG;
+    return dashes == (option_is_short(option) ? 1 : 2) && strlen(option->name) == size &&
+           memcmp(option->name, name, size) == 0;
+}
+
+// The option that the word begins with.
+static const struct option *find_option(const struct verb *verb, const char *word,
+                                        const char **value) {
+    for (size_t i = 0; i < option_total(verb); i++)
+        if (is_option(&verb->options[i], word, value))
+            return &verb->options[i];
     return NULL;
 }
 

@@ -1,7 +1,7 @@
 // The words behind a verb, parsed by the verb's table of options.
 //
-// Options are written --name=VALUE or --name VALUE, or -o VALUE for a name of one letter. They may
-// stand between the operands. A yes|no option without a value means yes. Every function here writes
+// Options are written --name=VALUE or --name VALUE, or -o VALUE or -oVALUE for a name of one letter.
+// They may stand between the operands. A yes|no option without a value means yes. Every function here writes
 // its message to stderr as one line.
 #ifndef QUERN_CLI_ARGUMENTS_H
 #define QUERN_CLI_ARGUMENTS_H

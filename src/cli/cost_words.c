@@ -1,9 +1,12 @@
 #include "cli/cost_words.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/text.h"
 #include "cli/words.h"
 
 enum { START = 4096 };
@@ -23,6 +26,26 @@ int cost_words_read(struct cost_profile *profile, const char *path) {
     free(problem);
     fclose(in);
     return status;
+}
+
+char *cost_words_newest(void) {
+    glob_t found = {0};
+    char *path = NULL;
+    struct timespec last = {0};
+    glob("callgrind.out.*", 0, NULL, &found);
+    glob("cachegrind.out.*", GLOB_APPEND, NULL, &found);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        struct stat st;
+        if (stat(found.gl_pathv[i], &st) != 0 ||
+            (path && (st.st_mtim.tv_sec < last.tv_sec ||
+                      (st.st_mtim.tv_sec == last.tv_sec && st.st_mtim.tv_nsec < last.tv_nsec))))
+            continue;
+        free(path);
+        path = base_copy(found.gl_pathv[i]);
+        last = st.st_mtim;
+    }
+    globfree(&found);
+    return path;
 }
 
 static int no_event(const struct cost_profile *profile, const char *name, size_t size) {

@@ -7,6 +7,8 @@
 
 // Whether the file is one of these; false also if it cannot be read.
 bool cost_words_is_one(const char *path);
+// The newest callgrind.out.* or cachegrind.out.* in this folder, to be freed; NULL: there is none.
+char *cost_words_newest(void);
 // Adds the file: WORDS_DONE, or WORDS_FAILED after a message.
 int cost_words_read(struct cost_profile *, const char *path);
 // Sets columns and order from comma-separated event names. Without names: all columns, by the

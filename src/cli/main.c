@@ -28,7 +28,7 @@ static const char *tool_of_word(const char *word) {
 
 // Options end at the first word that is not one. If no --tool is given and that word names a tool,
 // it selects the tool: `quern none ls`, `quern -q none ls`. A program with the name of a tool is
-// run by its path or after --.
+// run by its path or after --, or if Quern was called as valgrind.
 static void take_apart(struct command *command, size_t count, char **argv) {
     char **word = argv + 1;
     command->options = base_allocate((count + 1) * sizeof *command->options);
@@ -41,7 +41,7 @@ static void take_apart(struct command *command, size_t count, char **argv) {
             command->options[command->option_count++] = *word;
             if (tool_of_word(*word))
                 command->tool = tool_of_word(*word);
-        } else if (!command->tool && tool_find(*word)) {
+        } else if (!command->tool && !names_claim_valgrind() && tool_find(*word)) {
             command->tool = *word;
         } else {
             break;
@@ -148,13 +148,24 @@ static int run(const struct command *command, const struct source_words *words) 
     return status;
 }
 
-static int start(int argc, char **argv) {
+static int start(char **argv) {
     struct command command = {0};
     struct source_words words = {0};
-    const struct verb *verb = argc > 1 ? verb_find(argv[1]) : NULL;
+    const struct verb *verb = NULL;
+    size_t argc = 0;
+    int ended;
+    enum names_call call = names_translate(&argv, &verb, &ended);
+    while (argv[argc])
+        argc++;
+    if (call == NAMES_ENDED)
+        return ended;
+    if (call == NAMES_VERB)
+        return verb_start(verb, argv + 1);
+    if (argc > 1 && !names_claim_valgrind())
+        verb = verb_find(argv[1]);
     if (verb)
         return verb_start(verb, argv + 2);
-    take_apart(&command, (size_t)argc, argv);
+    take_apart(&command, argc, argv);
     int status = print_only(&command);
     if (status < 0) {
         if (!has_word(&command, "--command-line-only=yes"))
@@ -167,23 +178,18 @@ static int start(int argc, char **argv) {
 }
 
 static struct {
-    int count;
     char **words;
     int status;
 } command_line;
 
 static void start_on_stack(void) {
-    command_line.status = start(command_line.count, command_line.words);
+    command_line.status = start(command_line.words);
 }
 
 int main(int argc, char **argv) {
     if (argc < 1)
         return STATUS_FAILED;
-    command_line.words = names_translate(argv);
-    if (!command_line.words)
-        return STATUS_FAILED;
-    while (command_line.words[command_line.count])
-        command_line.count++;
+    command_line.words = argv;
     stack_call(STACK_LEAST, start_on_stack);
     return command_line.status;
 }

@@ -5,9 +5,16 @@
 
 #include <stdbool.h>
 
-// The command line as Quern's own: argv itself if the program was called by its own name, or new
-// words. NULL after a message: the name is not known, or the words are invalid.
-char **names_translate(char **argv);
+struct verb;
+
+enum names_call {
+    NAMES_OWN,   // a command line of Quern's, perhaps with new words
+    NAMES_VERB,  // the words behind the name are for *verb
+    NAMES_ENDED, // everything is printed: end with *status
+};
+
+// What the name that the program was called by asks for.
+enum names_call names_translate(char ***argv, const struct verb **verb, int *status);
 // Whether the program was called as Valgrind, and claims to be of a version of it.
 bool names_claim_valgrind(void);
 #define NAMES_VALGRIND_VERSION "3.28.0"

@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { COST_EVENTS = 32 };
+enum { COST_EVENTS = 32, COST_DESCRIPTIONS = 8 };
 
 struct cost_function {
     const char *object, *file, *name; // "" or "???" where unknown
@@ -62,9 +62,14 @@ struct cost_jump {
 struct cost_profile {
     const char *events[COST_EVENTS];
     unsigned event_count;
-    uint64_t totals[COST_EVENTS];
-    const char *command, *creator, *caches[3]; // of the file read last; NULL: not in the file
+    uint64_t totals[COST_EVENTS];  // of the lines
+    uint64_t summary[COST_EVENTS]; // as the files say; may be more than the lines have
+    bool has_summary;
+    // Of the file read last; NULL: not in the file.
+    const char *command, *creator, *caches[3], *process, *part;
+    const char *descriptions[COST_DESCRIPTIONS]; // the lines "desc:" that are no options
     bool has_calls;
+    bool is_signed; // set by who reads the difference of two profiles: costs may be below zero
     struct cost_function *functions;
     struct cost_line *lines;
     struct cost_call *calls;

@@ -172,7 +172,10 @@ static void read_values(struct reader *reader, const char *at, uint64_t values[C
     unsigned column = 0;
     memset(values, 0, COST_EVENTS * sizeof *values);
     for (at = skip_spaces(at); *at && !reader->fault; at = skip_spaces(at)) {
+        bool is_negative = reader->profile->is_signed && *at == '-';
+        at += is_negative;
         uint64_t number = read_number(reader, &at);
+        number = is_negative ? -number : number;
         if (column == reader->column_count)
             reader->fault = "there are more numbers than events";
         else
@@ -290,9 +293,19 @@ static void read_position_names(struct reader *reader, const char *at) {
     }
 }
 
+// Options of the run have lines of their own.
+static void keep_description(struct cost_profile *profile, const char *text) {
+    size_t i = 0;
+    while (i < COST_DESCRIPTIONS && profile->descriptions[i])
+        i++;
+    if (i < COST_DESCRIPTIONS && strncmp(text, "Option:", 7) != 0)
+        profile->descriptions[i] = costs_string(profile, text, strlen(text));
+}
+
 static void read_description(struct reader *reader, const char *at) {
     static const char *const caches[] = {"I1 cache:", "D1 cache:", "LL cache:"};
     at = skip_spaces(at);
+    keep_description(reader->profile, at);
     for (unsigned i = 0; i < 3; i++) {
         if (strncmp(at, caches[i], strlen(caches[i])) == 0) {
             const char *text = skip_spaces(at + strlen(caches[i]));
@@ -305,7 +318,10 @@ static void read_description(struct reader *reader, const char *at) {
 static void read_sum(struct reader *reader, bool is_summary, const char *at) {
     uint64_t values[COST_EVENTS];
     read_values(reader, at, values);
-    if (!reader->fault)
+    for (unsigned i = 0; i < COST_EVENTS && is_summary && !reader->fault; i++)
+        reader->profile->summary[i] += values[i];
+    reader->profile->has_summary |= is_summary;
+    if (!reader->fault && reader->visitor->sum)
         reader->visitor->sum(reader->context, is_summary, values);
 }
 
@@ -327,6 +343,10 @@ static bool read_head(struct reader *reader, const char *line) {
         return true;
     if (i == 1)
         reader->profile->creator = costs_string(reader->profile, rest, strlen(rest));
+    else if (i == 2)
+        reader->profile->process = costs_string(reader->profile, rest, strlen(rest));
+    else if (i == 4)
+        reader->profile->part = costs_string(reader->profile, rest, strlen(rest));
     else if (i == 3)
         reader->profile->command = costs_string(reader->profile, rest, strlen(rest));
     else if (i == 6)
@@ -335,7 +355,7 @@ static bool read_head(struct reader *reader, const char *line) {
         read_position_names(reader, rest);
     else if (i == 9)
         read_events(reader, rest);
-    else if (i >= 10 && reader->visitor->sum)
+    else if (i >= 10)
         read_sum(reader, i == 10, rest);
     return true;
 }
