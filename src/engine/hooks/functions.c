@@ -112,21 +112,19 @@ static uint64_t place_for(tool_function *function, void *argument) {
     return place;
 }
 
-// After _exit, as after vfork or in a child that must not write what its parent has in its buffers:
-// freeing everything would write it.
+// Not before _exit, as in a child that must not write what its parent has in its buffers: functions
+// that write them may not run then.
 static bool exit_called;
 
 static void do_nothing(void *unused) {}
 
 unsigned functions_at_exit(uint64_t *returns, tool_function *after, void *argument) {
     unsigned count = 0;
-    if (!exit_called)
-        return 0;
     cache_lock();
     if (next_place + 2 * PLACE_SIZE <= places_end) {
         uint64_t between = 0;
         for (unsigned i = 0; i < TOOL_EXIT_FUNCTIONS; i++) {
-            if (!exit_functions[i])
+            if (!exit_functions[i] || (tool->exit_functions[i].writes && !exit_called))
                 continue;
             if (count && !between)
                 between = place_for(do_nothing, NULL);

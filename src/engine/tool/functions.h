@@ -54,9 +54,10 @@ struct tool_quick_result {
 typedef struct tool_quick_result tool_quick_hook(uint64_t a, uint64_t b, uint64_t c,
                                                  void *thread_state);
 
-// A function of a library that is called before the process ends by exit, unless the option is no.
+// A function of a library that is called before the process ends, unless the option is no.
 struct tool_exit_function {
     const char *name, *option;
+    bool writes; // what is in buffers: called only after exit, not after _exit alone
 };
 enum { TOOL_EXIT_FUNCTIONS = 4 }; // at most
 

@@ -142,7 +142,7 @@ size_t allocators_inform(uint8_t to[ALLOCATORS_INFORMATION], uint64_t bytes, boo
 }
 
 const struct tool_exit_function allocators_exit_functions[] = {
-    {"_ZN9__gnu_cxx9__freeresEv", "run-cxx-freeres"},
-    {"__libc_freeres", "run-libc-freeres"},
-    {NULL, NULL},
+    {"_ZN9__gnu_cxx9__freeresEv", "run-cxx-freeres", false},
+    {"__libc_freeres", "run-libc-freeres", true},
+    {NULL, NULL, false},
 };
