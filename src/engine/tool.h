@@ -142,6 +142,10 @@ struct tool {
     // which go to that user meanwhile. False: it is none of the tool's.
     bool (*monitor)(char *command);
     const char *monitor_help; // a line for each command
+    // For gdb (--vgdb-shadow-registers): the undefined bits of a register of a thread that stands
+    // still, with this state of the tool's, and where they come from (0: not known).
+    void (*register_shadow)(const void *state, enum tool_register_kind kind, unsigned index,
+                            uint64_t undefined[2], uint32_t *origin);
 
     // ---- what the engine does in the target's stead ----
     void (*register_set)(unsigned number);           // it has set a general register. Plain

@@ -1,11 +1,14 @@
 #include "engine/debug/registers.h"
 
 #include <cpuid.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "engine/layout.h"
+#include "engine/hooks/hooks.h"
 #include "engine/task.h"
+#include "wire/wire_target.h"
 
 // Where a register is.
 enum place {
@@ -67,6 +70,22 @@ struct description {
     { "xmm" #number, 16, number, IN_XMM, "vec128", NULL, NULL }
 #define YMM(number)                                                                                \
     { "ymm" #number "h", 16, number, IN_YMM_HIGH, "uint128", NULL, NULL }
+
+// Text of a fixed size that grows; what does not fit is left out.
+struct debug_text {
+    char *at;
+    size_t used, room;
+};
+
+__attribute__((format(printf, 2, 3))) static void debug_text_add(struct debug_text *text,
+                                                                 const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vsnprintf(text->at + text->used, text->room - text->used, format, arguments);
+    va_end(arguments);
+    if (size > 0 && (size_t)size < text->room - text->used)
+        text->used += (size_t)size;
+}
 
 static const char flag_types[] =
     "<flags id=\"i386_eflags\" size=\"4\">"
@@ -187,25 +206,44 @@ unsigned registers_size(unsigned number) {
     return number < registers_count() ? all[number].size : 0;
 }
 
+static bool has_shadows(void) {
+    return tool->register_shadow && wire_option_yes("vgdb-shadow-registers");
+}
+
+// The registers, or (1, 2) their shadows: gdb sees these as further registers whose names end in s1
+// (undefined bits) and s2 (origins), as in Valgrind.
+static void describe_registers(struct debug_text *out, unsigned shadow) {
+    static const char *const types[] = {[4] = "int32", [8] = "int64", [10] = "i387_ext"};
+    unsigned count = registers_count();
+    if (shadow)
+        debug_text_add(out, "</feature><feature name=\"org.gnu.gdb.i386.core.valgrind.s%u\">%s",
+                       shadow, vector_types);
+    for (unsigned i = 0; i < count; i++) {
+        const struct description *d = &all[i];
+        if (d->feature && !shadow)
+            debug_text_add(out, "%s<feature name=\"org.gnu.gdb.i386.%s\">%s", i ? "</feature>" : "",
+                           d->feature, d->types);
+        debug_text_add(out, "<reg name=\"%s", d->name);
+        if (shadow)
+            debug_text_add(out, "s%u", shadow);
+        debug_text_add(out, "\" bitsize=\"%u\" type=\"%s\" regnum=\"%u\"/>", 8u * d->size,
+                       !shadow || d->size == 16 ? d->type : types[d->size], shadow * count + i);
+    }
+}
+
 const char *registers_description(void) {
-    static char text[16384];
+    enum { ROOM = 49152 };
+    static char text[ROOM];
+    struct debug_text out = {text, 0, ROOM};
     if (*text)
         return text;
-    size_t used = (size_t)snprintf(text, sizeof text,
-                                   "<?xml version=\"1.0\"?><!DOCTYPE target SYSTEM "
-                                   "\"gdb-target.dtd\"><target><architecture>i386:x86-64"
-                                   "</architecture><osabi>GNU/Linux</osabi>");
-    for (unsigned i = 0; i < registers_count(); i++) {
-        const struct description *d = &all[i];
-        if (d->feature)
-            used += (size_t)snprintf(text + used, sizeof text - used,
-                                     "%s<feature name=\"org.gnu.gdb.i386.%s\">%s",
-                                     i ? "</feature>" : "", d->feature, d->types);
-        used += (size_t)snprintf(text + used, sizeof text - used,
-                                 "<reg name=\"%s\" bitsize=\"%u\" type=\"%s\" regnum=\"%u\"/>",
-                                 d->name, 8u * d->size, d->type, i);
-    }
-    snprintf(text + used, sizeof text - used, "</feature></target>");
+    debug_text_add(&out,
+                   "<?xml version=\"1.0\"?><!DOCTYPE target SYSTEM \"gdb-target.dtd\"><target>"
+                   "<architecture>i386:x86-64</architecture><osabi>GNU/Linux</osabi>");
+    describe_registers(&out, 0);
+    for (unsigned shadow = 1; shadow <= 2 && has_shadows(); shadow++)
+        describe_registers(&out, shadow);
+    debug_text_add(&out, "</feature></target>");
     return text;
 }
 
@@ -316,9 +354,50 @@ static void read_vector(const struct task *task, const struct description *d, ui
 
 // ---- reading and writing -----------------------------------------------------------------------
 
+// Which register of the tool's shadow this is. False: it has none.
+static bool find_shadow(const struct task *task, const struct description *d,
+                        enum tool_register_kind *kind, unsigned *index) {
+    const uint8_t *area = area_of(task);
+    static const enum tool_register_kind kinds[] = {
+        [IN_GPR] = TOOL_REGISTER_GENERAL,
+        [IN_FLAGS] = TOOL_REGISTER_FLAGS,
+        [IN_STACK] = TOOL_REGISTER_X87,
+        [IN_XMM] = TOOL_REGISTER_VECTOR,
+        [IN_YMM_HIGH] = TOOL_REGISTER_VECTOR_HIGH,
+    };
+    if (d->place != IN_GPR && d->place != IN_FLAGS && d->place != IN_STACK && d->place != IN_XMM &&
+        d->place != IN_YMM_HIGH)
+        return false;
+    *kind = kinds[d->place];
+    *index = d->place == IN_FLAGS ? 0 : d->index;
+    if (d->place == IN_STACK && has_part(area, PART_X87))
+        *index = (*index + (area[XSAVE_STATUS_WORD + 1] >> 3 & 7)) & 7;
+    return true;
+}
+
+static unsigned read_shadow(const struct task *task, unsigned number, bool is_origin,
+                            uint8_t bytes[REGISTER_MOST]) {
+    const struct description *d = &all[number];
+    enum tool_register_kind kind;
+    unsigned index;
+    uint64_t undefined[2] = {0};
+    uint32_t origin = 0;
+    memset(bytes, 0, REGISTER_MOST);
+    if (find_shadow(task, d, &kind, &index))
+        tool->register_shadow(task->tool, kind, index, undefined, &origin);
+    if (is_origin)
+        memcpy(bytes, &origin, sizeof origin);
+    else
+        memcpy(bytes, undefined, d->size);
+    return d->size;
+}
+
 unsigned registers_read(const struct task *task, unsigned number, uint8_t bytes[REGISTER_MOST]) {
-    if (number >= registers_count())
+    unsigned count = registers_count();
+    if (number >= (has_shadows() ? 3 : 1) * count)
         return 0;
+    if (number >= count)
+        return read_shadow(task, number % count, number >= 2 * count, bytes);
     const struct description *d = &all[number];
     uint64_t value = 0;
     memset(bytes, 0, REGISTER_MOST);

@@ -14,7 +14,7 @@ enum { REGISTER_MOST = 16 }; // bytes of one
 
 // The description of all registers, in XML: target.xml of qXfer:features.
 const char *registers_description(void);
-// As many as there are on this processor.
+// As many as there are on this processor, without shadows, which have the numbers behind them.
 unsigned registers_count(void);
 // The register's bytes; their number. 0: there is none with this number.
 unsigned registers_read(const struct task *, unsigned number, uint8_t bytes[REGISTER_MOST]);

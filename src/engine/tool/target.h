@@ -21,6 +21,15 @@ int tool_direction(void);           // of string instructions: 1 or -1
 uint64_t tool_thread_pointer(void); // fs
 uint64_t tool_access_address(const struct tool_access *);
 void *tool_thread_state(void); // the tool's own
+
+// Registers as a debugger tells them apart, numbered from 0 within their kind.
+enum tool_register_kind {
+    TOOL_REGISTER_GENERAL, // in encoding order
+    TOOL_REGISTER_FLAGS,
+    TOOL_REGISTER_X87,         // physical
+    TOOL_REGISTER_VECTOR,      // xmm
+    TOOL_REGISTER_VECTOR_HIGH, // what ymm has more
+};
 // The others may use vector registers.
 int tool_thread_number(void);                        // as reports number threads, from 1
 bool tool_own_stack(uint64_t *start, uint64_t *end); // that the thread was started on

@@ -119,11 +119,16 @@ static void print_thresholds(struct listing *listing) {
     fputc('\n', listing->out);
 }
 
+static bool ends_in_slash(const char *path) {
+    return *path && path[strlen(path) - 1] == '/';
+}
+
 static void print_lists(struct listing *listing) {
     const struct annotate_options *options = listing->wanted->options;
     fputs("Include dirs:     ", listing->out);
     for (size_t i = 0; i < options->directory_count; i++)
-        fprintf(listing->out, "%s%s", i ? "\n                  " : "", options->directories[i]);
+        fprintf(listing->out, "%s%s%s", i ? "\n                  " : "", options->directories[i],
+                ends_in_slash(options->directories[i]) ? "" : "/");
     fputs("\nUser annotated:   ", listing->out);
     for (size_t i = 0; i < listing->wanted->source_count; i++)
         fprintf(listing->out, "%s%s", i ? "\n                  " : "", listing->wanted->sources[i]);

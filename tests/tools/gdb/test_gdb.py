@@ -207,3 +207,23 @@ def watch_points_see_what_the_tool_writes():
                                      'delete', 'continue'])
     in_order(said, 'New value = 7', 'New value = 1684234849', 'exited normally')
     contains(log, 'ERROR SUMMARY: 0 errors')
+
+
+@test
+def shadow_registers():
+    """Undefined bits of registers, in the same dialogue with both tools."""
+    need('gdb', 'valgrind')
+    script = ['break stop', 'continue', 'print/x $r12s1', 'print/x $r13s1', 'print/x $r14s1', 'print/x $rsps1',
+              'print/x $xmm5s1', 'print/x $eflagss1', 'print/x $r13', 'print $r13s2', 'print/x $ymm5hs1', 'kill']
+    said = [re.findall(r'^\$\d+ = .*', dialogue('shadows', script, ['--vgdb-error=0', '--vgdb-shadow-registers=yes'],
+                                              runner, flags=['-mavx'])[0], re.M) for runner in ('quern', 'valgrind')]
+    equal(said[0][:4], ['$1 = 0xffffffffffffffff', '$2 = 0x0', '$3 = 0xff', '$4 = 0x0'], 'shadows')
+    equal(said[0][4:8], said[1][4:8], 'what Valgrind says, too')
+    equal(len(said[0]), 9, 'values')
+
+
+@test
+def no_shadow_registers_unless_asked_for():
+    need('gdb')
+    said, _ = dialogue('shadows', ['break stop', 'continue', 'print/x $r12s1', 'kill'])
+    in_order(said, 'Breakpoint 1', r'\$1 = <error|\$1 = void|Invalid register|void')

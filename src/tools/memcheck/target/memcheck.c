@@ -1,3 +1,4 @@
+#include "tools/memcheck/target/debugger.h"
 #include "tools/memcheck/target/memcheck.h"
 
 #include <stdlib.h>
@@ -171,6 +172,7 @@ const struct tool tool_memcheck = {
     .flushed = checks_flushed,
     .thread_set = checks_thread_set,
     .register_set = checks_register_set,
+    .register_shadow = debugger_register_shadow,
     .stored = stored,
     .moved = shadow_moved,
     .thread_started = thread_started,
