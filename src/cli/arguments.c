@@ -114,10 +114,12 @@ int arguments_parse(struct arguments *arguments, const struct verb *verb, char *
         .operands = base_allocate((count + 1) * sizeof *arguments->operands),
         .values = base_allocate((option_total(verb) + 1) * sizeof *arguments->values),
     };
+    bool is_rest = false;
     for (char *const *word = words; *word && !status; word++) {
         const char *value;
-        const struct option *option = find_option(verb, *word, &value);
-        bool has_dash = (*word)[0] == '-' && (*word)[1];
+        const struct option *option = is_rest ? NULL : find_option(verb, *word, &value);
+        bool has_dash = (*word)[0] == '-' && (*word)[1] && !is_rest;
+        is_rest |= option && verb->rest && strcmp(option->name, verb->rest) == 0;
         if (option)
             status = take_option(arguments, option, value, &word);
         else if (has_dash && !(verb->takes_dashes && arguments->operand_count))

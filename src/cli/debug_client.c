@@ -1,6 +1,7 @@
 #include "cli/debug_client.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/control.h"
+#include "base/fd.h"
 #include "base/remote.h"
 #include "base/text.h"
 #include "base/vector.h"
@@ -126,4 +128,64 @@ void debug_disconnect(int connection) {
     if (send_packet(connection, "D"))
         receive(connection);
     close(connection);
+}
+
+const char *debug_ask(int connection, const char *packet) {
+    return send_packet(connection, packet) && receive(connection) ? reader.payload : NULL;
+}
+
+// ---- passing bytes on --------------------------------------------------------------------------
+
+// What passes in one direction.
+struct direction {
+    int from, to;
+    struct remote_reader reader;
+    bool is_last; // a packet after which the process answers no more, or its answer to one
+};
+
+// gdb lets the process go.
+static bool is_farewell(const char *packet) {
+    return *packet == 'D' || *packet == 'k' || strncmp(packet, "vKill", 5) == 0;
+}
+
+// The process has ended.
+static bool is_end(const char *packet) {
+    return *packet == 'W' || *packet == 'X';
+}
+
+// False: the end.
+static bool pass_on(struct direction *direction, bool (*is_last)(const char *packet)) {
+    char bytes[16384];
+    ssize_t size = read(direction->from, bytes, sizeof bytes);
+    if (size < 0 && errno == EINTR)
+        return true;
+    for (ssize_t i = 0; i < size; i++)
+        if (remote_take(&direction->reader, (uint8_t)bytes[i]) == REMOTE_PACKET)
+            direction->is_last = is_last(direction->reader.payload);
+    return size > 0 && fd_write_all(direction->to, bytes, (size_t)size) == 0;
+}
+
+static bool is_any(const char *packet) {
+    return true;
+}
+
+// After the last answer nothing more is read from gdb: that is for who comes next.
+enum debug_relay_end debug_relay(const struct debug_ends *gdb, int connection) {
+    static struct direction there, back; // they are large
+    there = (struct direction){.from = gdb->in, .to = connection};
+    back = (struct direction){.from = connection, .to = gdb->out};
+    while (!back.is_last) {
+        struct pollfd ends[2] = {{.fd = gdb->in, .events = POLLIN},
+                                 {.fd = connection, .events = POLLIN}};
+        if (poll(ends, 2, -1) < 0) {
+            if (errno != EINTR)
+                return DEBUG_FAILED;
+            continue;
+        }
+        if (ends[1].revents && !pass_on(&back, there.is_last ? is_any : is_end))
+            break;
+        if (!back.is_last && ends[0].revents && !pass_on(&there, is_farewell))
+            return DEBUG_GDB_GONE;
+    }
+    return DEBUG_PROCESS_GONE;
 }

@@ -31,4 +31,16 @@ bool debug_command(int connection, const char *command);
 // Lets the process go on, and closes the connection.
 void debug_disconnect(int connection);
 
+// What gdb is reached by.
+struct debug_ends {
+    int in, out;
+};
+enum debug_relay_end { DEBUG_GDB_GONE, DEBUG_PROCESS_GONE, DEBUG_FAILED };
+// Passes bytes on between gdb and the process until one of them is gone.
+enum debug_relay_end debug_relay(const struct debug_ends *gdb, int connection);
+
+// One packet as an answer to one: the payload, which is good until the next call; NULL: the
+// connection has ended.
+const char *debug_ask(int connection, const char *packet);
+
 #endif

@@ -29,6 +29,7 @@ struct verb {
     const struct verb_list *lists; // an entry without a title ends them; NULL: none
     size_t operands_least;         // with fewer operands the verb shows its usage and fails
     bool takes_dashes;             // operands but the first may begin with a dash
+    const char *rest;              // a flag: all words behind it are operands; NULL: none
     const char *(*notice)(void);   // the last line of its help; may return NULL
     // Prints to stdout and returns the exit status (cli/words.h).
     int (*run)(const struct arguments *arguments);

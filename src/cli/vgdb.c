@@ -1,30 +1,40 @@
 // quern vgdb: between gdb, or a shell, and a process that runs under Quern.
+#include <arpa/inet.h>
 #include <errno.h>
-#include <poll.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/option_table.h"
 #include "base/text.h"
 #include "base/vector.h"
 #include "cli/arguments.h"
 #include "cli/debug_client.h"
 #include "cli/verbs.h"
+#include "cli/vgdb_multi.h"
 #include "cli/words.h"
 
 static const struct option options[] = {
     {NUMBER("pid", NULL, 1, 1 << 30), .help = "process to connect to; default: the only one"},
     {STRING("vgdb-prefix", "PREFIX", NULL), .help = "consider runs with this --vgdb-prefix only"},
+    {NUMBER("port", NULL, 1, 65535),
+     .help = "wait for gdb on this TCP port of this machine: target remote localhost:PORT"},
+    {FLAG("multi", 0),
+     .help = "start programs for gdb: target extended-remote | quern vgdb --multi"},
+    {STRING("valgrind", "PROGRAM", NULL), .help = "with --multi: run this in place of quern"},
+    {FLAG("vargs", 0), .help = "with --multi: all words behind this are options for the runs"},
     {NUMBER("wait", "0", 0, 1000000), .value = "SECONDS",
      .help = "seconds to wait for a process to appear"},
     {NUMBER("max-invoke-ms", "100", 0, 1000000), .help = "accepted for Valgrind; no effect"},
     {NUMBER("cmd-time-out", "0", 0, 1000000), .help = "accepted for Valgrind; no effect"},
     {FLAG("l", 'l'), .help = "list the processes that run under Quern"},
     {FLAG("c", 'c'), .help = "begin a command: -c COMMAND -c COMMAND"},
+    {FLAG("T", 'T'), .help = "accepted for Valgrind; no effect"},
+    {FLAG("D", 'D'), .help = "same as -l"},
     {FLAG("d", 'd'), .help = "accepted for Valgrind; no effect"},
     {0},
 };
@@ -89,27 +99,41 @@ static int connect_to_process(const struct arguments *arguments, int *pid) {
     }
 }
 
-// ---- passing bytes on --------------------------------------------------------------------------
+// ---- gdb ---------------------------------------------------------------------------------------
 
-// False: the end.
-static bool pass_on(int from, int to) {
-    char bytes[16384];
-    ssize_t size = read(from, bytes, sizeof bytes);
-    if (size < 0 && errno == EINTR)
-        return true;
-    return size > 0 && fd_write_all(to, bytes, (size_t)size) == 0;
+// A socket that gdb has connected to on this port of the loopback interface; -1 after a message.
+static int wait_for_gdb(size_t port) {
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)port),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int yes = 1, gdb = -1;
+    int listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (listening >= 0) {
+        setsockopt(listening, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+        if (bind(listening, (struct sockaddr *)&address, sizeof address) == 0 &&
+            listen(listening, 1) == 0) {
+            fprintf(stderr, "listening on port %zu; in gdb: target remote localhost:%zu\n", port,
+                    port);
+            do
+                gdb = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
+            while (gdb < 0 && errno == EINTR);
+        }
+    }
+    if (gdb < 0)
+        words_fail("cannot wait for gdb on port %zu: %s", port, strerror(errno));
+    if (listening >= 0)
+        close(listening);
+    return gdb;
 }
 
-static int relay(int connection) {
-    for (;;) {
-        struct pollfd ends[2] = {{.fd = 0, .events = POLLIN}, {.fd = connection, .events = POLLIN}};
-        if (poll(ends, 2, -1) < 0 && errno != EINTR)
+static int relay_to_gdb(const struct arguments *arguments, int connection) {
+    struct debug_ends gdb = {0, 1};
+    if (argument_given(arguments, "port")) {
+        gdb.in = gdb.out = wait_for_gdb(argument_number(arguments, "port"));
+        if (gdb.in < 0)
             return WORDS_FAILED;
-        if (ends[1].revents && !pass_on(connection, 1))
-            return WORDS_DONE;
-        if (ends[0].revents && !pass_on(0, connection))
-            return WORDS_DONE;
     }
+    return debug_relay(&gdb, connection) == DEBUG_FAILED ? WORDS_FAILED : WORDS_DONE;
 }
 
 // ---- commands ----------------------------------------------------------------------------------
@@ -146,7 +170,13 @@ static int give_commands(int connection, const struct commands *commands) {
 }
 
 static int run_vgdb(const struct arguments *arguments) {
-    if (argument_given(arguments, "l")) {
+    if (argument_given(arguments, "multi")) {
+        struct debug_ends gdb = {0, 1};
+        if (argument_given(arguments, "port"))
+            gdb.in = gdb.out = wait_for_gdb(argument_number(arguments, "port"));
+        return gdb.in < 0 ? WORDS_FAILED : vgdb_multi(arguments, &gdb);
+    }
+    if (argument_given(arguments, "l") || argument_given(arguments, "D")) {
         struct debug_processes list = debug_list();
         show_list(stdout, &list, argument_text(arguments, "vgdb-prefix"));
         debug_list_free(&list);
@@ -161,7 +191,7 @@ static int run_vgdb(const struct arguments *arguments) {
         status = give_commands(connection, &commands);
     } else {
         fprintf(stderr, "relaying data between gdb and process %d\n", pid);
-        status = relay(connection);
+        status = relay_to_gdb(arguments, connection);
     }
     for (size_t i = 0; i < commands.count; i++)
         free(commands.at[i]);
@@ -173,10 +203,12 @@ const struct verb verb_vgdb = {
     .name = "vgdb",
     .usage = "[OPTIONS] [COMMAND]",
     .help = "connect gdb to a run: target remote | quern vgdb",
+    .usage_other = "--multi [--vargs OPTIONS]",
     .description = "Without a command, gdb's packets are passed on between standard input and "
                    "output and the process. With one, the process stops, performs it and goes on: "
                    "quern vgdb help.",
     .options = options,
     .takes_dashes = true,
+    .rest = "vargs",
     .run = run_vgdb,
 };
