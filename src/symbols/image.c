@@ -3,6 +3,7 @@
 #include "symbols/debug_file.h"
 #include "symbols/symtab.h"
 #include "symbols/units.h"
+#include "symbols/unpack.h"
 
 #include <gelf.h>
 #include <stdio.h>
@@ -20,17 +21,18 @@ static int find_debug_file(Dwfl_Module *module, void **user, const char *name, D
                            const char *file_name, const char *link, GElf_Word crc,
                            char **found_name) {
     const struct image *image = *user;
-    return debug_file_find(&(struct debug_file_question){.module = module,
-                                                         .user = user,
-                                                         .module_name = name,
-                                                         .base = base,
-                                                         .file_name = file_name,
-                                                         .link = link,
-                                                         .crc = crc,
-                                                         .any_checksum = image->any_checksum,
-                                                         .extra_path = image->extra_debug_path,
-                                                         .servers = image->servers},
-                           found_name);
+    int fd = debug_file_find(&(struct debug_file_question){.module = module,
+                                                           .user = user,
+                                                           .module_name = name,
+                                                           .base = base,
+                                                           .file_name = file_name,
+                                                           .link = link,
+                                                           .crc = crc,
+                                                           .any_checksum = image->any_checksum,
+                                                           .extra_path = image->extra_debug_path,
+                                                           .servers = image->servers},
+                             found_name);
+    return unpack_sections(fd);
 }
 
 struct image *image_new(const struct image_options *options) {
@@ -89,6 +91,7 @@ bool image_open(struct image *image, const char *path, int fd) {
         close(fd);
         return false;
     }
+    fd = unpack_sections(fd);
     dwfl_report_begin(image->dwfl);
     image->module = dwfl_report_elf(image->dwfl, path, path, fd, 0, true);
     if (!image->module) {
