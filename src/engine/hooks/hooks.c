@@ -50,7 +50,10 @@ void hooks_thread_end(void) {
 
 void hooks_end(void) {
     static int ended;
-    if (!tool->end || __atomic_exchange_n(&ended, 1, __ATOMIC_SEQ_CST))
+    if (__atomic_exchange_n(&ended, 1, __ATOMIC_SEQ_CST))
+        return;
+    print_end();
+    if (!tool->end)
         return;
     wire_send_ending();
     tool->end();

@@ -53,6 +53,11 @@ void functions_init(void);
 void function_hook(uint64_t pc, uint64_t shown, enum tool_function_kind, tool_function *,
                    void *argument);
 const struct hooked_function *function_find(uint64_t pc);
+// What the target prints by a request, with the arguments at `list` (a va_list): the number of
+// characters. A line without an end waits for the rest of it, or for print_end.
+unsigned long print_request(uint64_t format, uint64_t list, bool with_stack);
+void print_end(void);
+
 // The tool's exit_functions as a stack of return addresses that calls them one after the other and
 // then goes on with `after`; every one begins with the stack aligned as after a call. The number of
 // addresses, even or 0.

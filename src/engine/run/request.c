@@ -12,6 +12,10 @@ enum request_code {
     REQUEST_REPLACES_MALLOC = 0x1003,
     REQUEST_TOOL_NAME = 0x1004,
     REQUEST_VERSION = 0x1005,
+    REQUEST_PRINT = 0x1401,
+    REQUEST_PRINT_BACKTRACE = 0x1402,
+    REQUEST_PRINT_BY_REFERENCE = 0x1403,
+    REQUEST_PRINT_BACKTRACE_BY_REFERENCE = 0x1404,
     REQUEST_CALL0 = 0x1101, // function(thread)
     REQUEST_CALL3 = 0x1104, // function(thread, a, b, c)
 };
@@ -50,6 +54,12 @@ static uint64_t answer(const uint64_t words[6], uint64_t otherwise) {
         return write_tool_name(words[1], words[2]);
     case REQUEST_VERSION:
         return VERSION;
+    case REQUEST_PRINT:
+    case REQUEST_PRINT_BY_REFERENCE:
+        return print_request(words[1], words[2], false);
+    case REQUEST_PRINT_BACKTRACE:
+    case REQUEST_PRINT_BACKTRACE_BY_REFERENCE:
+        return print_request(words[1], words[2], true);
     default:
         return otherwise;
     }

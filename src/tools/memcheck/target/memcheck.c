@@ -48,7 +48,6 @@ static void start(void) {
 }
 
 static void end(void) {
-    requests_end();
     findings_thread_ended();
     leaks_check_at_end();
     findings_end();

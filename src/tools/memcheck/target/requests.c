@@ -35,10 +35,6 @@ enum request {
     POOL_CHANGE = 0x1309,
     POOL_EXISTS = 0x130a,
     RESIZEINPLACE_BLOCK = 0x130b,
-    PRINT = 0x1401,
-    PRINT_BACKTRACE = 0x1402,
-    PRINT_BY_REFERENCE = 0x1403,
-    PRINT_BACKTRACE_BY_REFERENCE = 0x1404,
     STACK_REGISTER = 0x1501,
     STACK_DEREGISTER = 0x1502,
     STACK_CHANGE = 0x1503,
@@ -417,14 +413,6 @@ static bool answer_others(const uint64_t w[6], uint64_t *result) {
         return true;
     case MONITOR_COMMAND:
         *result = monitor_command(w[1]);
-        return true;
-    case PRINT:
-    case PRINT_BY_REFERENCE:
-        *result = requests_print(w[1], w[2], false);
-        return true;
-    case PRINT_BACKTRACE:
-    case PRINT_BACKTRACE_BY_REFERENCE:
-        *result = requests_print(w[1], w[2], true);
         return true;
     case STACK_REGISTER:
         *result = frames_register(w[1], w[2]);

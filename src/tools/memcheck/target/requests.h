@@ -10,7 +10,6 @@
 // The answer of the request; false: not one of memcheck's.
 bool requests_answer(const uint64_t words[6], uint64_t *result);
 void requests_forked(void); // in the child
-void requests_end(void);    // what was printed without an end of line is shown
 
 // What the target has declared at an address, for descriptions: a block of CREATE_BLOCK, or a chunk
 // of a memory pool. Chunks of metapools contain other blocks, and have a question of their own.
@@ -24,8 +23,5 @@ bool requests_describe(uint64_t address, struct request_block *);
 bool requests_describe_metapool(uint64_t address, struct request_block *);
 // Whether the target does not want to hear of bad accesses there.
 bool requests_ignore(uint64_t address);
-
-// The target's printf (requests_print.c): the number of characters.
-unsigned long requests_print(uint64_t format, uint64_t arguments, bool with_stack);
 
 #endif

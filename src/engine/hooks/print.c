@@ -1,5 +1,5 @@
-// The target's printf: its format and its arguments, read from its memory, where either may be
-// wrong. What cannot be read is shown as "(unreadable)".
+// The target's printf (VALGRIND_PRINTF and its kin): its format and its arguments, read from its
+// memory, where either may be wrong. What cannot be read is shown as "(unreadable)".
 //
 // Lines go out whole; what has no end of line yet waits for it, or for a stack to be shown.
 #include <pthread.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/types.h>
 
+#include "engine/hooks/hooks.h"
 #include "engine/tool.h"
-#include "tools/memcheck/target/requests.h"
 
 enum { LINE = 8192, SPECIFICATION = 32, PAGE = 4096 };
 enum { GENERAL_END = 48, FLOAT_END = 176 }; // of the registers that a variadic function saves
@@ -34,7 +34,7 @@ static void put(const char *text, size_t size) {
     }
 }
 
-void requests_end(void) {
+void print_end(void) {
     if (line_size)
         show(false);
 }
@@ -256,7 +256,7 @@ static unsigned long print_format(const char *format, struct arguments *argument
     return printed;
 }
 
-unsigned long requests_print(uint64_t format, uint64_t list, bool with_stack) {
+unsigned long print_request(uint64_t format, uint64_t list, bool with_stack) {
     static char text[LINE];
     struct arguments arguments;
     unsigned long printed = 0;
