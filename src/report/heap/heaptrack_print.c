@@ -44,7 +44,7 @@ static void add_frame(void *context, const struct heap_place *place,
                       const struct symbol_frame *frame) {
     struct frames *frames = context;
     struct text text = {0};
-    char *label = heap_file_label(frame);
+    char *label = symbol_frame_label(frame);
     if (frames->count && frames->place != place)
         frames->at[frames->count - 1].is_last = true;
     if (frame->name)
