@@ -91,7 +91,19 @@ def derived_events_are_sums_of_a_file():
     rows = {row['name']: row for row in printed('--view=costs', '--by=CEst', path)['rows']}
     equal((rows['main']['own'], rows['main']['inclusive']), (100 + 50 + 200, 350 + 60), 'main')
     equal(rows['work']['own'], 50 + 10, 'work')
+    rows = {row['name']: row for row in printed('--view=costs', '--by=2 Ir + 100 * LLm', path)['rows']}
+    equal((rows['main']['own'], rows['main']['inclusive']), (200 + 200, 400 + 100), 'main by a formula')
     equal([fact['label'] for fact in printed(path)['facts'][:3]], ['Ir', 'D1mr', 'DLmr'], 'facts')
+
+
+@test
+def functions_without_symbols_tell_their_object():
+    path = os.path.join(given.FOLDER, 'callgrind.nameless')
+    with open(path, 'w') as file:
+        file.write('# callgrind format\nevents: Ir\nob=/usr/lib/libx.so.3\nfl=???\nfn=0x0000000000001af0\n0 7\n'
+                   'ob=\nfn=0x0000000000001af0\n0 8\nob=/bin/y\nfn=0xag\n0 9\n')
+    names = sorted(row['name'] for row in printed('--view=costs', path)['rows'])
+    equal(names, ['0x0000000000001af0', '0xag', 'libx.so.3+0x1af0'], 'names')
 
 
 @test

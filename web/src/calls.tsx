@@ -123,7 +123,7 @@ export function Calls({ shown }: { shown: Shown }) {
   const { state, go, metric } = shown;
   const { sort, head, problem, source } = useCosts(shown);
   // What the program itself does is below its start.
-  const first = head?.rows.find((row) => row.name === 'main') || head?.rows.find((row) => !/^\(below main\)|^0x|^_start$|^<cycle /.test(row.name)) || head?.rows[0];
+  const first = head?.rows.find((row) => row.name === 'main') || head?.rows.find((row) => !/^\(below main\)|^0x|\+0x[0-9a-f]+$|^_start$|^<cycle /.test(row.name)) || head?.rows[0];
   const chosen = state.select || (first ? String(first.function) : '');
   const around = useAnswer<Around>(chosen ? 'calls' : null, { file: state.file, metric: metric.name, function: chosen });
   if (problem) return <Problem text={problem} />;

@@ -1,6 +1,7 @@
 // The heap over time. A window that is marked here is what all other views show.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { offline, useAnswer, windowsOf } from './ask';
+import { CallTable } from './calltable';
 import { amount, exact, number, time as showTime, shortened } from './format';
 import { Check, CopyButton, csv, download, PictureButtons, Problem, useWidth, Waiting } from './parts';
 import type { Shown } from './shown';
@@ -97,6 +98,7 @@ export function TimelineView({ shown }: { shown: Shown }) {
         <PictureButtons name="timeline" find={() => document.querySelector<SVGSVGElement>('.chart svg')} />
       </div>
       <Marks timeline={answer.value} shown={shown} />
+      {overview.kind === 'massif' && <Snapshots timeline={answer.value} shown={shown} />}
     </section>
   );
 }
@@ -138,6 +140,43 @@ function WindowChoice({ shown, unit }: { shown: Shown; unit: string }) {
         ))}
       </select>
     </label>
+  );
+}
+
+// A massif.out: all snapshots, and the tree of the one that is chosen beside them.
+function Snapshots({ timeline, shown }: { timeline: Timeline; shown: Shown }) {
+  const { state, go } = shown;
+  const total = (row: Point) => row.heap + (row.extra ?? 0) + (row.stacks ?? 0);
+  const bytes = (key: 'heap' | 'extra' | 'stacks', label: string): Column<Point> => ({
+    key, label, numeric: true, text: (row) => row[key] ?? 0, show: (row) => amount(row[key] ?? 0, 'bytes'), title: (row) => exact(row[key] ?? 0, 'bytes'),
+  });
+  const columns: Column<Point>[] = [
+    { key: 'number', label: 'Snapshot', numeric: true, text: (row) => row.number ?? '' },
+    { key: 'time', label: 'Time', numeric: true, text: (row) => row.time, show: (row) => moment(row.time, timeline.unit), title: (row) => exact(row.time, timeline.unit) },
+    { key: 'total', label: 'In all', numeric: true, text: total, show: (row) => amount(total(row), 'bytes'), title: (row) => exact(total(row), 'bytes') },
+    bytes('heap', 'Heap'),
+    bytes('extra', 'Extra'),
+    ...(timeline.points.some((row) => row.stacks) ? [bytes('stacks', 'Stacks')] : []),
+    { key: 'kind', label: 'Stacks known', wide: true, text: (row) => (row.kind === 'empty' ? '' : row.kind === 'peak' ? 'yes, the peak' : 'yes') },
+  ];
+  // Without stacks of its own, the nearest snapshot that has them is shown.
+  const known = timeline.points.filter((row) => row.kind !== 'empty');
+  const from = Number(state.from || 0);
+  const chosen = state.from ? known.find((row) => row.time >= from && row.time <= Number(state.to || Infinity)) : known.find((row) => row.kind === 'peak');
+  return (
+    <div class="beside">
+      <div>
+        <h3>Snapshots</h3>
+        <Table label="Snapshots" columns={columns} source={listed(timeline.points)} name="snapshots" selected={(row) => row === chosen}
+          onRow={offline ? undefined : (row) => row.kind !== 'empty' && go({ from: String(row.time), to: String(row.time + 1), node: '', open: '' })} />
+      </div>
+      {known.length > 0 && (
+        <div data-testid="snapshot-tree">
+          <h3>{chosen ? `Calls at snapshot ${chosen.number}, ${moment(chosen.time, timeline.unit)}` : 'Calls'}</h3>
+          <CallTable shown={shown} />
+        </div>
+      )}
+    </div>
   );
 }
 

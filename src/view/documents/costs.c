@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "profile/costs/derived.h"
 #include "profile/costs/inclusive.h"
 #include "report/callgrind/cost_tree.h"
@@ -38,6 +39,25 @@ static void add_first_lines(struct document *document) {
     }
 }
 
+// A function without a symbol has its address as its name, in the object's own tables. Beside
+// others that says nothing: it gets the object's name, too.
+static void name_functions(struct cost_profile *profile) {
+    struct text name = {0};
+    for (size_t i = 0; i < profile->function_count; i++) {
+        struct cost_function *function = &profile->functions[i];
+        bool is_address =
+            strncmp(function->name, "0x", 2) == 0 &&
+            strspn(function->name + 2, "0123456789abcdef") + 2 == strlen(function->name);
+        if (!is_address || !*function->object || strcmp(function->object, "???") == 0)
+            continue;
+        text_clear(&name);
+        text_format(&name, "%s+0x%llx", heap_file_base(function->object),
+                    strtoull(function->name, NULL, 16));
+        function->name = costs_string(profile, name.bytes, name.size);
+    }
+    text_free(&name);
+}
+
 static char *read_costs(struct document *document, int fd) {
     int copy = dup(fd);
     FILE *in = copy >= 0 ? fdopen(copy, "r") : NULL;
@@ -50,6 +70,7 @@ static char *read_costs(struct document *document, int fd) {
         return problem;
     document->command = document->costs->command;
     document->event_count = document->costs->event_count;
+    name_functions(document->costs);
     costs_derive(document->costs);
     for (unsigned i = 0; i < document->costs->event_count; i++) {
         const char *help =

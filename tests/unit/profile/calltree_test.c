@@ -115,6 +115,30 @@ TEST(derived_events_are_sums) {
     costs_free(profile);
 }
 
+TEST(formulas_are_sums_with_weights) {
+    struct cost_profile *profile = read_text("# callgrind format\nevents: Ir D1mr DLmr\n"
+                                             "fn=main\n1 100 5 2\ncfn=work\ncalls=1 1\n"
+                                             "2 50 1 0\nfn=work\n1 50 1 0\n");
+    static const char *const wrong[] = {"",      "Ir +", "+ Ir",   "Ir + Dx",    "3",
+                                        "Ir Ir", "2 * ", "Ir - 2", "99999999 Ir"};
+    costs_derive(profile);
+    unsigned count = profile->event_count;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        CHECK(!costs_add_formula(profile, wrong[i]));
+    CHECK_EQ(profile->event_count, count);
+    CHECK(costs_add_formula(profile, " 2 Ir+3*D1mr + D1mr "));
+    CHECK(costs_add_formula(profile, "10 L1m"));
+    CHECK_EQ(profile->totals[count], 2 * 150 + 4 * 6);
+    CHECK_EQ(profile->totals[count + 1], 60);
+    CHECK_EQ(cost_values(profile, profile->functions[0].own)[count], 2 * 100 + 4 * 5);
+    CHECK_EQ(cost_values(profile, profile->calls[0].inclusive)[count], 2 * 50 + 4);
+    CHECK_EQ(cost_values(profile, profile->functions[0].own)[0], 100);
+    while (profile->event_count < COST_EVENTS)
+        CHECK(costs_add_formula(profile, "Ir"));
+    CHECK(!costs_add_formula(profile, "Ir"));
+    costs_free(profile);
+}
+
 TEST(instructions_alone_are_no_estimate) {
     struct cost_profile *profile = read_text("# callgrind format\nevents: Ir\nfn=main\n1 100\n");
     costs_derive(profile);
