@@ -41,6 +41,37 @@ def slow_questions_block_nobody_and_can_be_cancelled():
 
 
 @test
+def every_metric_is_known_at_every_node():
+    """With all=1 a row has what the same node has in the tree of each metric."""
+    for name in ('heap.quern', 'dhat.ours'):
+        number = given.NAMES.index(name)
+        metrics = [one['name'] for one in given.SERVER.ask(f'overview?file={number}')['metrics']]
+        seen = 0
+        for words in ('', '&invert=1', '&merge=1'):
+            places = dict.fromkeys(metrics, '')  # of the same node, by metric
+            while True:
+                rows = {metric: given.SERVER.ask(f'children?file={number}&metric={metric}&node={places[metric]}&all=1{words}')['rows']
+                        for metric in metrics if places[metric] is not None}
+                by_name = {metric: {(row['function'], row['library']): row for row in rows[metric]} for metric in rows}
+                for row in rows[metrics[0]]:
+                    key = row['function'], row['library']
+                    equal(row['all'], [by_name.get(metric, {}).get(key, {'total': 0})['total'] for metric in metrics],
+                          f'{key} of {name}{words}')
+                    seen += 1
+                inner = next((row for row in rows[metrics[0]] if row['children']), None)
+                if not inner:
+                    break
+                for metric in metrics:
+                    found = by_name.get(metric, {}).get((inner['function'], inner['library']))
+                    above = places[metric]
+                    places[metric] = (f'{above}.' if above else '') + str(found['place']) if found else None
+        if seen < 10:
+            failed(f'only {seen} rows of {name}')
+    rows = given.SERVER.ask(f'children?file={given.NAMES.index("heap.quern")}&all=1&focus=main')['rows']
+    equal([row for row in rows if 'all' in row], [], 'rows of a part')
+
+
+@test
 def places_are_own_lines_and_add_up():
     for name, in_all in (('heap.quern', ('peak', 'total', 'count', 'leaked', 'temporary')), ('dhat.ours', ('total', 'count'))):
         number = given.NAMES.index(name)

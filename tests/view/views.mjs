@@ -229,6 +229,67 @@ export const tests = {
     await page.waitForFunction(() => /^deeper/.test(document.querySelector('h2.of-function')?.textContent));
   },
 
+  // Every metric in each row of the table of calls.
+  async page_all_metrics(t) {
+    for (const [name, headings] of [['heap.quern', ['At peak', 'Blocks', 'Not freed', 'Temporary']], ['dhat.ours', ['In all', 'Blocks', 'At end', 'Read', 'Written']]]) {
+      const metric = name === 'heap.quern' ? 'total' : 'gb';
+      const page = await t.show(name, 'tree', { metric });
+      await page.click('label:has-text("All metrics")');
+      await page.waitForSelector('th:has-text("Blocks")');
+      await t.settled();
+      const shown = await texts(page, 'table[role=treegrid] th');
+      for (const heading of headings) assert.ok(shown.includes(heading), `${name}: no ${heading} among ${shown}`);
+      const count = t.print(name, `--view=functions`, `--by=${name === 'heap.quern' ? 'count' : 'tbk'}`, '--top=1000').rows.find((row) => row.name === 'main').total;
+      const row = page.locator('table[role=treegrid] tbody tr', { has: page.locator('td.wide', { hasText: /^[▾▸]?\s*main$/ }) }).first();
+      assert.ok((await row.locator('td').allTextContents()).includes(count.toLocaleString('en')), `${name}: main has ${count} blocks`);
+      await t.accessible(`all metrics of ${name}`);
+    }
+  },
+
+  // A metric of one's own.
+  async page_formula(t) {
+    const page = await t.show('callgrind.ours', 'calls');
+    const ir = t.print('callgrind.ours', '--view=costs', '--by=2 Ir', '--top=5');
+    await page.fill('input.formula', '2 Ir');
+    await page.press('input.formula', 'Enter');
+    await page.waitForFunction((total) => document.querySelector('select')?.closest('body').innerText.includes(total), exact(ir.total, ''));
+    assert.match(page.url(), /metric=2\+Ir/);
+    await t.accessible('formula');
+    await page.fill('input.formula', '2 Nothing');
+    await page.press('input.formula', 'Enter');
+    await page.waitForSelector('text=is not a sum of Ir');
+  },
+
+  // The list of a massif.out's snapshots: a click shows the tree of one.
+  async page_snapshots(t) {
+    const page = await t.show('massif.ours', 'timeline');
+    const points = t.print('massif.ours', '--view=timeline').points;
+    const first = points.find((point) => point.kind === 'detailed');
+    await page.waitForSelector('[aria-label=Snapshots] tbody tr');
+    const row = page.locator('[aria-label=Snapshots] tbody tr:not([aria-hidden])', { has: page.locator(`td:first-child:text-is("${first.number}")`) }).first();
+    await row.scrollIntoViewIfNeeded();
+    await row.click();
+    await page.waitForFunction((text) => document.querySelector('[data-testid=snapshot-tree] h3')?.textContent.startsWith(text), `Calls at snapshot ${first.number},`);
+    await t.settled();
+    const tree = t.print('massif.ours', '--view=top-down', `--from=${first.time / 1000}`, `--to=${(first.time + 1) / 1000}`);
+    assert.match(await page.textContent('[data-testid=snapshot-tree] tbody'), new RegExp(tree.functions[tree.nodes[1][1]][0].replace(/[()[\]]/g, '.')));
+    await t.accessible('snapshots');
+  },
+
+  // What fails in an event handler is said on the page.
+  async page_fault_outside_of_a_view(t) {
+    const page = await t.show('heap.quern', 'overview');
+    const before = t.problems.length;
+    await page.evaluate(() => setTimeout(() => { throw new Error('a broken handler'); }, 0));
+    await page.waitForSelector('[data-testid=fault]');
+    assert.match(await page.textContent('[data-testid=fault]'), /a broken handler/);
+    await page.evaluate(() => { Promise.reject(new Error('a broken promise')); });
+    await page.waitForFunction(() => /a broken promise/.test(document.querySelector('[data-testid=fault]').textContent));
+    await page.click('[data-testid=fault] >> text=Close');
+    await page.waitForSelector('[data-testid=fault]', { state: 'detached' });
+    t.problems.length = before; // these two were made here
+  },
+
   // A file that is dropped does not take the page away.
   async page_dropped_file(t) {
     const page = await t.show('heap.quern', 'overview');

@@ -1,7 +1,7 @@
 // Top-down and bottom-up: the tree of calls as a table that unfolds.
 import { useEffect, useState } from 'preact/hooks';
 import { ask, offline, type Tree } from './ask';
-import { amount, exact, percent } from './format';
+import { amount, described, exact, percent } from './format';
 import { Check, CopyButton, csv, download, Problem, Waiting } from './parts';
 import type { Shown } from './shown';
 import { Stacks, stacksOf } from './flame';
@@ -14,6 +14,7 @@ interface Child {
   total: number;
   self: number;
   children: number;
+  all?: number[]; // inclusive, by every metric of the file
 }
 
 interface Children {
@@ -38,6 +39,12 @@ function fromTree(tree: Tree, node: string, most: number): Children {
   return { unit: tree.unit, total: tree.total, count: rows.length, rows: rows.slice(0, most) };
 }
 
+// Above columns; the metrics' own texts are in the tooltips.
+const headings: Record<string, string> = {
+  peak: 'At peak', total: 'Allocated', count: 'Blocks', leaked: 'Not freed', temporary: 'Temporary',
+  gb: 'At peak', tb: 'In all', tbk: 'Blocks', eb: 'At end', rb: 'Read', wb: 'Written',
+};
+
 interface Line extends Child {
   name: string;
   depth: number;
@@ -45,20 +52,23 @@ interface Line extends Child {
   more?: number; // not a node: so many of its parent's children are not here yet
 }
 
+const METRICS_MOST = 6; // of a file whose nodes are shown by all of them
 const FIRST_OPEN = 12; // levels that are open at first, along the heaviest path
 const FIRST_ROWS = 40, MORE_ROWS = 400; // children of a node
 
 export function CallTable({ shown }: { shown: Shown }) {
-  const { state, go, metric } = shown;
+  const { state, go, metric, overview } = shown;
+  const every = !offline && overview.metrics.length > 1 && overview.metrics.length <= METRICS_MOST && !Object.values(stacksOf(shown)).some(Boolean);
+  const all = every && state.all;
   const [levels, setLevels] = useState<Map<string, Children>>(new Map());
   const [open, setOpen] = useState<Set<string>>(new Set());
   const [problem, setProblem] = useState<string | null>(null);
   const [focus, setFocus] = useState('');
-  const key = [state.file, metric.name, state.invert, state.merge, state.from, state.to, state.focus, state.ignore, state.hide].join('|');
+  const key = [state.file, metric.name, state.invert, state.merge, state.from, state.to, state.focus, state.ignore, state.hide, all].join('|');
   const load = async (node: string, most = FIRST_ROWS): Promise<Children> => {
     const parameters = { file: state.file, metric: metric.name, invert: state.invert, merge: state.merge, ...shown.window, ...stacksOf(shown) };
     if (offline) return fromTree(await ask<Tree>('tree', parameters), node, most);
-    return ask<Children>('children', { ...parameters, node, count: most });
+    return ask<Children>('children', { ...parameters, node, count: most, all });
   };
   useEffect(() => {
     let alive = true;
@@ -157,6 +167,7 @@ export function CallTable({ shown }: { shown: Shown }) {
       row?.focus();
     }
   };
+  const others = overview.metrics.filter((one) => one !== metric && one.name !== metric.name);
   const nameless = !shown.overview.views.includes('libraries');
   // On a phone names come first: numbers are what may be scrolled to.
   const phone = window.innerWidth < 640;
@@ -169,6 +180,7 @@ export function CallTable({ shown }: { shown: Shown }) {
         <Check label="Bottom-up" hint="From the innermost function outwards" value={state.invert}
           set={(invert) => go({ invert, node: '', open: '' })} />
         <Check label="Merge recursion" value={state.merge} set={(merge) => go({ merge, node: '', open: '' })} />
+        {every && <Check label="All metrics" hint="Every metric of the file in each row" value={state.all} set={(all) => go({ all })} />}
         <CopyButton text={text}>Copy as text</CopyButton>
         <button type="button" onClick={() => download('calls.csv', csv(['depth', 'total', 'self', 'function', 'library'],
           lines.filter((line) => !line.more).map((line) => [line.depth, line.total, line.self, line.function, line.library])))}>Download CSV</button>
@@ -181,6 +193,7 @@ export function CallTable({ shown }: { shown: Shown }) {
               {phone && names}
               <th scope="col" class="numeric" title={state.invert ? 'What the outermost row has by itself, as far as it comes this way' : undefined}>{state.invert ? 'This way' : 'Inclusive'}</th>
               {!state.invert && <th scope="col" class="numeric">Self</th>}
+              {all && others.map((one) => <th scope="col" class="numeric" key={one.name} title={described(one.help)}>{headings[one.name] ?? one.name}</th>)}
               {!phone && names}
               {!nameless && <th scope="col">Library</th>}
             </tr>
@@ -191,7 +204,7 @@ export function CallTable({ shown }: { shown: Shown }) {
                 return (
                   <tr key={line.name} data-node={line.name} aria-level={line.depth + 1} tabIndex={line.name === current ? 0 : -1}
                     class="clickable" onFocus={() => setFocus(line.name)} onClick={() => loadMore(line.parent)}>
-                    <td colSpan={4 - Number(state.invert) - Number(nameless)} class="quiet"><span style={{ paddingLeft: `${Math.min(line.depth, 40) * 14}px` }}>{line.more.toLocaleString('en')} smaller ones…</span></td>
+                    <td colSpan={4 - Number(state.invert) - Number(nameless) + (all ? others.length : 0)} class="quiet"><span style={{ paddingLeft: `${Math.min(line.depth, 40) * 14}px` }}>{line.more.toLocaleString('en')} smaller ones…</span></td>
                   </tr>
                 );
               const name = (
@@ -212,6 +225,11 @@ export function CallTable({ shown }: { shown: Shown }) {
                   {amount(line.total, root.unit)} <small>{percent(line.total, root.total)}</small>
                 </td>
                 {!state.invert && <td class="numeric" title={exact(line.self, root.unit)}>{line.self ? amount(line.self, root.unit) : ''}</td>}
+                {all && others.map((one) => {
+                  const value = line.all?.[overview.metrics.indexOf(one)];
+                  if (value === undefined) return <td class="numeric" key={one.name} title="The tree is too large for this">–</td>;
+                  return <td class="numeric" key={one.name} title={`${exact(value, one.unit)} (${percent(value, one.total)})`}>{amount(value, one.unit)}</td>;
+                })}
                 {!phone && name}
                 {!nameless && <td title={line.library}>{line.library}</td>}
               </tr>

@@ -51,7 +51,7 @@ const instructions = ['i', 'instrs'];
 
 export function exact(value: number, unit: string): string {
   if (instructions.includes(unit)) return `${number(value)} instructions`;
-  return `${number(value)}${unit ? ' ' + unit : ''}`;
+  return `${number(value)}${unit ? ' ' + (value === 1 ? unit.replace(/^(byte|block|sample)s$/, '$1') : unit) : ''}`;
 }
 
 // What Valgrind's events count; others are known by their name only.

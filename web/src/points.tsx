@@ -111,7 +111,7 @@ function Details({ point, head }: { point: Point; head: Answer }) {
     ['At the end', `${exact(point.eb, head.unit)} in ${exact(point.ebk, head.blocks)} (${percent(point.eb, point.tb)})`],
   ];
   if (head.lifetimes) facts.push(['Average lifetime', exact(Math.round(point.tl / (point.tbk || 1)), head.time)]);
-  if (head.accesses) facts.push(['Read', `${exact(point.rb, head.unit)}, ${ratio(point.rb)} for each`], ['Written', `${exact(point.wb, head.unit)}, ${ratio(point.wb)} for each`]);
+  if (head.accesses) facts.push(['Read', `${exact(point.rb, head.unit)}, ${ratio(point.rb)} for each byte`], ['Written', `${exact(point.wb, head.unit)}, ${ratio(point.wb)} for each byte`]);
   return (
     <article class="finding" aria-label="Program point" data-testid="point">
       <h3>{first(point)}</h3>

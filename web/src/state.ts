@@ -18,6 +18,7 @@ export interface State {
   around: string; // the function whose callers and callees the flame graph shows
   group: string; // functions of this class, file or object only
   by: string; // what functions are grouped by
+  all: boolean; // every metric in each row of the table of calls
   stacked: boolean;
   innermost: boolean; // places are those of the innermost frame
   search: string;
@@ -33,7 +34,7 @@ export interface State {
 const initial: State = {
   file: 0, view: 'overview', metric: '', node: '', open: '', invert: false, merge: false, icicle: false,
   heavy: false, regex: false, focus: '', ignore: '', hide: '', around: '', group: '', by: '',
-  stacked: false, innermost: false, search: '', from: '', to: '', sort: '', select: '', after: '', sql: '', kind: '',
+  all: false, stacked: false, innermost: false, search: '', from: '', to: '', sort: '', select: '', after: '', sql: '', kind: '',
 };
 
 function parse(hash: string): State {

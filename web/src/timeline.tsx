@@ -157,7 +157,7 @@ function Snapshots({ timeline, shown }: { timeline: Timeline; shown: Shown }) {
     bytes('heap', 'Heap'),
     bytes('extra', 'Extra'),
     ...(timeline.points.some((row) => row.stacks) ? [bytes('stacks', 'Stacks')] : []),
-    { key: 'kind', label: 'Stacks known', wide: true, text: (row) => (row.kind === 'empty' ? '' : row.kind === 'peak' ? 'yes, the peak' : 'yes') },
+    { key: 'kind', label: 'Tree', hint: 'Whether the snapshot has stacks', text: (row) => (row.kind === 'empty' ? '' : row.kind === 'peak' ? 'peak' : 'yes') },
   ];
   // Without stacks of its own, the nearest snapshot that has them is shown.
   const known = timeline.points.filter((row) => row.kind !== 'empty');

@@ -15,6 +15,8 @@
 #define WIDTH_MOST   20000
 #define CHILDREN     200
 #define SEARCH_LEAST 1
+#define METRICS_MOST 6      // of a file whose nodes are shown by all of them
+#define SHOWN_MOST   200000 // nodes of its tree
 
 struct writer {
     struct json *json;
@@ -189,6 +191,82 @@ static int by_total(const void *left, const void *right) {
     return a->place < b->place ? -1 : 1;
 }
 
+// The same node in the trees of all metrics. Nodes are found by their names: a tree has only those
+// that its metric counts anything for.
+struct beside {
+    const struct calltree *shown;
+    const struct calltree *trees[METRICS_MOST];
+    const struct calltree_node *nodes[METRICS_MOST]; // NULL: there is none
+    unsigned count;
+};
+
+static int compare_functions(const struct calltree_function *a, const struct calltree_function *b) {
+    int order = strcmp(a->name, b->name);
+    return order ? order : strcmp(a->group, b->group);
+}
+
+static const struct calltree_node *find_child(const struct calltree *tree,
+                                              const struct calltree_node *node,
+                                              const struct calltree_function *wanted) {
+    uint32_t low = 0, high = node ? node->count : 0;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        const struct calltree_node *child = node->children[middle];
+        int order = compare_functions(&tree->functions[child->function], wanted);
+        if (!order)
+            return child;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+static void follow(void *context, const struct calltree_node *node) {
+    struct beside *beside = context;
+    for (unsigned i = 0; i < beside->count; i++)
+        beside->nodes[i] = find_child(beside->trees[i], beside->nodes[i],
+                                      &beside->shown->functions[node->function]);
+}
+
+// A tree of a shape may be made of the plain one: with the shown one, all of them are needed at
+// once.
+_Static_assert(2 * METRICS_MOST + 2 <= DOCUMENT_TREES, "trees do not live long enough");
+
+// None if the file has too many metrics, its tree is large, or only a part of its stacks is shown.
+static struct beside find_beside(struct document *document, const struct ask *ask,
+                                 const struct calltree *shown) {
+    struct beside beside = {.shown = shown};
+    bool is_part =
+        shown != document_tree(document,
+                               (unsigned)document_metric(document, ask_value(ask, "metric")),
+                               answer_shape(ask));
+    if (!ask_flag(ask, "all") || is_part || document->metric_count > METRICS_MOST ||
+        shown->node_count > SHOWN_MOST)
+        return beside;
+    for (unsigned i = 0; i < document->metric_count; i++) {
+        beside.trees[i] = document_tree(document, i, answer_shape(ask));
+        beside.nodes[i] = &beside.trees[i]->root;
+    }
+    beside.count = document->metric_count;
+    find_node(shown, ask_value(ask, "node"), follow, &beside);
+    return beside;
+}
+
+static void add_beside(const struct beside *beside, const struct calltree_function *function,
+                       struct json *json) {
+    if (!beside->count)
+        return;
+    json_open_at(json, "all", '[');
+    for (unsigned i = 0; i < beside->count; i++) {
+        const struct calltree_node *child =
+            find_child(beside->trees[i], beside->nodes[i], function);
+        json_number(json, child ? child->total : 0);
+    }
+    json_close(json, ']');
+}
+
 char *answer_children(struct document *document, const struct ask *ask, struct json *json) {
     unsigned metric;
     const struct calltree *tree;
@@ -203,6 +281,7 @@ char *answer_children(struct document *document, const struct ask *ask, struct j
         children[i] = (struct child){node->children[i], i};
     qsort(children, node->count, sizeof *children, by_total);
     uint64_t most = ask_number(ask, "count", CHILDREN, NODES_MOST);
+    struct beside beside = find_beside(document, ask, tree);
     json_open(json, '{');
     json_string_at(json, "unit", document->metrics[metric].unit);
     json_number_at(json, "total", tree->root.total);
@@ -217,6 +296,7 @@ char *answer_children(struct document *document, const struct ask *ask, struct j
         json_number_at(json, "total", children[i].node->total);
         json_number_at(json, "self", children[i].node->self);
         json_number_at(json, "children", children[i].node->count);
+        add_beside(&beside, function, json);
         json_close(json, '}');
     }
     json_close(json, ']');

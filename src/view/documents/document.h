@@ -26,7 +26,7 @@
 #include "report/flame/stack_file.h"
 
 #define DOCUMENT_METRICS    COST_EVENTS
-#define DOCUMENT_TREES      6
+#define DOCUMENT_TREES      14
 #define DOCUMENT_NODES_MAX  ((size_t)1 << 20) // of a tree
 #define DOCUMENT_WINDOW_ALL ((struct document_window){.to = UINT64_MAX})
 
