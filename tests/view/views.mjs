@@ -264,15 +264,19 @@ export const tests = {
   async page_snapshots(t) {
     const page = await t.show('massif.ours', 'timeline');
     const points = t.print('massif.ours', '--view=timeline').points;
-    const first = points.find((point) => point.kind === 'detailed');
-    await page.waitForSelector('[aria-label=Snapshots] tbody tr');
-    const row = page.locator('[aria-label=Snapshots] tbody tr:not([aria-hidden])', { has: page.locator(`td:first-child:text-is("${first.number}")`) }).first();
-    await row.scrollIntoViewIfNeeded();
-    await row.click();
+    await page.waitForSelector('[aria-label=Snapshots] tbody tr td');
+    const row = page.locator('[aria-label=Snapshots] tbody tr:not([aria-hidden])', { has: page.locator('td:last-child:text-is("yes")') }).first();
+    const number = Number(await row.locator('td').first().textContent({ timeout: 20000 }));
+    const first = points.find((point) => point.number === number);
+    assert.equal(first.kind, 'detailed');
+    await row.click({ timeout: 20000 });
     await page.waitForFunction((text) => document.querySelector('[data-testid=snapshot-tree] h3')?.textContent.startsWith(text), `Calls at snapshot ${first.number},`);
     await t.settled();
-    const tree = t.print('massif.ours', '--view=top-down', `--from=${first.time / 1000}`, `--to=${(first.time + 1) / 1000}`);
-    assert.match(await page.textContent('[data-testid=snapshot-tree] tbody'), new RegExp(tree.functions[tree.nodes[1][1]][0].replace(/[()[\]]/g, '.')));
+    const words = `file=${t.settings.names.indexOf('massif.ours')}&from=${first.time}&to=${first.time + 1}`;
+    const answer = await page.evaluate((words) => fetch(`ask/children?${words}`).then((one) => one.json()), words);
+    const shown = await texts(page, '[data-testid=snapshot-tree] tbody td.wide');
+    assert.ok(shown[0].includes(answer.rows[0].function), `${shown[0]} is not ${answer.rows[0].function}`);
+    assert.match(await page.textContent('[data-testid=snapshot-tree] tbody'), new RegExp((answer.rows[0].total / answer.total * 100).toFixed(1)));
     await t.accessible('snapshots');
   },
 
