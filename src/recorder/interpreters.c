@@ -1,4 +1,6 @@
 // Frames of an interpreter, behind the native ones of a stack.
+#include <dlfcn.h>
+
 #include "python/python.h"
 #include "recorder/recorder.h"
 #include "wire/wire_target.h"
@@ -15,6 +17,9 @@ void interpreters_start(void) {
     if (!wire_option_yes("python-stacks"))
         return;
     uint32_t version = python_find(&state);
+    // What says that there is none is freed now, and not by the program's next call of dlerror.
+    dlerror();
+    dlerror();
     atomic_store(&recorder_area->python_state, state);
     atomic_store(&recorder_area->python, version);
     if (version && state == PYTHON_UNSEEN)

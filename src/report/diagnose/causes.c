@@ -20,6 +20,7 @@
 #define MOST_PARTS     64             // that are compared
 #define MULTIPLE_OFF   0.02           // by which a multiple may be missed
 #define MOST_CAUSES    8              // more that grow are a program that builds something
+#define MOST_JOINED    3              // the same, if only joining has made them so few
 #define SHORTEST       1000000000     // nanoseconds that growth lasts, or:
 #define SHORTEST_PART  20             // one such part of the run
 #define SHARED_CALLERS 4              // of a function that allocates for others
@@ -260,7 +261,7 @@ static void join_by_caller(struct causes *causes) {
                 is_part[grows++] = is_it && &items[i] != largest;
             parts += is_it;
         }
-        if (growing + 1 - parts > MOST_CAUSES)
+        if (growing + 1 - parts > MOST_JOINED)
             continue;
         largest->depth = depth;
         for (size_t i = causes->count; i-- > 0;)
@@ -296,10 +297,11 @@ static size_t judge_axis(const struct growth *growth, enum growth_axis axis,
     for (size_t i = 0; i < causes.count; i++)
         judge(growth, &causes.items[i]);
     split_shared(&causes);
+    size_t most = count_growing(&causes) > MOST_CAUSES ? MOST_JOINED : MOST_CAUSES;
     join_parts(&causes);
     join_by_caller(&causes);
     size_t growing = count_growing(&causes);
-    if (growing > MOST_CAUSES || !is_settled(&causes))
+    if (growing > most || !is_settled(&causes))
         growing = 0;
     if (causes.count)
         qsort(causes.items, causes.count, sizeof *causes.items, by_gain);
