@@ -203,6 +203,11 @@ static bool grow_alike(const struct causes *causes, const struct growth_cause *l
     return most <= ALIKE;
 }
 
+// Whether a cause may be a part of another: handlers and tasks are told by themselves.
+static bool may_be_part(const struct causes *causes, const struct growth_cause *cause) {
+    return cause->grows && !cause->boxes.count && !growth_has_pattern(causes->growth, cause);
+}
+
 static void add_part(struct growth_cause *whole, struct growth_cause *part, size_t count) {
     for (size_t i = 0; i < count; i++) {
         whole->levels[i] += part->levels[i];
@@ -224,7 +229,8 @@ static void join_parts(struct causes *causes) {
     if (count_growing(causes) > MOST_PARTS)
         return;
     for (size_t i = 0; i < causes->count; i++) {
-        for (size_t j = 0; j < causes->count && items[i].grows && !items[i].boxes.count; j++)
+        bool may_be = may_be_part(causes, &items[i]);
+        for (size_t j = 0; j < causes->count && may_be && items[i].grows; j++)
             if (j != i && items[j].grows && grow_alike(causes, &items[i], &items[j]) &&
                 causes_calls(causes, &items[j], &items[i]))
                 add_part(&items[j], &items[i], count);
@@ -254,7 +260,8 @@ static void join_by_caller(struct causes *causes) {
         size_t parts = 0, grows = 0;
         caller.depth = depth;
         for (size_t i = 0; i < causes->count; i++) {
-            bool is_it = items[i].grows && grow_alike(causes, largest, &items[i]) &&
+            bool is_it = (&items[i] == largest || may_be_part(causes, &items[i])) &&
+                         grow_alike(causes, largest, &items[i]) &&
                          are_multiples(largest, &items[i]) &&
                          causes_calls(causes, &caller, &items[i]);
             if (items[i].grows)

@@ -63,6 +63,8 @@ size_t causes_split(struct causes *, size_t index);
 void causes_remove(struct causes *, size_t index);
 void causes_free(struct causes *);
 
+// Whether a cause follows a pattern that says more than that it grows, and is sure.
+bool growth_has_pattern(const struct growth *, const struct growth_cause *);
 // Adds the diagnosis of a cause that grows.
 void growth_describe(const struct growth *, const struct growth_cause *, struct diagnoses *);
 // The same of one that is kept, and so is the rest.

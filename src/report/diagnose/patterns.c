@@ -171,6 +171,12 @@ static enum diagnosis_kind pattern_of(const struct growth *growth, const struct 
     return DIAGNOSIS_GROWS;
 }
 
+bool growth_has_pattern(const struct growth *growth, const struct growth_cause *cause) {
+    uint32_t stack;
+    enum diagnosis_kind kind = pattern_of(growth, cause, &stack);
+    return kind != DIAGNOSIS_GROWS && kind != DIAGNOSIS_CYCLE;
+}
+
 // ---- sentences ---------------------------------------------------------------------------------
 
 static void add_containers(struct text *text, const struct growth_cause *cause) {
