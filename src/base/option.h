@@ -42,6 +42,7 @@ enum option_topic {
     TOPIC_STACKS,
     TOPIC_ERRORS,
     TOPIC_HEAP,
+    TOPIC_FLEET,
     TOPIC_UNCOMMON,
     TOPIC_DEBUGGING,
     TOPIC_COUNT,

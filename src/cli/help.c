@@ -22,6 +22,7 @@ const char *topic_title(enum option_topic topic) {
         [TOPIC_STACKS] = "Stacks and symbols",
         [TOPIC_ERRORS] = "Tools that report errors",
         [TOPIC_HEAP] = "Tools that replace malloc",
+        [TOPIC_FLEET] = "Metrics and profiles for other machines",
         [TOPIC_UNCOMMON] = "Uncommon options",
         [TOPIC_DEBUGGING] = "Debugging Quern itself",
     };

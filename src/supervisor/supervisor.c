@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/control.h"
+#include "fleet/fleet.h"
 #include "supervisor/budgets.h"
 #include "supervisor/collect.h"
 #include "supervisor/diagnosis.h"
@@ -88,6 +89,7 @@ int supervisor_run(struct supervisor_request *request) {
                            .processes = &job.processes,
                            .state = request->tool_state};
     int status = run_target(&run);
+    fleet_end(request->fleet);
     int own = status < 0 ? STATUS_FAILED : own_status(&run, status);
     if (own == 0 && (scenario_failed(&job.scenario) || log_has_failed(job.log)))
         own = STATUS_FAILED;

@@ -83,6 +83,7 @@ struct option_changer {
     void *context;
 };
 
+struct fleet; // fleet/fleet.h
 struct supervisor_tool;
 struct job; // supervisor/job.h
 
@@ -104,6 +105,7 @@ struct supervisor_request {
     enum diagnose_mode diagnose;
     struct scenario_settings scenario;
     struct debugger_settings debugger;
+    struct fleet *fleet; // where the run is exported; NULL: nowhere
     struct option_changer changer;
     const char *const *own_words; // the command line before the program; NULL at the end
     long duration;                // seconds after which the target is stopped; 0: never

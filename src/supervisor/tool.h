@@ -116,6 +116,7 @@ struct supervisor_tool {
     // Its errors are the purpose: it takes all options about errors and ends the log with a
     // summary.
     bool finds_errors;
+    bool is_exported; // it writes recordings that a fleet's exporter follows (supervisor/tool/fleet.h)
     const char *takes;            // options of TOPIC_ERRORS that have an effect besides: "a|b"
     const struct option *options; // the last entry has no name; NULL: none
     const struct tool_request *requests; // the last entry has no word; NULL: none
@@ -193,6 +194,7 @@ const struct supervisor_tool *tool_find(const char *name);
 #include "supervisor/present.h"       // the command, and where a profile is
 #include "supervisor/tool/files.h"    // writers of profiles
 #include "supervisor/tool/findings.h" // errors, limits, diagnoses
+#include "supervisor/tool/fleet.h"    // exporting recordings while they grow
 #include "supervisor/tool/memory.h"   // the memory of a target that runs natively
 #include "supervisor/tool/walk.h"     // walking its stacks
 

@@ -1,17 +1,15 @@
 #include "view/server.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <microhttpd.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/listen.h"
 #include "profile/heap/timeline.h"
 #include "view/answers/answers.h"
 #include "view/html.h"
@@ -381,23 +379,6 @@ static bool make_token(char *token) {
     return true;
 }
 
-static int listen_on_loopback(uint16_t *port) {
-    struct sockaddr_in address = {
-        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(*port)};
-    socklen_t size = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && bind(fd, (struct sockaddr *)&address, size) == 0 && listen(fd, 64) == 0 &&
-        getsockname(fd, (struct sockaddr *)&address, &size) == 0) {
-        *port = ntohs(address.sin_port);
-        return fd;
-    }
-    int error = errno;
-    if (fd >= 0)
-        close(fd);
-    errno = error;
-    return -1;
-}
-
 static struct view_server *new_server(const struct view_server_options *options) {
     struct view_server *server = base_allocate(sizeof *server);
     *server =
@@ -415,9 +396,11 @@ static struct view_server *new_server(const struct view_server_options *options)
 static char *start(struct view_server *server, uint16_t port) {
     if (!make_token(server->token))
         return base_copy("the system gives no random numbers");
-    int fd = listen_on_loopback(&port);
+    struct listen_address on = {.host = "127.0.0.1", .port = port};
+    int fd = listen_open(&on);
     if (fd < 0)
         return base_copy(strerror(errno));
+    port = on.port;
     struct text address = {0};
     snprintf(server->host, sizeof server->host, "127.0.0.1:%u", port);
     snprintf(server->local, sizeof server->local, "localhost:%u", port);

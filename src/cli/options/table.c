@@ -151,6 +151,14 @@ const struct option option_core[] = {
     {IN, BOOL("run-cxx-freeres", "yes"),
      .help = "let libstdc++ free its own memory at exit (heap tools)"},
 #undef IN
+#define IN .topic = TOPIC_FLEET
+    {IN, STRING("metrics-port", "[ADDRESS:]PORT", NULL), LOCAL,
+     .help = "serve metrics for Prometheus and profiles for pprof here (heap); loopback unless an "
+             "address is given; 0: any port"},
+    {IN, STRING("service", "NAME", NULL), LOCAL,
+     .help = "name of the service in metrics; default: the program's name"},
+    {IN, STRING("service-version", "TEXT", NULL), LOCAL, .help = "version of the service there"},
+#undef IN
 #define IN .topic = TOPIC_UNCOMMON
     {IN, CHOICE("smc-check", "none|stack|all|all-non-file", "all"),
      NO_EFFECT("Quern always detects modified code"), .help = "check for self-modifying code here"},

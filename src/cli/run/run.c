@@ -12,6 +12,7 @@
 #include "cli/run/program.h"
 #include "cli/run/run.h"
 #include "cli/verbs.h"
+#include "fleet/fleet.h"
 #include "cli/words.h"
 
 // ---- what the engine reads ---------------------------------------------------------------------
@@ -169,6 +170,29 @@ static char *find_engine(char **problem) {
     return path;
 }
 
+// Starts what exports the run. NULL, or why it cannot be, to be freed.
+static char *start_fleet(const struct tool_setup *setup, const struct option_values *values,
+                         struct supervisor_request *request) {
+    struct fleet_settings settings = {
+        .listen = option_text(values, "metrics-port"),
+        .program = request->program,
+        .service = option_text(values, "service"),
+        .service_version = option_text(values, "service-version"),
+        .verbosity = setup->verbosity,
+    };
+    char *problem = NULL;
+    if (!settings.listen)
+        return NULL;
+    if (!request->tool->is_exported) {
+        struct text text = {0};
+        text_format(&text, "--metrics-port is not supported yet with --tool=%s, only with heap",
+                    request->tool->name);
+        return text_take(&text);
+    }
+    request->fleet = fleet_start(&settings, &problem);
+    return problem;
+}
+
 // Fills what is left of the request from the options, and runs it.
 static int run_request(struct tool_setup *setup, struct option_values *values, char *const *words,
                        struct supervisor_request *request) {
@@ -180,6 +204,8 @@ static int run_request(struct tool_setup *setup, struct option_values *values, c
         error = run_budgets(request->tool, request->tool_state, values, request);
     if (!error)
         error = run_outputs(values, request);
+    if (!error)
+        error = start_fleet(setup, values, request);
     if (error)
         fprintf(stderr, "quern: %s\n", error);
     fflush(NULL);

@@ -23,6 +23,9 @@ static size_t read_bytes(struct reader *reader, void *bytes, size_t size) {
         ssize_t got = read(reader->fd, (char *)bytes + done, size - done);
         if (got < 0 && errno == EINTR)
             continue;
+        if (got == 0 && reader->wait && !reader->info->is_complete &&
+            reader->wait->wait(reader->wait->context))
+            continue;
         if (got <= 0)
             break;
         done += (size_t)got;
@@ -505,8 +508,7 @@ static void tell_left(const struct reader *reader) {
                                       reader->info->end.time);
 }
 
-// Whether the writer of the file holds its lock.
-static bool is_being_written(int fd) {
+bool recording_is_being_written(int fd) {
     struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
     return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_WRLCK;
 }
@@ -542,7 +544,7 @@ bool reader_read(struct reader *reader) {
                     reader->problem);
         info->damage = text_take(&message);
     }
-    info->is_live = !info->is_complete && !info->damage && is_being_written(reader->fd);
+    info->is_live = !info->is_complete && !info->damage && recording_is_being_written(reader->fd);
     ZSTD_freeDCtx(buffers.unpacker);
     free(buffers.packed);
     free(buffers.plain);
@@ -563,9 +565,10 @@ static void tell_end(const struct reader *reader) {
             reader->sinks[i].end(reader->sinks[i].context, reader->info->end.time);
 }
 
-bool recording_read(int fd, const struct heap_sink *sinks, size_t count,
-                    struct recording_info *info) {
-    struct reader reader = {.fd = fd, .sinks = sinks, .sink_count = count, .info = info};
+bool recording_follow(int fd, const struct heap_sink *sinks, size_t count,
+                      struct recording_info *info, const struct recording_wait *wait) {
+    struct reader reader = {
+        .fd = fd, .sinks = sinks, .sink_count = count, .info = info, .wait = wait};
     bool is_one = reader_read(&reader);
     if (is_one) {
         tell_left(&reader);
@@ -573,6 +576,11 @@ bool recording_read(int fd, const struct heap_sink *sinks, size_t count,
     }
     reader_close(&reader);
     return is_one;
+}
+
+bool recording_read(int fd, const struct heap_sink *sinks, size_t count,
+                    struct recording_info *info) {
+    return recording_follow(fd, sinks, count, info, NULL);
 }
 
 // Whether what was passed over is what the index is of.

@@ -49,6 +49,7 @@ struct reader {
     size_t sink_count;
     struct recording_info *info;
     const struct recording_index *index; // instead of events; NULL: read them
+    const struct recording_wait *wait;   // at the end of the file; NULL: it is the end
     uint64_t skimmed[256];               // by kind, with an index: what it counts as
     struct classes classes;
     struct reader_held *held; // [0] is not used

@@ -204,6 +204,17 @@ bool recording_read_sums(int fd, const struct heap_sink *sinks, size_t count,
 // read. False: it has changed since.
 bool recording_skim(int fd, const struct heap_sink *sinks, size_t count,
                     struct recording_info *info);
+// Reads a recording while it is being written. Where the file ends, the reader calls `wait`, between
+// whole chunks or within one that is not complete yet: true means that there may be more now. False
+// ends the reading, as does the end record. Otherwise as recording_read.
+struct recording_wait {
+    void *context;
+    bool (*wait)(void *context);
+};
+bool recording_follow(int fd, const struct heap_sink *sinks, size_t count,
+                      struct recording_info *info, const struct recording_wait *wait);
+// Whether somebody holds the lock of a writer on the file.
+bool recording_is_being_written(int fd);
 void recording_info_free(struct recording_info *info);
 
 #endif

@@ -85,6 +85,14 @@ char *heap_file_read_through(int fd, struct heap_file *file, const struct heap_s
     return read_to(fd, file, all, 2);
 }
 
+char *heap_file_follow(int fd, struct heap_file *file, const struct recording_wait *wait) {
+    struct heap_sink sinks[2];
+    open_file(file);
+    summary_sink(&file->summary, &sinks[0]);
+    sinks[1] = (struct heap_sink){.context = file->symbols, .mapping = on_mapping, .code = on_code};
+    return recording_follow(fd, sinks, 2, &file->info, wait) ? NULL : base_copy(file->info.damage);
+}
+
 void heap_file_free(struct heap_file *file) {
     recording_info_free(&file->info);
     summary_free(&file->summary);

@@ -34,6 +34,9 @@ char *heap_file_read_sums(int fd, struct heap_file *file, struct timeline *timel
 // `own` the events that the sums are made of.
 char *heap_file_read_through(int fd, struct heap_file *file, const struct heap_sink *sink,
                              struct heap_sink *own);
+// The same for a recording that is being written (recording_follow). The sums and names are those of
+// the chunks read so far whenever `wait` is called.
+char *heap_file_follow(int fd, struct heap_file *file, const struct recording_wait *wait);
 void heap_file_free(struct heap_file *file);
 // A notice that the recording does not hold the whole run, to be freed; NULL: it does.
 char *heap_file_notice(const struct heap_file *file);

@@ -22,17 +22,17 @@ static const struct {
 
 #define TYPES (sizeof types / sizeof *types)
 
-static void add_frame(void *context, const struct heap_place *place,
+void rows_pprof_frame(void *profile, const struct heap_place *place,
                       const struct symbol_frame *frame) {
     char *label = symbol_frame_label(frame);
     const char *file = frame->file ? frame->file : frame->object ? frame->object : "";
-    pprof_frame(context, label, file, frame->file ? frame->line : 0);
+    pprof_frame(profile, label, file, frame->file ? frame->line : 0);
     free(label);
 }
 
 static void add_sample(struct pprof *profile, const struct heap_export *export, uint32_t stack) {
     const char *site = (const char *)&export->file->summary.sites[stack];
-    rows_frames(export->file, stack, add_frame, profile);
+    rows_frames(export->file, stack, rows_pprof_frame, profile);
     for (size_t i = 0; i < TYPES; i++)
         pprof_value(profile, *(const uint64_t *)(site + types[i].offset));
     pprof_sample(profile);

@@ -57,6 +57,9 @@ void rows_csv(FILE *out, const struct heap_export *export);
 void rows_json_file(FILE *out, const struct heap_export *export);
 void rows_flamegraph(FILE *out, const struct heap_export *export);
 void rows_pprof(FILE *out, const struct heap_export *export);
+// Adds a frame to a sample of a struct pprof; for rows_frames.
+void rows_pprof_frame(void *profile, const struct heap_place *place,
+                      const struct symbol_frame *frame);
 void rows_heaptrack(FILE *out, const struct heap_export *export);
 void rows_speedscope(FILE *out, const struct heap_export *export);
 

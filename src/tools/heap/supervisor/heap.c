@@ -81,6 +81,7 @@ static void start(struct recorded_process *process) {
     free(command);
     recording_sink(profile->writer, &sink);
     heap_source_add(process->source, &sink);
+    fleet_follow(process->recorded->run->request->fleet, process->pid, profile->path);
     struct stat file;
     if (state_of(process)->max_size && stat(profile->path, &file) == 0 && S_ISREG(file.st_mode))
         recording_set_most(profile->writer, state_of(process)->max_size);
@@ -238,6 +239,7 @@ static void report(struct recorded_process *process) {
 
 static void release(struct recorded_process *process) {
     struct profile *profile = process->profile;
+    fleet_ended(process->recorded->run->request->fleet, process->pid);
     free(profile->path);
     summary_free(&profile->summary);
     free(profile);
@@ -290,6 +292,7 @@ const struct supervisor_tool supervisor_heap = {
     .name = "heap",
     .help = "recording and summary of the heap",
     .takes = TOOL_TAKES_RESULTS "|" TOOL_TAKES_SUPPRESSIONS,
+    .is_exported = true,
     .options = heap_options,
     .requests = requests,
     .settings = heap_settings,

@@ -395,6 +395,9 @@ static void show(struct recorded_process *process, const struct leak_graph *grap
     struct sorter sorter = {process->stacks, options_of(process)->callers};
     const struct leak_graph_block *blocks = leak_graph_blocks(graph, &count);
     leak_sums_add(&sums, blocks, count);
+    fleet_lost(process->recorded->run->request->fleet, process->pid,
+               sums.bytes[LEAK_DEFINITE] + sums.bytes[LEAK_INDIRECT],
+               sums.blocks[LEAK_DEFINITE] + sums.blocks[LEAK_INDIRECT]);
     forget_used(settings->suppressions);
     if (full || settings->suppressions) {
         struct record *records = make_records(graph, &sorter, &count);
