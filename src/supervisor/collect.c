@@ -412,6 +412,25 @@ static void take_output(struct loop *loop, uint64_t which) {
         epoll_ctl(loop->events, EPOLL_CTL_DEL, from, NULL);
 }
 
+// A process that was gone before it was heard of has no pidfd to report its end. 0: there is none.
+static int find_unwatched(const struct loop *loop) {
+    const struct followed_table *processes = &loop->job->processes;
+    for (size_t i = 0; i < processes->count; i++) {
+        const struct followed *process = processes->items[i];
+        if (process->pidfd < 0 && process->pid != loop->main_pid && has_ended(process))
+            return process->pid;
+    }
+    return 0;
+}
+
+// What the process said before it ended comes first.
+static void forget_unwatched(struct loop *loop) {
+    for (int pid; (pid = find_unwatched(loop));) {
+        drain_wire(loop, -1);
+        forget(loop, pid);
+    }
+}
+
 static void one_round(struct loop *loop) {
     struct epoll_event events[64];
     struct timespec timeout;
@@ -435,6 +454,7 @@ static void one_round(struct loop *loop) {
         }
     }
     hooks_drain(loop->run);
+    forget_unwatched(loop);
     if (stop_is_next(&loop->job->stop))
         hooks_stopping(loop->run);
     stop_tick(&loop->job->stop);
