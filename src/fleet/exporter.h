@@ -1,5 +1,6 @@
 // Inside the exporter: what its threads share. exporter.c is the process itself: it takes orders
-// from the supervisor and owns the followers. serve.c answers HTTP by metrics.c and profile.c.
+// from the supervisor and owns the followers. serve.c answers HTTP by metrics.c and profile.c;
+// interval.c makes intervals, which push.c brings to the store.
 #ifndef QUERN_FLEET_EXPORTER_H
 #define QUERN_FLEET_EXPORTER_H
 
@@ -13,6 +14,7 @@
 #include "fleet/fleet.h"
 #include "fleet/follower.h"
 #include "fleet/identity.h"
+#include "fleet/push.h"
 
 // More processes at once are counted, not followed.
 #define EXPORTER_PROCESSES 256
@@ -20,9 +22,9 @@
 struct exporter {
     struct fleet_settings settings;
     struct identity identity;
-    int orders;     // socket of the supervisor
-    int supervisor; // its pid
+    int supervisor; // pid
     struct listen_address address;
+    struct pusher *pusher; // NULL: nothing is pushed
 
     pthread_mutex_t lock; // protects the list, not the followers
     struct follower *followers[EXPORTER_PROCESSES];
@@ -30,8 +32,8 @@ struct exporter {
     uint64_t processes, passed_over; // followed so far; not followed, because there were too many
 };
 
-// The exporter's life; does not return. `listening` is a descriptor or -1.
-_Noreturn void exporter_run(struct exporter *exporter, int listening);
+// Does what the supervisor asks for at FLEET_ORDERS. The exit status.
+int exporter_run(void);
 
 // The follower of a process; 0: of the one followed longest. NULL: there is none. It stays until
 // exporter_leave.

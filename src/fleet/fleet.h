@@ -2,15 +2,16 @@
 // stores for SQL are pushed to.
 //
 // Words
-//   exporter   a process beside the supervisor that does all of it. It reads the recordings as they
-//              grow. So a slow store slows neither the target nor the supervisor; the recording is
-//              the queue between them
+//   exporter   a program of its own beside the supervisor, quern-exporter, that does all of it. It
+//              reads the recordings as they grow. So a slow store slows neither the target nor the
+//              supervisor; the recording is the queue between them
 //   interval   the profile of a recorded process for the time since its last interval
 //   store      a database that intervals are pushed to
 //   spool      a folder of intervals that no store has taken yet, bounded in size
 //
-// This header is all that the rest of Quern sees. The functions with a struct fleet run in the
-// supervisor and never wait, but for fleet_end. They accept NULL: nothing is exported.
+// This header and fleet.c are all that the rest of Quern sees; the other files of this folder are
+// the exporter's. The functions with a struct fleet run in the supervisor and never wait, but for
+// fleet_end. They accept NULL: nothing is exported.
 #ifndef QUERN_FLEET_FLEET_H
 #define QUERN_FLEET_FLEET_H
 
@@ -18,12 +19,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define FLEET_ORDERS 3 // the exporter's end of the socket
+
 struct fleet_settings {
     const char *listen;          // [ADDRESS:]PORT of --metrics-port; NULL: nobody can ask
     const char *program;         // the main program's file
     const char *service;         // name of what runs here; NULL: the program's
     const char *service_version; // NULL: not known
-    int verbosity;               // 0; -1 with -q; +1 for each -v
+    const char *push;            // URL of a store; NULL: nothing is pushed
+    unsigned push_interval;      // seconds
+    const char *spool;           // folder; NULL: the usual one
+    uint64_t spool_size;         // bytes
+    unsigned keep_days;          // that a store keeps rows; 0: for ever
+    const char *credentials;     // file; NULL: the environment
+    bool is_quiet;               // only failures are said
+    const char *exporter;        // path of quern-exporter
 };
 
 struct fleet;

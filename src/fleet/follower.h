@@ -24,6 +24,8 @@ struct follower {
     bool writer_ended; // nobody writes it any more: what is there is all
     bool is_done;      // everything has been read
     char *problem;     // why it cannot be followed; NULL: it can
+    struct interval_maker *maker; // the exporter's; NULL: nothing is pushed
+    bool has_last;                // its last interval is made
     // What the latest search for leaks found lost.
     bool is_searched;
     uint64_t lost_bytes, lost_blocks;

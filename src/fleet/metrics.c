@@ -199,7 +199,31 @@ static void put_own(struct exporter *exporter, FILE *out) {
     fputs("} 1\n", out);
 }
 
+static void put_push(struct exporter *exporter, FILE *out) {
+    struct push_counts counts = pusher_counts(exporter->pusher);
+    const struct {
+        const char *name, *type, *help;
+        uint64_t value;
+    } all[] = {
+        {"quern_push_intervals_total", "counter", "Intervals made.", counts.made},
+        {"quern_push_pushed_total", "counter", "Intervals that the store has taken.",
+         counts.pushed},
+        {"quern_push_dropped_total", "counter", "Intervals that were dropped.", counts.dropped},
+        {"quern_push_failures_total", "counter", "Attempts that failed.", counts.failures},
+        {"quern_push_waiting", "gauge", "Intervals that wait in the spool.", counts.waiting},
+        {"quern_push_spool_bytes", "gauge", "Size of the spool, all exporters together.",
+         counts.spool_bytes},
+        {"quern_push_up", "gauge", "Whether the last attempt succeeded.", counts.is_up},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        put_head(out, all[i].name, all[i].type, all[i].help);
+        fprintf(out, "%s %llu\n", all[i].name, (unsigned long long)all[i].value);
+    }
+}
+
 void metrics_write(struct exporter *exporter, FILE *out) {
     put_processes(exporter, out);
     put_own(exporter, out);
+    if (exporter->pusher)
+        put_push(exporter, out);
 }

@@ -157,6 +157,20 @@ const struct option option_core[] = {
              "address is given; 0: any port"},
     {IN, STRING("service", "NAME", NULL), LOCAL,
      .help = "name of the service in metrics; default: the program's name"},
+    {IN, STRING("push", "URL", NULL), LOCAL,
+     .help = "push profiles to this store (heap): clickhouse://HOST[:PORT][/DATABASE], or "
+             "postgresql://HOST[:PORT]/DATABASE"},
+    {IN, NUMBER("push-interval", "60", 1, 86400), LOCAL, .value = "SECONDS",
+     .help = "seconds between two pushes"},
+    {IN, STRING("push-spool", "FOLDER", NULL), LOCAL,
+     .help = "folder for what the store has not taken yet; default: "
+             "$XDG_STATE_HOME/quern/spool"},
+    {IN, .name = "push-spool-size", .type = OPTION_SIZE, .initial = "64M", .least = 65536, V1,
+     LOCAL, .help = "maximum size of this folder; the oldest profiles are dropped first"},
+    {IN, NUMBER("push-keep", "30", 0, 36500), LOCAL, .value = "DAYS",
+     .help = "days after which a store may drop profiles; 0: never"},
+    {IN, STRING("push-credentials", "FILE", NULL), LOCAL,
+     .help = "file with USER:PASSWORD; default: $QUERN_PUSH_USER and $QUERN_PUSH_PASSWORD"},
     {IN, STRING("service-version", "TEXT", NULL), LOCAL, .help = "version of the service there"},
 #undef IN
 #define IN .topic = TOPIC_UNCOMMON

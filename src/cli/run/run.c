@@ -175,21 +175,33 @@ static char *start_fleet(const struct tool_setup *setup, const struct option_val
                          struct supervisor_request *request) {
     struct fleet_settings settings = {
         .listen = option_text(values, "metrics-port"),
+        .push = option_text(values, "push"),
+        .push_interval = (unsigned)option_number(values, "push-interval"),
+        .spool = option_text(values, "push-spool"),
+        .spool_size = option_bytes(values, "push-spool-size"),
+        .keep_days = (unsigned)option_number(values, "push-keep"),
+        .credentials = option_text(values, "push-credentials"),
         .program = request->program,
         .service = option_text(values, "service"),
         .service_version = option_text(values, "service-version"),
-        .verbosity = setup->verbosity,
+        .is_quiet = setup->verbosity < 0,
     };
     char *problem = NULL;
-    if (!settings.listen)
+    if (!settings.listen && !settings.push)
         return NULL;
     if (!request->tool->is_exported) {
         struct text text = {0};
-        text_format(&text, "--metrics-port is not supported yet with --tool=%s, only with heap",
-                    request->tool->name);
+        text_format(&text, "--%s is not supported yet with --tool=%s, only with heap",
+                    settings.listen ? "metrics-port" : "push", request->tool->name);
         return text_take(&text);
     }
-    request->fleet = fleet_start(&settings, &problem);
+    char *exporter = words_part("quern-exporter", X_OK);
+    settings.exporter = exporter;
+    if (exporter)
+        request->fleet = fleet_start(&settings, &problem);
+    else
+        problem = base_copy("quern-exporter is missing; reinstall or rebuild Quern");
+    free(exporter);
     return problem;
 }
 
