@@ -1,9 +1,11 @@
 // quern diff BEFORE AFTER: what grew between two recordings, or between two times of one.
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli/arguments.h"
 #include "cli/cost_words.h"
+#include "cli/store_words.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
 #include "report/heap/diff.h"
@@ -119,7 +121,41 @@ static int take_paths(const struct arguments *arguments, struct request *request
     return WORDS_DONE;
 }
 
+static int take_moment(const struct arguments *arguments, const char *name,
+                       struct store_words *words) {
+    const char *value = argument_text(arguments, name);
+    time_t moment;
+    char seconds[32];
+    if (!store_words_moment(value ? value : "now", time(NULL), &moment))
+        return argument_refuse(arguments, name,
+                               "give a day (Tuesday, yesterday, 2026-11-17), a time "
+                               "('2026-11-17 09:30') or how long ago (-2h)");
+    snprintf(seconds, sizeof seconds, "%lld", (long long)moment);
+    store_words_add(words, name, seconds);
+    return WORDS_DONE;
+}
+
+static int ask_store(const struct arguments *arguments) {
+    struct store_words words = {0};
+    if (arguments->operand_count)
+        return words_fail("with --store there are no files: --before and --after are times");
+    if (!argument_given(arguments, "before"))
+        return words_fail(
+            "--store compares two times: give --before, and --after unless it is now");
+    if (take_moment(arguments, "before", &words) || take_moment(arguments, "after", &words))
+        return WORDS_FAILED;
+    store_words_option(&words, arguments, "store", "store");
+    store_words_option(&words, arguments, "credentials", "credentials");
+    store_words_option(&words, arguments, "service", "service");
+    store_words_option(&words, arguments, "top", "top");
+    return store_words_run(&words, "diff");
+}
+
 static int run_diff(const struct arguments *arguments) {
+    if (argument_given(arguments, "store"))
+        return ask_store(arguments);
+    if (!arguments->operand_count)
+        return help_usage_error(&verb_diff);
     struct request request = {
         .options.top = argument_number(arguments, "top"),
         .event = argument_text(arguments, "by"),
@@ -159,6 +195,23 @@ static const struct option options[] = {
      .value = "WEIGHT",
      .offers = words_offer_weights,
      .help = "what to compare; default: leaked, with the peak; for costs the first event"},
+    {.name = "store",
+     .type = OPTION_STRING,
+     .value = "URL",
+     .help = "compare what all processes in a store held at two times"},
+    {.name = "before",
+     .type = OPTION_STRING,
+     .value = "TIME",
+     .help = "the earlier time: Tuesday, yesterday, 2026-11-17, '2026-11-17 09:30', -2h"},
+    {.name = "after",
+     .type = OPTION_STRING,
+     .value = "TIME",
+     .help = "the later time; default: now"},
+    {.name = "service",
+     .type = OPTION_STRING,
+     .value = "NAME",
+     .help = "only processes of this service"},
+    STORE_WORDS_CREDENTIALS,
     {0},
 };
 
@@ -173,6 +226,6 @@ const struct verb verb_diff = {
         "function; WEIGHT is then an event.\n"
         "Status 2: a file is cut off, damaged or still being written; the rest was compared.",
     .options = options,
-    .operands_least = 1,
+    .usage_third = "--store=URL --before=TIME [--after=TIME] [--service=NAME]",
     .run = run_diff,
 };

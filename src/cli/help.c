@@ -230,6 +230,8 @@ void help_verb(FILE *out, const struct verb *verb) {
     fprintf(out, "usage: quern %s %s\n", verb->name, verb->usage);
     if (verb->usage_other)
         fprintf(out, "       quern %s %s\n", verb->name, verb->usage_other);
+    if (verb->usage_third)
+        fprintf(out, "       quern %s %s\n", verb->name, verb->usage_third);
     fputc('\n', out);
     print_paragraphs(out, verb->description);
     if (verb->options)

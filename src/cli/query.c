@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/arguments.h"
+#include "cli/store_words.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
 #include "report/heap/query.h"
@@ -29,10 +30,24 @@ static int answer(const char *path, const char *sql, enum heap_query_style style
     return status;
 }
 
+static int ask_store(const struct arguments *arguments, enum heap_query_style style) {
+    static const char *const styles[] = {"columns", "tabs", "json"};
+    struct store_words words = {0};
+    if (arguments->operand_count > 1)
+        return words_fail("with --store there is no FILE: one statement, in quotes");
+    store_words_option(&words, arguments, "store", "store");
+    store_words_option(&words, arguments, "credentials", "credentials");
+    store_words_add(&words, "style", styles[style]);
+    store_words_add(&words, "sql", arguments->operands[0]);
+    return store_words_run(&words, "query");
+}
+
 static int run_query(const struct arguments *arguments) {
     enum heap_query_style style = isatty(STDOUT_FILENO) ? HEAP_QUERY_COLUMNS : HEAP_QUERY_TABS;
     if (argument_given(arguments, "json"))
         style = HEAP_QUERY_JSON;
+    if (argument_given(arguments, "store"))
+        return ask_store(arguments, style);
     if (arguments->operand_count < 2)
         return words_fail("no SQL given; quern query --help lists the tables");
     if (arguments->operand_count > 2)
@@ -66,6 +81,11 @@ static bool offer_tables(size_t index, struct option_choice *choice) {
 
 static const struct option options[] = {
     {.name = "json", .type = OPTION_FLAG, .help = "write rows as a JSON array of objects"},
+    {.name = "store",
+     .type = OPTION_STRING,
+     .value = "URL",
+     .help = "ask a store that runs were pushed to, in its own SQL (docs/fleet.md)"},
+    STORE_WORDS_CREDENTIALS,
     {0},
 };
 
@@ -75,6 +95,7 @@ static const struct verb_list lists[] = {
 const struct verb verb_query = {
     .name = "query",
     .usage = "[--json] FILE \"SELECT ...\"",
+    .usage_other = "[--json] --store=URL \"SELECT ...\"",
     .help = "query a recording in SQL",
     .description =
         "FILE is a recording of --tool=heap. Rows are aligned on a terminal and separated "

@@ -9,7 +9,7 @@
 // In the order of help.
 const struct verb *const verb_table[] = {
     &verb_print,    &verb_annotate, &verb_export, &verb_ctl,   &verb_bench,
-    &verb_diagnose, &verb_check,    &verb_diff,   &verb_merge, &verb_query,
+    &verb_diagnose, &verb_check,    &verb_diff,   &verb_merge, &verb_query, &verb_push,
     &verb_baseline, &verb_view,     &verb_leaks,  &verb_vgdb,  &verb_names,
     &verb_help,
 };

@@ -238,13 +238,31 @@ static char *read_value(const char **at) {
     return text_take(&text);
 }
 
+static bool is_number(const char *type) {
+    static const char *const numbers[] = {"Int", "UInt", "Float", "Decimal"};
+    if (strncmp(type, "Nullable(", 9) == 0)
+        type += 9;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (strncmp(type, numbers[i], strlen(numbers[i])) == 0)
+            return true;
+    return false;
+}
+
+// A line of names, a line of types, then the rows.
 static void read_rows(const char *at, struct store_rows *rows) {
-    size_t cells = 0;
+    size_t cells = 0, types = 0;
     while (*at && *at != '\n') {
         *vector_push(rows->names, rows->columns) = read_value(&at);
         at += *at == '\t';
     }
     at += *at == '\n';
+    rows->are_numbers = base_allocate(rows->columns + 1);
+    for (; types < rows->columns && *at; types++) {
+        char *type = read_value(&at);
+        rows->are_numbers[types] = type && is_number(type);
+        free(type);
+        at += *at != 0;
+    }
     while (*at && rows->columns) {
         *vector_push(rows->cells, cells) = read_value(&at);
         if (*at)
@@ -262,7 +280,7 @@ static char *query(struct store *store, const char *sql, struct store_rows *rows
     while (size && strchr("; \n\t", sql[size - 1]))
         size--;
     text_add(&whole, sql, size);
-    text_string(&whole, "\nFORMAT TabSeparatedWithNames");
+    text_string(&whole, "\nFORMAT TabSeparatedWithNamesAndTypes");
     char *base = store->base;
     struct text url = {0};
     // Statements can only read; names of tables are those of the database.
@@ -368,7 +386,8 @@ static struct store *open_tls(const struct store_settings *settings, char **prob
     return open_store(settings, true, problem);
 }
 
-const struct store_kind store_clickhouse = {"clickhouse", false, open_plain,
-                                            push,         query, close_store};
-const struct store_kind store_clickhouse_tls = {"clickhouses", false, open_tls,
-                                                push,          query, close_store};
+#define DIALECT                                                                                    \
+    .push = push, .query = query, .close = close_store, .latest = "argMax(%s, number)",            \
+    .moment = "toDateTime(%lld)", .join = "ANY LEFT JOIN", .schema = "", .escapes_backslash = true
+const struct store_kind store_clickhouse = {.scheme = "clickhouse", .open = open_plain, DIALECT};
+const struct store_kind store_clickhouse_tls = {.scheme = "clickhouses", .open = open_tls, DIALECT};

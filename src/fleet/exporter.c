@@ -19,6 +19,12 @@
 #define END_SECONDS  10
 #define PUSH_SECONDS 7 // of these
 
+static struct timespec now_of_day(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now;
+}
+
 // ---- followers ---------------------------------------------------------------------------------
 
 // A process that executes another program is followed once more, under the same number.
@@ -40,7 +46,7 @@ static void begin(struct exporter *exporter, int pid, const char *path) {
         exporter->follower_count < EXPORTER_PROCESSES ? follower_start(pid, path) : NULL;
     if (follower) {
         if (exporter->pusher)
-            follower->maker = interval_maker_new(pid, &exporter->identity);
+            follower->maker = interval_maker_new(pid, &exporter->identity, now_of_day());
         exporter->followers[exporter->follower_count++] = follower;
         exporter->processes++;
     } else {
@@ -78,7 +84,7 @@ static void make_intervals(struct exporter *exporter, bool are_due) {
         bool is_last = follower->is_done;
         bool is_made = !follower->has_last && (are_due || is_last) &&
                        interval_make(follower->maker, follower, pusher_lost(exporter->pusher),
-                                     is_last, &batch);
+                                     is_last, now_of_day(), &batch);
         follower->has_last |= is_last;
         pthread_mutex_unlock(&follower->lock);
         if (is_made)

@@ -39,20 +39,20 @@ struct interval_maker {
     uint64_t freed, resized;
 };
 
-static uint64_t make_key(int pid, const struct identity *identity, const struct timespec *now) {
+static uint64_t make_key(int pid, const struct identity *identity, const struct timespec *since) {
     struct text text = {0};
-    text_format(&text, "%s %d %lld.%09ld", identity->host, pid, (long long)now->tv_sec,
-                now->tv_nsec);
+    text_format(&text, "%s %d %lld.%09ld", identity->host, pid, (long long)since->tv_sec,
+                since->tv_nsec);
     uint64_t key = hash_text(HASH_TEXT_START, text.bytes);
     text_free(&text);
     return key & INT64_MAX;
 }
 
-struct interval_maker *interval_maker_new(int pid, const struct identity *identity) {
+struct interval_maker *interval_maker_new(int pid, const struct identity *identity,
+                                          struct timespec since) {
     struct interval_maker *maker = base_allocate(sizeof *maker);
-    *maker = (struct interval_maker){.identity = identity};
-    clock_gettime(CLOCK_REALTIME, &maker->last);
-    maker->process = make_key(pid, identity, &maker->last);
+    *maker = (struct interval_maker){.identity = identity, .last = since};
+    maker->process = make_key(pid, identity, &since);
     return maker;
 }
 
@@ -236,13 +236,11 @@ static void take_edition(struct interval_maker *maker, const struct follower *fo
 }
 
 bool interval_make(struct interval_maker *maker, const struct follower *follower, uint64_t dropped,
-                   bool is_last, struct batch *batch) {
-    struct timespec now;
+                   bool is_last, struct timespec now, struct batch *batch) {
     // A file that is just being read anew has fewer events than have been reported.
     if (!follower->is_open || !follower->file.info.process.command ||
         follower->file.summary.total.allocated < maker->sums.blocks)
         return false;
-    clock_gettime(CLOCK_REALTIME, &now);
     take_edition(maker, follower);
     bool has_lost = dropped != maker->dropped;
     bool is_full = has_lost || now.tv_sec - maker->last_full >= FULL_SECONDS;

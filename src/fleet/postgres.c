@@ -229,7 +229,8 @@ static char *connect_store(struct store *store) {
                                   "30",
                                   "30000",
                                   "quern",
-                                  "-c timezone=UTC -c statement_timeout=60000",
+                                  "-c timezone=UTC -c statement_timeout=60000 "
+                                  "-c client_min_messages=error",
                                   store->url,
                                   store->user,
                                   store->password,
@@ -335,9 +336,17 @@ static enum push_result push(struct store *store, const struct batch *batch, boo
 
 // ---- asking ------------------------------------------------------------------------------------
 
+// By the numbers of pg_type: int8, int2, int4, float4, float8, numeric.
+static bool is_number(Oid type) {
+    return type == 20 || type == 21 || type == 23 || type == 700 || type == 701 || type == 1700;
+}
+
 static void take_rows(const PGresult *result, struct store_rows *rows) {
     size_t cells = 0;
     rows->count = (size_t)PQntuples(result);
+    rows->are_numbers = base_allocate((size_t)PQnfields(result) + 1);
+    for (int i = 0; i < PQnfields(result); i++)
+        rows->are_numbers[i] = is_number(PQftype(result, i));
     for (int i = 0; i < PQnfields(result); i++)
         *vector_push(rows->names, rows->columns) = base_copy(PQfname(result, i));
     for (int i = 0; i < PQntuples(result); i++)
@@ -393,5 +402,14 @@ static struct store *open_store(const struct store_settings *settings, char **pr
     return store;
 }
 
-const struct store_kind store_postgres = {"postgresql", false, open_store,
-                                          push,         query, close_store};
+const struct store_kind store_postgres = {
+    .scheme = "postgresql",
+    .open = open_store,
+    .push = push,
+    .query = query,
+    .close = close_store,
+    .latest = "(array_agg(%s ORDER BY number DESC))[1]",
+    .moment = "to_timestamp(%lld)",
+    .join = "LEFT JOIN",
+    .schema = "quern.",
+};

@@ -89,5 +89,16 @@ void store_rows_free(struct store_rows *rows) {
         free(rows->cells[i]);
     free(rows->names);
     free(rows->cells);
+    free(rows->are_numbers);
     *rows = (struct store_rows){0};
+}
+
+void store_quote(const struct store_kind *kind, const char *text, struct text *sql) {
+    text_char(sql, '\'');
+    for (; *text; text++) {
+        if (*text == '\'' || (*text == '\\' && kind->escapes_backslash))
+            text_char(sql, kind->escapes_backslash ? '\\' : *text);
+        text_char(sql, *text);
+    }
+    text_char(sql, '\'');
 }

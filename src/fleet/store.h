@@ -28,6 +28,7 @@ struct store;
 struct store_rows {
     size_t columns, count;
     char **names, **cells;
+    bool *are_numbers; // by column
 };
 void store_rows_free(struct store_rows *rows);
 
@@ -43,7 +44,14 @@ struct store_kind {
     // NULL, or the problem.
     char *(*query)(struct store *store, const char *sql, struct store_rows *rows);
     void (*close)(struct store *store);
+    // The dialect. `latest` is the value of a column in the row of a group with the highest number,
+    // `moment` a time from seconds since 1970, `join` one that adds at most a row.
+    const char *latest, *moment, *join, *schema;
+    bool escapes_backslash; // in texts
 };
+
+// A text of SQL, in its quotes.
+void store_quote(const struct store_kind *kind, const char *text, struct text *sql);
 
 // The kind of store that the URL names. NULL after *problem was set, to be freed: it is not known,
 // Quern was built without it, or there is a password in the URL.

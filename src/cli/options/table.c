@@ -160,12 +160,12 @@ const struct option option_core[] = {
     {IN, STRING("push", "URL", NULL), LOCAL,
      .help = "push profiles to this store (heap): clickhouse://HOST[:PORT][/DATABASE], or "
              "postgresql://HOST[:PORT]/DATABASE"},
-    {IN, NUMBER("push-interval", "60", 1, 86400), LOCAL, .value = "SECONDS",
+    {IN, NUMBER("push-interval", "60", 1, 3600), LOCAL, .value = "SECONDS",
      .help = "seconds between two pushes"},
     {IN, STRING("push-spool", "FOLDER", NULL), LOCAL,
      .help = "folder for what the store has not taken yet; default: "
              "$XDG_STATE_HOME/quern/spool"},
-    {IN, .name = "push-spool-size", .type = OPTION_SIZE, .initial = "64M", .least = 65536, V1,
+    {IN, .name = "push-spool-size", .type = OPTION_SIZE, .initial = "64M", .least = 4096, V1,
      LOCAL, .help = "maximum size of this folder; the oldest profiles are dropped first"},
     {IN, NUMBER("push-keep", "30", 0, 36500), LOCAL, .value = "DAYS",
      .help = "days after which a store may drop profiles; 0: never"},

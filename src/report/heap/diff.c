@@ -105,13 +105,11 @@ static void write_total(FILE *out, const struct heap_file *before, const struct 
                  weight->unit);
 }
 
-// The stacks that changed; how many.
-static size_t write_lists(FILE *out, const struct heap_file *before, const struct heap_file *after,
-                          const struct heap_diff_options *options, const char *of) {
-    size_t before_count, after_count, count, grown = 0;
-    struct rows_line *old = rows_lines(before, options->weight, &before_count);
-    struct rows_line *new = rows_lines(after, options->weight, &after_count);
-    struct change *changes = changes_of(old, before_count, new, after_count, &count);
+size_t heap_diff_lines(FILE *out, const struct rows_line *before, size_t before_count,
+                       const struct rows_line *after, size_t after_count,
+                       const struct heap_diff_options *options, const char *of) {
+    size_t count, grown = 0;
+    struct change *changes = changes_of(before, before_count, after, after_count, &count);
     while (grown < count && changes[grown].after > changes[grown].before)
         grown++;
     char title[2][64];
@@ -120,6 +118,15 @@ static size_t write_lists(FILE *out, const struct heap_file *before, const struc
     write_list(out, title[0], changes, grown, options);
     write_list(out, title[1], changes + grown, count - grown, options);
     free(changes);
+    return count;
+}
+
+static size_t write_lists(FILE *out, const struct heap_file *before, const struct heap_file *after,
+                          const struct heap_diff_options *options, const char *of) {
+    size_t before_count, after_count;
+    struct rows_line *old = rows_lines(before, options->weight, &before_count);
+    struct rows_line *new = rows_lines(after, options->weight, &after_count);
+    size_t count = heap_diff_lines(out, old, before_count, new, after_count, options, of);
     rows_lines_free(old, before_count);
     rows_lines_free(new, after_count);
     return count;

@@ -19,4 +19,11 @@ struct heap_diff_options {
 void heap_diff(FILE *out, const struct heap_file *before, const struct heap_file *after,
                const struct heap_diff_options *options);
 
+// The same lists for values by stack from elsewhere, sorted by name, each name once
+// (rows_lines_merge). How many stacks changed.
+struct rows_line;
+size_t heap_diff_lines(FILE *out, const struct rows_line *before, size_t before_count,
+                       const struct rows_line *after, size_t after_count,
+                       const struct heap_diff_options *options, const char *of);
+
 #endif
