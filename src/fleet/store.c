@@ -50,8 +50,12 @@ const struct store_kind *store_kind_of(const char *url, char **problem) {
 char *store_label(const char *url) {
     struct text text = {0};
     const char *start = strstr(url, "://");
-    size_t size = start ? strcspn(start + 3, "?#") : 0;
-    text_add(&text, url, start ? (size_t)(start + 3 - url) + size : strlen(url));
+    start = start ? start + 3 : url;
+    size_t size = strcspn(start, "?#");
+    const char *at = memrchr(start, '@', size);
+    const char *host = at ? at + 1 : start;
+    text_add(&text, url, (size_t)(start - url));
+    text_add(&text, host, size - (size_t)(host - start));
     return text_take(&text);
 }
 
