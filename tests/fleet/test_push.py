@@ -428,7 +428,9 @@ def many_processes_at_once(kind):
     count = int(os.environ.get('FLEET_PROCESSES', '8'))
     program = build_plain(OBEDIENT)
     with kind() as store:
-        servers = [pushing(store.url, program=program, name=f'server{i}') for i in range(count)]
+        # So many pushes a second are enough for the store.
+        servers = [pushing(store.url, program=program, name=f'server{i}', interval=max(1, count // 10))
+                   for i in range(count)]
         for server in servers:
             server.tell('h 10 100')
         for server in servers:
