@@ -331,8 +331,8 @@ static void set_up(struct store *store, const struct store_settings *settings, c
     curl_easy_setopt(store->curl, CURLOPT_HTTPHEADER, store->headers);
     curl_easy_setopt(store->curl, CURLOPT_POST, 1L);
     curl_easy_setopt(store->curl, CURLOPT_NOSIGNAL, 1L);
-    // On a connection in use before, libcurl repeats a request by itself if the answer does not come:
-    // rows would be there twice.
+    // On a connection in use before, libcurl repeats a request by itself if the answer does not
+    // come: rows would be there twice.
     curl_easy_setopt(store->curl, CURLOPT_FORBID_REUSE, 1L);
     curl_easy_setopt(store->curl, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(store->curl, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS);
