@@ -63,30 +63,37 @@ static void *read_part(int fd, uint64_t offset, uint64_t size) {
 }
 
 static bool has_function(const Elf64_Sym *symbols, size_t count, const char *names,
-                         uint64_t names_size, const char *name) {
+                         uint64_t names_size, const char *name, uint64_t *address) {
     size_t length = strlen(name) + 1;
     for (size_t i = 0; i < count; i++) {
         unsigned type = ELF64_ST_TYPE(symbols[i].st_info);
         if ((type == STT_FUNC || type == STT_GNU_IFUNC) && symbols[i].st_shndx != SHN_UNDEF &&
             symbols[i].st_name < names_size && names_size - symbols[i].st_name >= length &&
-            memcmp(names + symbols[i].st_name, name, length) == 0)
+            memcmp(names + symbols[i].st_name, name, length) == 0) {
+            if (address)
+                *address = symbols[i].st_value;
             return true;
+        }
     }
     return false;
 }
 
 static bool search_table(int fd, const Elf64_Shdr *table, const Elf64_Shdr *texts,
-                         const char *name) {
+                         const char *name, uint64_t *address) {
     Elf64_Sym *symbols = read_part(fd, table->sh_offset, table->sh_size);
     char *names = symbols ? read_part(fd, texts->sh_offset, texts->sh_size) : NULL;
     bool is_there = names && has_function(symbols, table->sh_size / sizeof *symbols, names,
-                                          texts->sh_size, name);
+                                          texts->sh_size, name, address);
     free(symbols);
     free(names);
     return is_there;
 }
 
 bool object_defines(int fd, const char *name) {
+    return object_function(fd, name, NULL);
+}
+
+bool object_function(int fd, const char *name, uint64_t *address) {
     Elf64_Ehdr header;
     if (!elf_file_read(fd, 0, &header, sizeof header) || !elf_view_is_known(&header) ||
         header.e_shentsize != sizeof(Elf64_Shdr))
@@ -95,7 +102,7 @@ bool object_defines(int fd, const char *name) {
     bool is_there = false;
     for (size_t i = 0; sections && i < header.e_shnum && !is_there; i++)
         if (sections[i].sh_type == SHT_DYNSYM && sections[i].sh_link < header.e_shnum)
-            is_there = search_table(fd, &sections[i], &sections[sections[i].sh_link], name);
+            is_there = search_table(fd, &sections[i], &sections[sections[i].sh_link], name, address);
     free(sections);
     return is_there;
 }

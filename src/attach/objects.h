@@ -16,6 +16,8 @@ char *object_path(int pid, const char *path);
 int object_open(int pid, const struct maps_mapping *mapping);
 // Whether its dynamic symbols define a function of this name.
 bool object_defines(int fd, const char *name);
+// The same, with the function's address in the file; NULL: not asked for.
+bool object_function(int fd, const char *name, uint64_t *address);
 // The part of a path behind its last slash.
 const char *object_name(const char *path);
 

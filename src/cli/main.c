@@ -137,13 +137,18 @@ static int run(const struct command *command, const struct source_words *words) 
     options_init(&values);
     char *error = tool && !tool->is_planned ? apply_all(&values, tool, command, words)
                                             : wrong_tool(tool, name);
-    if (!error && !*command->target)
+    bool is_attached = !error && option_given(&values, "pid");
+    if (is_attached && *command->target)
+        error = base_copy("--pid names a process that runs: a program cannot be given as well");
+    if (!error && !is_attached && !*command->target)
         error = base_copy("no program specified; usage: quern [options] program [arguments]");
     if (error) {
         options_free(&values);
         return fail(error);
     }
-    int status = verb_run(tool, &values, command->options, command->target);
+    int status = is_attached
+                     ? verb_run_attached(tool, &values, command->options)
+                     : verb_run(tool, &values, command->options, command->target);
     options_free(&values);
     return status;
 }

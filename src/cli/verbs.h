@@ -75,5 +75,8 @@ int generate_zsh_completion(void);
 // record.
 int verb_run(const struct supervisor_tool *tool, struct option_values *values, char *const *words,
              char **argv);
+// The same for a process that runs already, which --pid names.
+int verb_run_attached(const struct supervisor_tool *tool, struct option_values *values,
+                      char *const *words);
 
 #endif

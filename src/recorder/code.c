@@ -280,7 +280,11 @@ bool code_prepare(struct code_divert *divert, uint8_t *room, void *hook, const v
     }
     if (is_jumped_into(divert->function, divert->size, from, end))
         return false;
+    // Whoever writes the jump from outside writes it in one piece.
+    if ((uint64_t)from / 4096 != ((uint64_t)from + JUMP_SIZE - 1) / 4096)
+        return false;
     put_far_jump(to, end);
+    divert->replaced = (uint8_t)(end - from);
     divert->jump[0] = 0xe9;
     int64_t offset = (int64_t)room - ((int64_t)from + JUMP_SIZE);
     int32_t narrow = (int32_t)offset;

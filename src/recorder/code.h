@@ -19,6 +19,7 @@ struct code_divert {
     size_t size;     // of the function; 0: not known
     uint8_t *at;     // of the jump: the function, or behind its first endbr64
     uint8_t jump[5]; // to be written there
+    uint8_t replaced; // bytes of whole instructions that the jump replaces
     void *original;  // the copy
 };
 

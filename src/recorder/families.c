@@ -20,6 +20,7 @@
 #include "base/elf_view.h"
 #include "base/glob.h"
 #include "recorder/code.h"
+#include "wire/wire_attach.h"
 #include "wire/wire_target.h"
 
 enum { HOOKS = 192, FAMILIES = 4 };
@@ -33,6 +34,9 @@ static struct hook hooks[HOOKS];
 static unsigned hook_count;
 static unsigned first_hooks[HOOKS], module_count; // of each module that has hooks
 static bool is_started, has_diverted, is_next;
+static bool is_attached; // libc's functions too; others write the jumps
+static struct wire_attach_patch patches[HOOKS];
+static unsigned patch_count;
 
 PER_THREAD uint64_t inside;   // frame of the outermost hook that runs; 0: none
 PER_THREAD uint64_t changing; // the same, if it resizes or releases a block
@@ -140,6 +144,17 @@ static uint64_t on_call(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t
     return result;
 }
 
+// Not of a family, but hooked likewise: what is unloaded must not be walked through any more.
+static const struct allocator_function unloading = {"dlclose", ALLOCATOR_OWN, "."};
+
+static uint64_t on_unloading(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
+                             const struct hook *hook) {
+    uint64_t result = call_original(hook, (uint64_t[6]){a, b, c, d, e});
+    if (recorder_on())
+        modules_refresh();
+    return result;
+}
+
 // ---- symbols -----------------------------------------------------------------------------------
 
 // A module, its file and what was found in it.
@@ -149,6 +164,7 @@ struct searched {
     const char *name; // of the file
     bool is_program, is_stripped;
     bool is_running; // its code may be, while this one looks at it
+    bool is_libc; // and its functions are hooked as well
     bool exports[4]; // malloc, calloc, realloc, free
     struct elf_view view;
     struct allocator_found found[FAMILIES];
@@ -197,8 +213,10 @@ static void collect_function(struct searched *module, const char *name, const El
     const struct allocator_function *function = NULL;
     for (unsigned i = 0; i < module->found_count && !function; i++)
         function = allocator_function_of(&module->found[i], name);
-    if (!function || function->act == ALLOCATOR_SIZE || function->act == ALLOCATOR_OWN ||
-        function->act == ALLOCATOR_INSIDE || pc < module->text_start || pc >= module->text_end)
+    if (module->is_libc && strcmp(name, unloading.name) == 0)
+        function = &unloading;
+    if (!function || function->act == ALLOCATOR_SIZE ||
+        (function->act == ALLOCATOR_OWN && function != &unloading) || function->act == ALLOCATOR_INSIDE || pc < module->text_start || pc >= module->text_end)
         return;
     for (unsigned i = module->first_hook; i < hook_count; i++)
         if (hooks[i].divert.function == (uint8_t *)pc)
@@ -212,6 +230,13 @@ static void collect_function(struct searched *module, const char *name, const El
 
 // ---- modules -----------------------------------------------------------------------------------
 
+static void add_patch(const struct code_divert *divert) {
+    struct wire_attach_patch *patch = &patches[patch_count++];
+    *patch = (struct wire_attach_patch){.at = (uint64_t)divert->at, .size = divert->replaced};
+    memcpy(patch->original, divert->at, WIRE_ATTACH_JUMP);
+    memcpy(patch->jump, divert->jump, WIRE_ATTACH_JUMP);
+}
+
 // All functions or none.
 static bool divert_all(struct searched *module) {
     unsigned count = hook_count - module->first_hook;
@@ -223,7 +248,8 @@ static bool divert_all(struct searched *module) {
         return false;
     for (unsigned i = 0; i < count; i++) {
         struct hook *hook = &hooks[module->first_hook + i];
-        if (!code_prepare(&hook->divert, room + i * CODE_ROOM, (void *)on_call, hook)) {
+        void *on = hook->function == &unloading ? (void *)on_unloading : (void *)on_call;
+        if (!code_prepare(&hook->divert, room + i * CODE_ROOM, on, hook)) {
             recorder_unmap_private(room, size);
             return false;
         }
@@ -231,9 +257,12 @@ static bool divert_all(struct searched *module) {
     if (!code_seal(room, size))
         return false;
     for (unsigned i = 0; i < count; i++) {
-        if (!code_divert(&hooks[module->first_hook + i].divert))
+        const struct code_divert *divert = &hooks[module->first_hook + i].divert;
+        if (is_attached)
+            add_patch(divert);
+        else if (!code_divert(divert))
             return i > 0;
-        is_next |= hooks[module->first_hook + i].divert.function == (uint8_t *)recorder_next.malloc;
+        is_next |= divert->function == (uint8_t *)recorder_next.malloc;
     }
     return true;
 }
@@ -270,7 +299,7 @@ static enum choice choice_for(const struct searched *module) {
 static void take_families(struct searched *module) {
     enum choice choice = choice_for(module);
     bool is_standard = module->exports[0] && module->exports[1] && module->exports[2] &&
-                       module->exports[3] && module->is_program;
+                       module->exports[3] && (module->is_program || module->is_libc);
     bool is_unknown = is_standard && !module->found_count;
     const char *what = "is recorded";
     if (is_unknown)
@@ -283,13 +312,13 @@ static void take_families(struct searched *module) {
     } else if (module->is_running) {
         what = "is not recorded: it was loaded unnoticed. With --tool=memcheck or dhat, it is "
                "replaced";
-    } else if (is_unknown && module->is_stripped && choice == CHOICE_NONE) {
+    } else if (is_unknown && module->is_stripped && choice == CHOICE_NONE && !module->is_libc) {
         what = "is not recorded: the program is stripped, and may hide functions of it. "
                "--soname-synonyms=somalloc=NONE records it";
     } else {
         visit_symbols(module, collect_function);
         if (divert_all(module)) {
-            has_diverted = true;
+            has_diverted |= !module->is_libc;
             first_hooks[module_count++] = module->first_hook;
         } else {
             hook_count = module->first_hook;
@@ -298,7 +327,7 @@ static void take_families(struct searched *module) {
                 "replaced";
         }
     }
-    for (unsigned i = 0; i < module->found_count; i++)
+    for (unsigned i = 0; i < module->found_count && !module->is_libc; i++)
         announce(module, &module->found[i], what);
 }
 
@@ -335,12 +364,15 @@ static void search_module(struct dl_phdr_info *info, bool is_program, bool is_ru
         return;
     static struct searched module; // too large for a small stack
     const char *slash = strrchr(path, '/');
+    uint64_t libc = (uint64_t)recorder_next.sbrk;
     module = (struct searched){.bias = info->dlpi_addr,
                                .text_start = image.text_start,
                                .text_end = image.text_end,
                                .name = slash + 1,
                                .is_program = is_program,
-                               .is_running = is_running};
+                               .is_running = is_running,
+                               .is_libc = is_attached && libc >= image.text_start &&
+                                          libc < image.text_end};
     search_file(&module, path);
 }
 
@@ -359,11 +391,20 @@ void families_start(void) {
 
 void families_meet(struct dl_phdr_info *info, bool is_loading) {
     bool had_diverted = has_diverted;
-    if (!is_started)
+    // Where Quern writes the jumps, threads may be running anywhere.
+    if (!is_started || is_attached)
         return;
     search_module(info, false, !is_loading);
     if (has_diverted && !had_diverted)
         recorder_area->libc_heap = false;
+}
+
+const struct wire_attach_patch *families_attach(unsigned *count) {
+    is_attached = true;
+    if (!patch_count) // the process may have been attached to before
+        families_start();
+    *count = patch_count;
+    return patches;
 }
 
 static const struct hook *find_hook(unsigned from, unsigned to, const char *arguments) {

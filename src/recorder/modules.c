@@ -189,6 +189,11 @@ void modules_after_fork(void) {
     read_maps(tell_mapping, NULL);
 }
 
+void modules_tell(void) {
+    if (!modules_refresh())
+        read_maps(tell_mapping, NULL);
+}
+
 bool modules_start(void) {
     modules = recorder_map_private(MODULES_MAX * sizeof *modules);
     if (!modules || unwind_space_open(&modules_space) != UNWIND_OK)

@@ -118,10 +118,12 @@ static __attribute__((noinline)) struct recorder_thread *start_thread(void) {
     if (thread) {
         thread->stack_low = thread->stack_high = 0;
         thread->busy = 0;
+        thread->is_over = false;
         thread->rounds = 0;
         thread->resizing = false;
         thread->handle = pthread_self();
-        write_record(thread, WIRE_HEAP_THREAD, 1, (uint64_t)syscall(SYS_gettid), 0, 0, NULL, 0);
+        thread->tid = (int)syscall(SYS_gettid);
+        write_record(thread, WIRE_HEAP_THREAD, 1, (uint64_t)thread->tid, 0, 0, NULL, 0);
         write_own_name(thread);
         recorder_watch_end(thread);
     }
@@ -133,7 +135,46 @@ static __attribute__((noinline)) struct recorder_thread *start_thread(void) {
 void record_thread_ended(struct recorder_thread *thread) {
     write_own_name(thread);
     self = ENDED;
+    thread->is_over = true;
     atomic_store(&thread->ring->state, WIRE_HEAP_ENDED);
+}
+
+static void say_thread_again(struct recorder_thread *thread) {
+    char path[64] = "/proc/self/task/", digits[16], name[16] = "";
+    size_t size = strlen(path), count = 0;
+    for (int rest = thread->tid; rest > 0; rest /= 10)
+        digits[count++] = (char)('0' + rest % 10);
+    while (count)
+        path[size++] = digits[--count];
+    strcpy(path + size, "/comm");
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd >= 0 ? read(fd, name, sizeof name - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    name[got > 0 ? got - 1 : 0] = 0; // without the line feed
+    write_record(thread, WIRE_HEAP_THREAD, 1, (uint64_t)thread->tid, 0, 0, NULL, 0);
+    write_name(thread, thread->index, name);
+}
+
+void record_again(void) {
+    uint32_t count = 1;
+    for (uint32_t i = 0; i < WIRE_HEAP_RINGS; i++)
+        count = atomic_load(&threads[i]) && i >= count ? i + 1 : count;
+    for (uint32_t i = 0; i < count; i++) {
+        struct recorder_thread *thread = atomic_load(&threads[i]);
+        if (!thread)
+            continue;
+        thread->limit = 0;
+        thread->busy = 0;
+        thread->resizing = false;
+        thread->last_stack = 0;
+        thread->unknown = 0;
+        thread->ring->own = (uint64_t)thread;
+        atomic_store(&thread->ring->state, thread->is_over ? WIRE_HEAP_FREE : WIRE_HEAP_USED);
+        if (i && !thread->is_over)
+            say_thread_again(thread);
+    }
+    atomic_store(&recorder_area->ring_count, count);
 }
 
 void record_after_fork(void) {

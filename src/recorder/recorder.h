@@ -16,6 +16,8 @@
 //   - interpreters.c adds the frames of CPython to a stack.
 //   - modules.c tells the unwinder which modules are loaded.
 //   - start.c sets all this up.
+//   - attached.c does so in a process that runs already: the library comes late, nothing is
+//     preloaded, and libc's allocator is diverted as those of families.c are.
 //
 // Rules for everything in this folder: it runs inside the target, at any moment of its life.
 //   - No allocation, no stdio, no lock that a signal handler or a forked child could find taken:
@@ -36,6 +38,7 @@
 #include <sys/types.h>
 
 #include "unwind/unwind.h"
+#include "wire/wire_attach.h"
 #include "wire/wire_heap.h"
 
 #define EXPORT      __attribute__((visibility("default")))
@@ -59,8 +62,10 @@ struct recorder_thread {
     // fault.
     uint64_t stack_low, stack_high;
     uint32_t index;
+    int tid;
     uint32_t rounds; // number of rounds of the thread's destructors
     bool resizing;
+    bool is_over; // its thread has ended
     pthread_t handle;
     uint64_t pcs[WIRE_HEAP_FRAMES + RECORDER_FRAMES];
     // The stack of the last event, and its number; 0: none. With an interpreter in the program, its
@@ -123,6 +128,11 @@ void recorder_unmap_private(void *memory, size_t size);
 bool recorder_is_heard(void);
 // Before the process ends: waits until the supervisor has searched for leaks, if requested.
 void recorder_ending(void);
+// In a process that runs (attached.c). NULL, or why it cannot be recorded. Nothing is recorded
+// before the word at *active becomes 1.
+const char *recorder_start_attached(int wire, int config, const volatile uint32_t **active);
+// Nobody reads any more: gives the memory back.
+void recorder_end_attached(void);
 // Arranges that record_thread_ended is called when this thread ends.
 void recorder_watch_end(struct recorder_thread *thread);
 
@@ -173,6 +183,8 @@ void record_stack(struct recorder_thread *thread, uint32_t id, const uint64_t *w
 void record_code(struct recorder_thread *thread, const void *code, size_t size);
 // Gives the ring back; called by the thread itself.
 void record_thread_ended(struct recorder_thread *thread);
+// For a process that is attached to again: its threads have rings already, which are empty now.
+void record_again(void);
 // For a forked child that is recorded too: it has no rings and one thread.
 void record_after_fork(void);
 // The block that the innermost allocation of this thread recorded last, inverted; see operators.c.
@@ -206,6 +218,9 @@ void families_start(void);
 // The same for a module that was loaded later. One whose code may be running already is left alone.
 struct dl_phdr_info;
 void families_meet(struct dl_phdr_info *info, bool is_loading);
+// The same for a process that runs, and with libc's functions: what is to be written so that they
+// are diverted.
+const struct wire_attach_patch *families_attach(unsigned *count);
 // Lets these allocators initialise themselves. Only where none of them can be the caller.
 void families_wake_up(void);
 bool families_found(void);
@@ -224,6 +239,8 @@ bool modules_start(void);
 bool modules_refresh(void);
 // The same, while the dynamic linker allocates: code of a module that is new now has not run yet.
 void modules_loading(void);
+// Tells a supervisor that is new what is loaded.
+void modules_tell(void);
 // For a forked child that is recorded too.
 void modules_after_fork(void);
 // Whether a pc is in this library.

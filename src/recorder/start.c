@@ -46,6 +46,7 @@ static bool end_key_made;
 static bool leak_check; // is wanted and has not been yet
 static pid_t recorded_pid;
 static struct stat wire_identity;
+static bool was_attached; // the area had its place before
 
 // ---- memory ----
 
@@ -82,12 +83,14 @@ void recorder_unmap_private(void *memory, size_t size) {
     syscall(SYS_munmap, memory, size);
 }
 
-static void *map_area(size_t offset, size_t size) {
-    void *memory = map(size, MAP_SHARED, area_fd, offset);
-    if (!memory)
+// At the place where it was before, if there is one.
+static void *map_area(void *place, size_t offset, size_t size) {
+    long memory = syscall(SYS_mmap, place, size, PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_NORESERVE | (place ? MAP_FIXED : 0), area_fd, offset);
+    if (memory == -1)
         return NULL;
-    madvise(memory, size, MADV_DONTFORK);
-    return memory;
+    madvise((void *)memory, size, MADV_DONTFORK);
+    return (void *)memory;
 }
 
 // ---- the area ----
@@ -109,19 +112,26 @@ static const char *open_area(void) {
     if (area_fd < 0)
         return "memfd_create failed";
     const char *problem = "there is not enough address space (ulimit -v)";
+    bool is_mapped = false;
     if (ftruncate(area_fd, WIRE_HEAP_SIZE) == 0 &&
         fcntl(area_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) {
-        recorder_area = map_area(0, WIRE_HEAP_RINGS_AT);
-        rings = recorder_area ? map_area(WIRE_HEAP_RINGS_AT, WIRE_HEAP_SIZE - WIRE_HEAP_RINGS_AT)
+        void *header = map_area(recorder_area, 0, WIRE_HEAP_RINGS_AT);
+        recorder_area = header ? header : recorder_area;
+        void *others = header ? map_area(rings, WIRE_HEAP_RINGS_AT,
+                                         WIRE_HEAP_SIZE - WIRE_HEAP_RINGS_AT)
                               : NULL;
+        is_mapped = others != NULL;
+        rings = others ? others : rings;
     }
-    if (rings) {
+    if (is_mapped) {
         problem = NULL;
         recorded_pid = getpid();
         recorder_area->own_size = sizeof(struct recorder_thread);
         recorder_area->version = WIRE_VERSION;
         wire_heap_start_clock(recorder_area);
         atomic_store(&recorder_area->ring_count, 1);
+        if (was_attached)
+            record_again();
         wire_send_heap(area_fd, WIRE_HEAP_SIZE);
     }
     close(area_fd);
@@ -287,8 +297,12 @@ static void after_fork(void) {
 // may still free memory, come first.
 static void end_of_thread(void *value) {
     struct recorder_thread *thread = value;
-    if (!recorder_on())
+    if (!recorder_on()) {
+        // In a forked child there are no rings. Where recording has ended there are empty ones.
+        if (getpid() == recorded_pid && was_attached)
+            record_thread_ended(thread);
         return;
+    }
     if (++thread->rounds < END_ROUNDS)
         pthread_setspecific(end_key, thread);
     else
@@ -300,15 +314,29 @@ void recorder_watch_end(struct recorder_thread *thread) {
         pthread_setspecific(end_key, thread);
 }
 
+// What holds for all ways into a process. False: there is nothing that can be done.
+static bool take_options(int wire, int config) {
+    wire_init(wire);
+    if (wire_config_load(config) < 0 || fstat(wire, &wire_identity) < 0)
+        return false;
+    recorder_depth = (int)wire_option_number("recorder-depth", 64);
+    return true;
+}
+
+static void watch_threads_and_forks(void) {
+    if (!end_key_made)
+        end_key_made = pthread_key_create(&end_key, end_of_thread) == 0;
+    if (!was_attached)
+        pthread_atfork(NULL, NULL, after_fork);
+}
+
 static void start(const char *value) {
     int wire = parse_number(&value);
     int config = parse_number(&value);
-    wire_init(wire);
-    if (wire_config_load(config) < 0 || fstat(wire, &wire_identity) < 0)
+    if (!take_options(wire, config))
         return;
     follow_children = wire_option_yes("trace-children");
     follow_forks = follow_children || wire_option_yes("follow-forks");
-    recorder_depth = (int)wire_option_number("recorder-depth", 64);
     static struct program program;
     read_program(&program);
     // The supervisor's child is the main program.
@@ -325,41 +353,41 @@ static void start(const char *value) {
         return;
     }
     wire_send_hello(getpid(), getppid(), program.path, program.words);
-    end_key_made = pthread_key_create(&end_key, end_of_thread) == 0;
-    pthread_atfork(NULL, NULL, after_fork);
+    watch_threads_and_forks();
     leak_check = start_recording() && wants_leak_check();
     if (leak_check || follow_forks)
         watch_exit();
 }
 
-static void resolve(void) {
+// Searched for behind this library; in a process that runs, from its beginning.
+static void resolve(void *where) {
     // These first: an allocator that comes to life while the others are looked up needs them.
-    recorder_next.mmap = dlsym(RTLD_NEXT, "mmap");
-    recorder_next.munmap = dlsym(RTLD_NEXT, "munmap");
-    recorder_next.mremap = dlsym(RTLD_NEXT, "mremap");
-    recorder_next.brk = dlsym(RTLD_NEXT, "brk");
-    recorder_next.sbrk = dlsym(RTLD_NEXT, "sbrk");
-    recorder_next.malloc = dlsym(RTLD_NEXT, "malloc");
-    recorder_next.calloc = dlsym(RTLD_NEXT, "calloc");
-    recorder_next.realloc = dlsym(RTLD_NEXT, "realloc");
-    recorder_next.free = dlsym(RTLD_NEXT, "free");
-    recorder_next.memalign = dlsym(RTLD_NEXT, "memalign");
-    recorder_next.posix_memalign = dlsym(RTLD_NEXT, "posix_memalign");
-    recorder_next.aligned_alloc = dlsym(RTLD_NEXT, "aligned_alloc");
-    recorder_next.valloc = dlsym(RTLD_NEXT, "valloc");
-    recorder_next.pvalloc = dlsym(RTLD_NEXT, "pvalloc");
-    recorder_next.malloc_usable_size = dlsym(RTLD_NEXT, "malloc_usable_size");
-    recorder_next.dlclose = dlsym(RTLD_NEXT, "dlclose");
-    recorder_next.setname = dlsym(RTLD_NEXT, "pthread_setname_np");
-    recorder_next.prctl = dlsym(RTLD_NEXT, "prctl");
-    recorder_next.exit = dlsym(RTLD_NEXT, "_exit");
+    recorder_next.mmap = dlsym(where, "mmap");
+    recorder_next.munmap = dlsym(where, "munmap");
+    recorder_next.mremap = dlsym(where, "mremap");
+    recorder_next.brk = dlsym(where, "brk");
+    recorder_next.sbrk = dlsym(where, "sbrk");
+    recorder_next.malloc = dlsym(where, "malloc");
+    recorder_next.calloc = dlsym(where, "calloc");
+    recorder_next.realloc = dlsym(where, "realloc");
+    recorder_next.free = dlsym(where, "free");
+    recorder_next.memalign = dlsym(where, "memalign");
+    recorder_next.posix_memalign = dlsym(where, "posix_memalign");
+    recorder_next.aligned_alloc = dlsym(where, "aligned_alloc");
+    recorder_next.valloc = dlsym(where, "valloc");
+    recorder_next.pvalloc = dlsym(where, "pvalloc");
+    recorder_next.malloc_usable_size = dlsym(where, "malloc_usable_size");
+    recorder_next.dlclose = dlsym(where, "dlclose");
+    recorder_next.setname = dlsym(where, "pthread_setname_np");
+    recorder_next.prctl = dlsym(where, "prctl");
+    recorder_next.exit = dlsym(where, "_exit");
 }
 
 bool recorder_resolved(void) {
     int expected = PHASE_FIRST;
     int saved = errno;
     if (atomic_compare_exchange_strong(&phase, &expected, PHASE_RESOLVING)) {
-        resolve();
+        resolve(RTLD_NEXT);
         atomic_store(&phase, PHASE_WAITING);
     } else if (expected == PHASE_RESOLVING) {
         return false;
@@ -388,6 +416,60 @@ bool recorder_ready(void) {
     if (__builtin_expect(atomic_load_explicit(&phase, memory_order_acquire) == PHASE_DONE, 1))
         return true;
     return become_ready();
+}
+
+// ---- in a process that runs ----
+
+const char *recorder_start_attached(int wire, int config, const volatile uint32_t **active) {
+    static struct program program;
+    if (recorder_on())
+        return "it is recorded by Quern already";
+    resolve(RTLD_DEFAULT);
+    if (!take_options(wire, config))
+        return "its recorder is of another version of Quern; start the process anew, or use that "
+               "version";
+    read_program(&program);
+    wire_send_hello(getpid(), getppid(), program.path, program.words);
+    const char *problem = open_area();
+    if (!problem && !modules_space.state && !modules_start())
+        problem = "the loaded libraries cannot be examined";
+    else if (!problem && was_attached)
+        modules_tell();
+    if (problem)
+        return problem;
+    watch_threads_and_forks();
+    was_attached = true;
+    recorder_area->libc_heap = modules_allocator_is_libc();
+    unsigned count;
+    families_attach(&count);
+    set_active(false);
+    *active = recorder_active;
+    leak_check = wants_leak_check();
+    return count && *active != &never ? NULL : "no function of its allocator can be diverted";
+}
+
+static void replace(void *memory, size_t size) {
+    syscall(SYS_mmap, memory, size, PROT_READ | PROT_WRITE,
+            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    madvise(memory, size, MADV_DONTFORK);
+}
+
+// A thread may be about to write a last record, however late: it finds memory that nobody reads.
+void recorder_end_attached(void) {
+    leak_check = false;
+    if (recorder_active != &never)
+        *(volatile uint32_t *)recorder_active = 0;
+    if (recorder_area) {
+        atomic_store(&recorder_area->abandoned, 1);
+        replace(recorder_area, WIRE_HEAP_RINGS_AT);
+        replace(rings, WIRE_HEAP_SIZE - WIRE_HEAP_RINGS_AT);
+    }
+    struct stat now;
+    if (fstat(wire_fd(), &now) == 0 && now.st_ino == wire_identity.st_ino &&
+        now.st_dev == wire_identity.st_dev)
+        close(wire_fd());
+    wire_init(-1);
+    wire_identity = (struct stat){0};
 }
 
 __attribute__((constructor)) static void recorder_begin(int argc, char **argv, char **envp) {

@@ -15,6 +15,7 @@
 #include "base/control.h"
 #include "base/fd.h"
 #include "base/text.h"
+#include "supervisor/attached.h"
 #include "supervisor/hooks.h"
 #include "supervisor/job.h"
 #include "supervisor/log.h"
@@ -189,6 +190,36 @@ static void take_reaped(struct loop *loop, int pid) {
         forget(loop, pid);
 }
 
+// ---- a process that was there before ----
+
+static void begin_attached(struct loop *loop, const struct followed *process) {
+    struct attached *attached = loop->job->attached;
+    if (!attached || process->pid != loop->main_pid || attached->is_recording)
+        return;
+    attached->has_failed = !attached_begin(attached, loop->run);
+    if (attached->has_failed)
+        return;
+    stop_after(&loop->job->stop, loop->request->duration);
+    hooks_attached(loop->run);
+}
+
+// It goes on, or has ended: the run is over.
+static void leave_attached(struct loop *loop, bool is_gone) {
+    struct job *job = loop->job;
+    if (!is_gone)
+        hooks_stopping(loop->run);
+    attached_leave(job->attached, loop->launch, loop->run, is_gone);
+    loop->main_ended = true;
+    loop->status = job->attached->has_failed ? 1 << 8 : 0;
+}
+
+static void look_after_attached(struct loop *loop) {
+    const struct followed *process = followed_find(&loop->job->processes, loop->main_pid);
+    bool is_gone = loop->wire_closed || !process || has_ended(process);
+    if (is_gone || loop->job->attached->has_failed || stop_timeout(&loop->job->stop) == 0)
+        leave_attached(loop, is_gone);
+}
+
 static void take_message(struct loop *loop, const struct wire_message *message) {
     if (message->type == WIRE_FORKED) {
         note_fork(loop, message);
@@ -250,6 +281,9 @@ static void take_message(struct loop *loop, const struct wire_message *message) 
         process->ending = true;
         break;
     case WIRE_EXITING:
+        break;
+    case WIRE_ATTACHED:
+        begin_attached(loop, process);
         break;
     case WIRE_REAPED:
         take_reaped(loop, message->reaped->pid);
@@ -320,6 +354,8 @@ static void look_at_main(struct loop *loop) {
 
 static void wait_for_main(struct loop *loop) {
     int status;
+    if (loop->job->attached)
+        return;
     if (!loop->main_ended)
         look_at_main(loop);
     while (!loop->main_ended &&
@@ -450,11 +486,16 @@ static void one_round(struct loop *loop) {
         } else {
             // What the process said before it ended comes first.
             drain_wire(loop, -1);
-            forget(loop, (int)events[i].data.u64);
+            if (!loop->job->attached)
+                forget(loop, (int)events[i].data.u64);
         }
     }
     hooks_drain(loop->run);
     forget_unwatched(loop);
+    if (loop->job->attached) {
+        look_after_attached(loop);
+        return;
+    }
     if (stop_is_next(&loop->job->stop))
         hooks_stopping(loop->run);
     stop_tick(&loop->job->stop);
@@ -526,7 +567,9 @@ int collect_until_end(struct tool_run *run, const struct launch *launch) {
     debugger_use_events(&job->debugger, loop.events);
     heartbeat_start(&loop.heartbeat, run->request->progress);
     bool made;
-    followed_add(&job->processes, loop.main_pid, &made);
+    struct followed *first = followed_add(&job->processes, loop.main_pid, &made);
+    if (job->attached)
+        watch(&loop, first->pidfd, (uint64_t)(uint32_t)loop.main_pid);
     hooks_started(run);
     scenario_begin(&job->scenario, run->request);
     for (int i = 0; i < 2; i++)
@@ -542,6 +585,7 @@ int collect_until_end(struct tool_run *run, const struct launch *launch) {
             scenario_output(&job->scenario, launch->output[i], i == 1);
     scenario_end(&job->scenario, loop.status);
     drain_wire(&loop, -1);
+    loop.wire_closed |= job->attached != NULL;
     forget_ended_children(&loop);
     struct followed *process = followed_find(&job->processes, loop.main_pid);
     if (WIFSIGNALED(loop.status) && process && !process->fatal_shown)

@@ -24,6 +24,11 @@ void hooks_started(struct tool_run *run) {
         tool_of(run)->started(run);
 }
 
+void hooks_attached(struct tool_run *run) {
+    if (tool_of(run)->attached)
+        tool_of(run)->attached(run);
+}
+
 bool hooks_message(struct tool_run *run, struct followed *process,
                    const struct wire_message *message) {
     bool is_taken = tool_of(run)->message && tool_of(run)->message(run, process, message);

@@ -11,6 +11,7 @@ bool hooks_choose(struct tool_run *run);
 void hooks_enter(struct tool_run *run, int wire, int config);
 bool hooks_open(struct tool_run *run);
 void hooks_started(struct tool_run *run);
+void hooks_attached(struct tool_run *run);
 // Closes the descriptor that came with a message that the tool does not take.
 // Whether the tool has taken the message.
 bool hooks_message(struct tool_run *run, struct followed *process,

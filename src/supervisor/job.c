@@ -59,6 +59,11 @@ void job_signal(struct job *job, const struct signalfd_siginfo *info) {
     pid_t sender = (pid_t)info->ssi_pid;
     if (signal == SIGCHLD)
         return;
+    if (job->attached) {
+        if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT)
+            stop_now(&job->stop);
+        return;
+    }
     if (signal == SIGCONT) {
         // Where its time is over, what ends it must come first.
         if (state_of(main_pid) == 'T' && stop_timeout(&job->stop) != 0)

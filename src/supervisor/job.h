@@ -18,6 +18,7 @@
 #include "supervisor/scenario.h"
 #include "supervisor/stop.h"
 
+struct attached;     // attached.h
 struct log;          // log.h
 struct xml_document; // xml_out.c
 
@@ -30,6 +31,7 @@ struct job {
     struct stop stop;
     struct scenario scenario;
     struct debugger debugger;
+    struct attached *attached; // NULL: the main process is ours
     // outputs.c
     struct results results;
     bool results_wanted;

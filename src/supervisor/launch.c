@@ -68,7 +68,7 @@ static bool pipe_high(int ends[2]) {
     return ends[0] >= 0 && ends[1] >= 0;
 }
 
-static int write_config(const struct supervisor_request *request) {
+int launch_config(const struct supervisor_request *request) {
     size_t count = request->option_count;
     struct text engine = {0};
     struct text parent = {0};
@@ -243,7 +243,7 @@ bool launch_start(struct launch *launch, struct tool_run *run) {
     int gate[2];
     int failure[2];
     int error = wire_open(wire);
-    launch->config = error ? -1 : write_config(request);
+    launch->config = error ? -1 : launch_config(request);
     int outputs[2] = {-1, -1};
     if (error || launch->config < 0 || !pipe_high(gate) || !pipe_high(failure) ||
         !open_outputs(launch, request, outputs)) {

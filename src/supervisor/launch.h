@@ -45,6 +45,8 @@ void launch_prepare(struct launch *launch);
 bool launch_start(struct launch *launch, struct tool_run *run);
 // Lets the child exec the engine. False after a message when that failed.
 bool launch_release(struct launch *launch, const struct supervisor_request *request);
+// The options for the target half, as a descriptor; -1 with errno.
+int launch_config(const struct supervisor_request *request);
 // In the child: the target inherits this descriptor.
 void launch_keep(int fd);
 // In the child: the target loads this library. It comes first (wire/preloaded.h counts on that), so

@@ -5,6 +5,7 @@
 
 #include "base/control.h"
 #include "fleet/fleet.h"
+#include "supervisor/attached.h"
 #include "supervisor/budgets.h"
 #include "supervisor/collect.h"
 #include "supervisor/diagnosis.h"
@@ -38,7 +39,11 @@ static bool launch_main(struct tool_run *run, struct launch *launch) {
     struct job *job = request->job;
     launch_prepare(launch);
     outputs_prepare(request);
-    if (!scenario_may_begin(request) || !hooks_choose(run) || !launch_start(launch, run))
+    if (!scenario_may_begin(request) || !hooks_choose(run))
+        return false;
+    if (request->attach_pid)
+        *launch = (struct launch){.pid = request->attach_pid, .wire = -1, .output = {-1, -1}};
+    else if (!launch_start(launch, run))
         return false;
     run->main_pid = job->main_pid = launch->pid;
     job->stop = (struct stop){.processes = &job->processes, .main_pid = launch->pid};
@@ -49,7 +54,8 @@ static bool launch_main(struct tool_run *run, struct launch *launch) {
 static bool begin_run(struct tool_run *run, struct launch *launch) {
     const struct supervisor_request *request = run->request;
     if (!hooks_open(run) || !log_open(run->log, launch->pid) || !xml_open(request, launch->pid)) {
-        launch_abandon(launch);
+        if (!request->attach_pid)
+            launch_abandon(launch);
         return false;
     }
     wire_board_set_places(log_descriptor(run->log), xml_descriptor(request));
@@ -59,7 +65,8 @@ static bool begin_run(struct tool_run *run, struct launch *launch) {
     launch->control = control_open(launch->pid); // before anybody can read the number
     present_banner(request, launch->pid, getppid(), (const char *const *)request->argv, count);
     present_remarks(request, launch->pid);
-    if (launch_release(launch, request))
+    if (request->attach_pid ? attached_start(request->job->attached, launch, run)
+                            : launch_release(launch, request))
         return true;
     control_close(launch->control, launch->pid);
     return false;
@@ -82,7 +89,9 @@ static int run_target(struct tool_run *run) {
 }
 
 int supervisor_run(struct supervisor_request *request) {
-    struct job job = {.log = log_new(&request->log)};
+    struct attached attached = {.load.pidfd = -1};
+    struct job job = {.log = log_new(&request->log),
+                      .attached = request->attach_pid ? &attached : NULL};
     request->job = &job;
     struct tool_run run = {.request = request,
                            .log = job.log,

@@ -93,6 +93,8 @@ struct supervisor_request {
     void *tool_state;
     const char *program;        // the file to run
     char *const *argv;          // the target's, argv[0] as the user typed it
+    int attach_pid;             // the process to attach to; 0: the program is started
+    const char *attach_library; // what is loaded into it
     const char *engine;         // path of quern-engine; NULL: the target runs natively
     const char *const *options; // "name=value" for the engine, in order
     size_t option_count;

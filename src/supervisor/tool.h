@@ -33,6 +33,7 @@
 //   open                     the child exists and waits; may refuse
 //   started                  the banner is out, the program runs
 //   then, as things happen:
+//     attached                                      the main process was there before
 //     began mapped unmapped forked message ended    about one process
 //     timeout drain stopping request                about all
 //   finish                   nobody is left who could say more; `ended` of the rest follows
@@ -139,6 +140,8 @@ struct supervisor_tool {
     // The child waits. False after a message: there is no run.
     bool (*open)(struct tool_run *run);
     void (*started)(struct tool_run *run);
+    // The main process was there before (--pid), and is recorded from now on.
+    void (*attached)(struct tool_run *run);
 
     // A message that is not for all tools. Takes message->fd, if it takes the message. False: it is
     // not this tool's.

@@ -77,6 +77,8 @@ enum wire_type {
     WIRE_MONITOR = 25,
     // no payload; the process is about to exec, whatever. Until it says hello, no WIRE_DEBUG_SIGNAL
     WIRE_EXEC = 26,
+    // no payload; the recorder in a process that runs already is ready (wire_attach.h)
+    WIRE_ATTACHED = 27,
 };
 
 // The supervisor sends this signal with this code to a process that gdb wants something of. Not

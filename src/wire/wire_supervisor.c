@@ -94,6 +94,7 @@ static bool payload_sound(enum wire_type type, const void *payload, size_t size)
     case WIRE_DEBUGGER:
     case WIRE_WAITS_FOR_DEBUGGER:
     case WIRE_EXEC:
+    case WIRE_ATTACHED:
         return size == 0;
     case WIRE_FINDING:
         return finding_sound(payload, size);

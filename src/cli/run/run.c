@@ -241,6 +241,28 @@ static void show_warnings(const struct supervisor_tool *tool, const struct optio
         fputs(setup->remarks.bytes, stderr);
 }
 
+// What a process that runs cannot be asked for. NULL, or a reason to be freed.
+static char *choose_attached(const struct supervisor_tool *tool, const struct tool_setup *setup,
+                             struct supervisor_request *request) {
+    static const char *const started_only[] = {"ready-port", "ready-udp-port", "ready-path",
+                                               "ready-url",  "ready-log",      "load"};
+    const struct option_values *values = setup->values;
+    struct text text = {0};
+    if (!setup->is_native)
+        text_format(&text, "--pid: with these options %s runs the program in Quern's engine, and "
+                           "so it has to start it",
+                    tool->name);
+    for (size_t i = 0; i < sizeof started_only / sizeof *started_only && !text.size; i++)
+        if (option_given(values, started_only[i]))
+            text_format(&text, "--%s is for programs that Quern starts, not for --pid",
+                        started_only[i]);
+    if (!text.size && option_yes(values, "trace-children"))
+        text_string(&text, "with --pid, children of the process are not followed; attach to them");
+    if (!text.size && !(request->attach_library = words_part("quern-recorder.so", X_OK)))
+        text_string(&text, "quern-recorder.so is missing; reinstall or rebuild Quern");
+    return text.size ? text_take(&text) : NULL;
+}
+
 static int set_up_and_run(const struct supervisor_tool *tool, struct tool_setup *setup,
                           struct option_values *values, char *const *words,
                           struct supervisor_request *request) {
@@ -250,6 +272,8 @@ static int set_up_and_run(const struct supervisor_tool *tool, struct tool_setup 
     request->tool_state = tool->settings ? tool->settings(setup) : NULL;
     if (!setup->problem && !setup->is_native)
         engine = find_engine(&setup->problem);
+    if (!setup->problem && request->attach_pid)
+        setup->problem = choose_attached(tool, setup, request);
     if (setup->problem) {
         fprintf(stderr, "quern: %s\n", setup->problem);
     } else {
@@ -268,13 +292,15 @@ static int set_up_and_run(const struct supervisor_tool *tool, struct tool_setup 
     return status;
 }
 
+// With `pid`, that process is attached to, and `program` is what it runs.
 static int run_program(const struct supervisor_tool *tool, struct option_values *values,
-                       char *const *words, const char *program, char **argv) {
+                       char *const *words, const char *program, char **argv, int pid) {
     int verbosity = (int)option_times(values, "verbose") - (option_given(values, "quiet") ? 1 : 0);
     struct supervisor_request request = {
         .tool = tool,
         .program = program,
         .argv = argv,
+        .attach_pid = pid,
         .log.verbosity = verbosity,
         .duration = option_number(values, "duration"),
         .progress = option_number(values, "progress-interval"),
@@ -289,7 +315,7 @@ static int run_program(const struct supervisor_tool *tool, struct option_values 
     struct tool_setup setup = {
         .values = values,
         .program = program,
-        .is_static = program_is_static(program),
+        .is_static = !pid && program_is_static(program),
         .verbosity = verbosity,
         .find_part = words_part,
         .stacks = &request.stacks,
@@ -314,7 +340,7 @@ static int run_in_shell(const struct supervisor_tool *tool, struct option_values
     shell_argv[0] = shell;
     shell_argv[1] = text;
     memcpy(shell_argv + 2, argv + 1, count * sizeof *argv);
-    int status = run_program(tool, values, words, shell, shell_argv);
+    int status = run_program(tool, values, words, shell, shell_argv, 0);
     free(shell_argv);
     return status;
 }
@@ -329,7 +355,42 @@ int verb_run(const struct supervisor_tool *tool, struct option_values *values, c
     if (program_is_shell_text(program))
         status = run_in_shell(tool, values, words, program, argv);
     else
-        status = run_program(tool, values, words, program, argv);
+        status = run_program(tool, values, words, program, argv, 0);
     free(program);
+    return status;
+}
+
+// ---- a process that runs -----------------------------------------------------------------------
+
+// The words of its command; NULL at the end.
+static char **read_words(int pid) {
+    char path[64], *line = NULL;
+    size_t size = 0, count = 0;
+    char **words = NULL;
+    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
+    FILE *file = fopen(path, "re");
+    while (file && getdelim(&line, &size, 0, file) >= 0)
+        *vector_push(words, count) = base_copy(line);
+    if (file)
+        fclose(file);
+    free(line);
+    if (!count)
+        *vector_push(words, count) = base_copy("?");
+    *vector_push(words, count) = NULL;
+    return words;
+}
+
+int verb_run_attached(const struct supervisor_tool *tool, struct option_values *values,
+                      char *const *words) {
+    char link[64], program[PATH_MAX];
+    int pid = (int)option_number(values, "pid");
+    char **argv = read_words(pid);
+    snprintf(link, sizeof link, "/proc/%d/exe", pid);
+    ssize_t size = readlink(link, program, sizeof program - 1);
+    program[size > 0 ? size : 0] = 0;
+    int status = run_program(tool, values, words, size > 0 ? program : argv[0], argv, pid);
+    for (size_t i = 0; argv[i]; i++)
+        free(argv[i]);
+    free(argv);
     return status;
 }
