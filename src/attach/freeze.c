@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,8 +152,21 @@ static void interrupt_new(struct freeze *freeze, size_t from) {
         ptrace(PTRACE_INTERRUPT, freeze->threads[i].tid, NULL, NULL);
 }
 
+static void run_first(struct freeze *freeze) {
+    struct sched_param before = {0}, first = {.sched_priority = 1};
+    freeze->policy = sched_getscheduler(0);
+    sched_getparam(0, &before);
+    freeze->priority = before.sched_priority;
+    sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first);
+}
+
+static void run_as_before(const struct freeze *freeze) {
+    sched_setscheduler(0, freeze->policy, &(struct sched_param){freeze->priority});
+}
+
 bool freeze_begin(struct freeze *freeze, int pid) {
     *freeze = (struct freeze){0};
+    run_first(freeze);
     uint64_t until = clock_nanoseconds() + PATIENCE;
     int count;
     // A thread that still runs may make others.
@@ -171,7 +185,7 @@ bool freeze_begin(struct freeze *freeze, int pid) {
     return false;
 }
 
-void freeze_end(struct freeze *freeze) {
+uint64_t freeze_end(struct freeze *freeze) {
     for (size_t i = 0; i < freeze->count; i++) {
         struct freeze_thread *thread = &freeze->threads[i];
         if (!thread->stopped)
@@ -179,5 +193,8 @@ void freeze_end(struct freeze *freeze) {
         ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(long)thread->signal);
     }
     free(freeze->threads);
+    uint64_t pause = freeze->began ? clock_nanoseconds() - freeze->began : 0;
+    run_as_before(freeze); // and no time is measured after that
     *freeze = (struct freeze){0};
+    return pause;
 }

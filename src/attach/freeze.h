@@ -26,11 +26,16 @@ struct freeze_thread {
 struct freeze {
     struct freeze_thread *threads;
     size_t count;
+    int policy, priority; // with which this thread was scheduled before
     uint64_t began; // when the first was asked to stop (base/clock.h)
 };
 
+// In between, this thread runs before all others, as far as that is permitted: the threads that are
+// let go first would keep it from letting the others go.
+//
 // False with errno: the process could not be held; nothing has changed.
 bool freeze_begin(struct freeze *freeze, int pid);
-void freeze_end(struct freeze *freeze);
+// For how many nanoseconds the process stood still.
+uint64_t freeze_end(struct freeze *freeze);
 
 #endif

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -139,13 +138,11 @@ static enum outcome try_to_borrow(struct load *load, int memory, const struct pl
     struct borrowed borrowed;
     if (!freeze_begin(&freeze, load->pid))
         return FAILED;
-    uint64_t began = freeze.began;
     enum outcome outcome = NOT_NOW;
     if (borrow_choose(&place->map, load->pid, &freeze, &borrowed))
         outcome = send_through(load, memory, place, &borrowed, path) ? BORROWED : FAILED;
     int error = errno;
-    freeze_end(&freeze);
-    uint64_t pause = clock_nanoseconds() - began;
+    uint64_t pause = freeze_end(&freeze);
     load->stops++;
     load->pause = pause > load->pause ? pause : load->pause;
     errno = error;
@@ -164,9 +161,8 @@ static char *say_failed(int pid) {
 
 static char *borrow(struct load *load, const struct place *place, const char *path) {
     uint64_t until = clock_nanoseconds() + SEARCH_TIME;
-    int memory = open_memory(load->pid), priority = getpriority(PRIO_PROCESS, 0);
+    int memory = open_memory(load->pid);
     enum outcome outcome = memory < 0 ? FAILED : NOT_NOW;
-    setpriority(PRIO_PROCESS, 0, -10); // the sooner this process runs, the shorter the pause
     while (outcome == NOT_NOW) {
         outcome = try_to_borrow(load, memory, place, path);
         if (outcome == NOT_NOW && clock_nanoseconds() > until)
@@ -175,7 +171,6 @@ static char *borrow(struct load *load, const struct place *place, const char *pa
             sleep_for(1000000 + (long)(load->stops % 7) * 3300000);
     }
     char *problem = outcome == FAILED ? say_failed(load->pid) : NULL;
-    setpriority(PRIO_PROCESS, 0, priority);
     if (memory >= 0)
         close(memory);
     if (outcome != NOT_NOW)

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/resource.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -105,7 +104,7 @@ static bool are_all_outside(struct patching *patching, struct freeze *freeze) {
             continue; // it has ended, or is within the kernel for ever
         if (!leads_out(patching, thread) ||
             ptrace(PTRACE_GETREGS, thread->tid, NULL, &now) < 0 ||
-            stack_leads_inside(patching, now.rsp))
+            (patching->active && stack_leads_inside(patching, now.rsp)))
             return false;
         patching->is_cave_left &= now.rip - load->cave >= load->cave_size;
     }
@@ -158,11 +157,9 @@ static enum outcome try_to_patch(struct patching *patching) {
     struct freeze freeze;
     if (!freeze_begin(&freeze, load->pid))
         return FAILED;
-    uint64_t began = freeze.began;
     enum outcome outcome = are_all_outside(patching, &freeze) ? write_all(patching) : NOT_NOW;
     int error = errno;
-    freeze_end(&freeze);
-    uint64_t pause = clock_nanoseconds() - began;
+    uint64_t pause = freeze_end(&freeze);
     load->stops++;
     load->pause = pause > load->pause ? pause : load->pause;
     errno = error;
@@ -221,15 +218,12 @@ char *load_patch(struct load *load, const struct wire_attach *ready, bool active
     snprintf(path, sizeof path, "/proc/%d/mem", load->pid);
     patching.memory = open(path, O_RDWR | O_CLOEXEC);
     enum outcome outcome = patching.memory < 0 ? FAILED : NOT_NOW;
-    int priority = getpriority(PRIO_PROCESS, 0);
-    setpriority(PRIO_PROCESS, 0, -10);
     for (int i = 0; i < ATTEMPTS && outcome == NOT_NOW; i++) {
         if (i)
             nanosleep(&(struct timespec){.tv_nsec = 1000000 + i % 7 * 330000}, NULL);
         outcome = try_to_patch(&patching);
     }
     char *problem = explain(outcome, load->pid);
-    setpriority(PRIO_PROCESS, 0, priority);
     if (patching.memory >= 0)
         close(patching.memory);
     return problem;

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/uio.h>
 
 #include "base/clock.h"
@@ -19,7 +18,6 @@
 #define FLAGS         4096       // pages that the kernel is asked about at once
 #define PIECES        512        // runs that are read at once
 #define PIECE_MOST    (1u << 30) // bytes of a run
-#define PRIORITY      (-20)
 #define SPARE         (4ull << 20)
 #define MEMORY_MARGIN (64ull << 20) // that a copy leaves to others
 
@@ -256,24 +254,14 @@ static void keep_threads(struct snapshot *snapshot, const struct freeze *freeze)
 enum snapshot_outcome snapshot_take(struct snapshot *snapshot, snapshot_look *look, void *context) {
     struct freeze freeze;
     enum snapshot_outcome outcome = SNAPSHOT_NOT_NOW;
-    int priority = getpriority(PRIO_PROCESS, 0);
-    // The sooner this process runs, the shorter the pause. Not everybody may ask for that.
-    setpriority(PRIO_PROCESS, 0, PRIORITY);
-    if (!freeze_begin(&freeze, snapshot->pid)) {
-        int error = errno;
-        setpriority(PRIO_PROCESS, 0, priority);
-        errno = error;
+    if (!freeze_begin(&freeze, snapshot->pid))
         return SNAPSHOT_FAILED;
-    }
-    uint64_t began = freeze.began;
     errno = 0;
     if (look(context))
         outcome = find_runs(snapshot) && copy_runs(snapshot) ? SNAPSHOT_TAKEN : SNAPSHOT_FAILED;
     int error = errno;
     keep_threads(snapshot, &freeze);
-    freeze_end(&freeze);
-    snapshot->pause = clock_nanoseconds() - began;
-    setpriority(PRIO_PROCESS, 0, priority);
+    snapshot->pause = freeze_end(&freeze);
     errno = error;
     return outcome;
 }

@@ -133,7 +133,7 @@ void *quern_recorder_attach(struct wire_attach *attach) {
     bool is_said = !problem && stay();
     if (!problem) {
         *(volatile uint32_t *)recorder_active = 0;
-        atomic_store(&recorder_area->abandoned, 1);
+        recorder_stopped();
         struct timespec time = {.tv_nsec = LAST_WORDS * 1000000l};
         syscall(SYS_nanosleep, &time, NULL);
         recorder_end_attached();

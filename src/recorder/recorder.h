@@ -131,6 +131,8 @@ void recorder_ending(void);
 // In a process that runs (attached.c). NULL, or why it cannot be recorded. Nothing is recorded
 // before the word at *active becomes 1.
 const char *recorder_start_attached(int wire, int config, const volatile uint32_t **active);
+// Recording is over; whoever waits for room in a ring goes on.
+void recorder_stopped(void);
 // Nobody reads any more: gives the memory back.
 void recorder_end_attached(void);
 // Arranges that record_thread_ended is called when this thread ends.

@@ -448,6 +448,12 @@ const char *recorder_start_attached(int wire, int config, const volatile uint32_
     return count && *active != &never ? NULL : "no function of its allocator can be diverted";
 }
 
+void recorder_stopped(void) {
+    if (!recorder_area->ended_at)
+        atomic_store(&recorder_area->ended_at, wire_heap_now(recorder_area));
+    atomic_store(&recorder_area->abandoned, 1);
+}
+
 static void replace(void *memory, size_t size) {
     syscall(SYS_mmap, memory, size, PROT_READ | PROT_WRITE,
             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);

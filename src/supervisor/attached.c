@@ -8,10 +8,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "supervisor/hooks.h"
 #include "supervisor/log.h"
 #include "supervisor/tool.h"
 
-#define LAST_RECORDS 30000000 // nanoseconds for threads that are about to write one
+// For threads that wait for room in their rings, or are about to write a last record.
+#define LAST_ROUNDS 10
+#define LAST_PAUSE  2000000 // nanoseconds
 
 static void complain(const struct attached *attached, char *problem) {
     log_complain("cannot attach to process %d: %s", attached->load.pid, problem);
@@ -83,7 +86,7 @@ bool attached_begin(struct attached *attached, const struct tool_run *run) {
 }
 
 void attached_leave(struct attached *attached, const struct launch *launch,
-                    const struct tool_run *run, bool is_gone) {
+                    struct tool_run *run, bool is_gone) {
     struct wire_attach ready;
     struct load *load = &attached->load;
     char *problem = NULL;
@@ -95,8 +98,11 @@ void attached_leave(struct attached *attached, const struct launch *launch,
             complain(attached, problem);
         else
             say_pause(attached, run, "Detached from");
-        struct timespec time = {.tv_nsec = LAST_RECORDS};
-        nanosleep(&time, NULL);
+        for (int i = 0; i < LAST_ROUNDS; i++) {
+            struct timespec time = {.tv_nsec = LAST_PAUSE};
+            hooks_drain(run);
+            nanosleep(&time, NULL);
+        }
     }
     // Without this word, the recorder's thread ends as well, but leaves the scratch.
     char end = WIRE_ATTACH_END;

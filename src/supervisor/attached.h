@@ -22,6 +22,6 @@ bool attached_begin(struct attached *attached, const struct tool_run *run);
 // Puts back what was changed, and lets the recorder's thread end. With is_gone, the process has
 // ended.
 void attached_leave(struct attached *attached, const struct launch *launch,
-                    const struct tool_run *run, bool is_gone);
+                    struct tool_run *run, bool is_gone);
 
 #endif
