@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "attach/leak_memory.h"
+#include "attach/objects.h"
 #include "attach/refusal.h"
 #include "attach/residency.h"
 #include "attach/walk.h"
@@ -17,6 +18,7 @@
 #define LOOKS_MOST  2000    // stops that found a thread within malloc
 #define COPIES_MOST 12      // copies that were not consistent
 #define PAUSE       2000000 // nanoseconds between two stops
+#define STACK_MOST  (8ull << 20) // how far from its pointer a stack may reach
 
 // ---- what the parts of a walk share ------------------------------------------------------------
 
@@ -201,6 +203,32 @@ struct leak_graph *census_leaks(struct census_taken *taken, unsigned heuristics)
     }
     leak_graph_free(graph);
     return NULL;
+}
+
+char *census_place(const struct census_taken *taken, uint64_t root) {
+    const struct snapshot *snapshot = &taken->snapshot;
+    const struct maps_mapping *mapping = snapshot_mapping(snapshot, root);
+    struct text text = {0};
+    for (size_t i = 0; i < snapshot->threads.count; i++) {
+        const struct freeze_thread *thread = &snapshot->threads.threads[i];
+        const struct maps_mapping *stack = snapshot_mapping(snapshot, thread->stack_pointer);
+        const struct maps_mapping *variables = snapshot_mapping(snapshot, thread->thread_pointer);
+        if (variables == mapping && root - thread->thread_pointer + 2048 < 4352) {
+            text_format(&text, "variables of thread %d", thread->tid);
+            return text_take(&text);
+        }
+        if (stack == mapping && root - thread->stack_pointer + 128 < STACK_MOST) {
+            text_format(&text, "stack of thread %d", thread->tid);
+            return text_take(&text);
+        }
+    }
+    if (mapping && mapping->path[0])
+        text_format(&text, "data of %s", object_name(mapping->path));
+    else if (mapping)
+        text_format(&text, "memory mapped at 0x%llx", (unsigned long long)mapping->start);
+    else
+        text_string(&text, "other memory");
+    return text_take(&text);
 }
 
 void census_free(struct census_taken *taken) {

@@ -23,6 +23,8 @@ char *census_take(struct census_taken *taken, int pid);
 // Which blocks the program can still reach. `heuristics` is a set of bits 1 << enum leak_heuristic.
 // Takes the census's blocks over; the caller frees the graph. NULL: the copy cannot be read.
 struct leak_graph *census_leaks(struct census_taken *taken, unsigned heuristics);
+// What a root that is no variable of a file lies in: "stack of thread 12". To be freed.
+char *census_place(const struct census_taken *taken, uint64_t root);
 void census_free(struct census_taken *taken);
 
 #endif

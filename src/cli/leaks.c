@@ -11,12 +11,11 @@
 #include "cli/words.h"
 #include "report/heap/census.h"
 
-#define STACK_MOST (8ull << 20) // how far from its pointer a stack may reach
-
 // ---- looking at the copy -----------------------------------------------------------------------
 
 static bool first_word(void *context, uint64_t block, uint64_t *word) {
-    const struct snapshot *snapshot = context;
+    const struct census_taken *taken = context;
+    const struct snapshot *snapshot = &taken->snapshot;
     if (!snapshot_word(snapshot, block, word))
         return false;
     const struct maps_mapping *mapping = *word % 8 ? NULL : snapshot_mapping(snapshot, *word);
@@ -24,29 +23,7 @@ static bool first_word(void *context, uint64_t block, uint64_t *word) {
 }
 
 static char *name_place(void *context, uint64_t root) {
-    const struct snapshot *snapshot = context;
-    const struct maps_mapping *mapping = snapshot_mapping(snapshot, root);
-    struct text text = {0};
-    for (size_t i = 0; i < snapshot->threads.count; i++) {
-        const struct freeze_thread *thread = &snapshot->threads.threads[i];
-        const struct maps_mapping *stack = snapshot_mapping(snapshot, thread->stack_pointer);
-        const struct maps_mapping *variables = snapshot_mapping(snapshot, thread->thread_pointer);
-        if (variables == mapping && root - thread->thread_pointer + 2048 < 4352) {
-            text_format(&text, "variables of thread %d", thread->tid);
-            return text_take(&text);
-        }
-        if (stack == mapping && root - thread->stack_pointer + 128 < STACK_MOST) {
-            text_format(&text, "stack of thread %d", thread->tid);
-            return text_take(&text);
-        }
-    }
-    if (mapping && mapping->path[0])
-        text_format(&text, "data of %s", object_name(mapping->path));
-    else if (mapping)
-        text_format(&text, "memory mapped at 0x%llx", (unsigned long long)mapping->start);
-    else
-        text_string(&text, "other memory");
-    return text_take(&text);
+    return census_place(context, root);
 }
 
 static void map_objects(struct symbols *symbols, const struct snapshot *snapshot) {
@@ -75,7 +52,7 @@ static int report(struct census_taken *taken, const struct arguments *arguments)
                           taken->census.pid);
     struct symbols *symbols = symbols_new(&(struct symbols_options){.no_lines = true});
     map_objects(symbols, &taken->snapshot);
-    struct census_view view = {&taken->snapshot, symbols, first_word, name_place};
+    struct census_view view = {taken, symbols, first_word, name_place};
     census_report_make(&made, &taken->census, graph, &view);
     (argument_given(arguments, "json") ? census_json : census_text)(stdout, &made, &options);
     census_report_free(&made);

@@ -491,11 +491,11 @@ static void one_round(struct loop *loop) {
         }
     }
     hooks_drain(loop->run);
-    forget_unwatched(loop);
     if (loop->job->attached) {
         look_after_attached(loop);
         return;
     }
+    forget_unwatched(loop);
     if (stop_is_next(&loop->job->stop))
         hooks_stopping(loop->run);
     stop_tick(&loop->job->stop);

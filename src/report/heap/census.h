@@ -51,6 +51,8 @@ struct census_report {
 // `graph` is classified. Types and names live as long as the symbols.
 void census_report_make(struct census_report *report, const struct census *census,
                         const struct leak_graph *graph, const struct census_view *view);
+// The name of what leads to reachable blocks. To be freed.
+char *census_root_name(const struct census_view *view, pid_t pid, uint64_t root);
 void census_report_free(struct census_report *report);
 
 struct census_options {

@@ -125,7 +125,7 @@ static const char *file_of(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-static char *name_root(const struct census_view *view, pid_t pid, uint64_t root) {
+char *census_root_name(const struct census_view *view, pid_t pid, uint64_t root) {
     struct symbol_data data = {0};
     struct text text = {0};
     const char *object = NULL;
@@ -177,7 +177,7 @@ static void make_holders(struct census_report *report, const struct leak_graph_b
             sum.blocks += all[end].blocks;
             sum.bytes += all[end].bytes;
         }
-        char *name = name_root(view, report->census->pid, sum.root);
+        char *name = census_root_name(view, report->census->pid, sum.root);
         *vector_push(report->holders, report->holder_count) =
             (struct census_holder){name, sum.blocks, sum.bytes};
     }

@@ -26,6 +26,9 @@ const struct option heap_options[] = {
     {LOCAL, NAMED("heap-out-file", "heap.%p.quern"), .help = "file for the recording"},
     {LOCAL, NUMBER("pid", NULL, 1, INT_MAX), .value = "PID", .also = "massif|dhat",
      .help = "record a process that runs already, until it ends, --duration is over, or Ctrl+C"},
+    {LOCAL, CHOICE("census", "auto|yes|no", "auto"), .also = "massif|dhat",
+     .help = "with --pid: list blocks from before, by holder; auto: if that stops the process for "
+             "less than 50 ms"},
     {LOCAL, NUMBER("top", "10", 0, 1000), .help = "number of functions in the summary at the end"},
     {LOCAL, .name = "max-size", .type = OPTION_SIZE, .initial = "0", .least = 16384, V1,
      .help = "merge old details to keep the recording below this; 0: never"},

@@ -502,7 +502,9 @@ static bool handles_interrupt(int pid) {
 
 void recorded_stopping(struct tool_run *run) {
     const struct recorded *recorded = run->state;
+    for (size_t i = 0; i < recorded->process_count; i++)
+        recorded_take_before(recorded->processes[i], true);
     for (size_t i = 0; recorded->leaks.check != LEAK_CHECK_NO && i < recorded->process_count; i++)
-        if (!handles_interrupt(recorded->processes[i]->pid))
+        if (run->request->attach_pid || !handles_interrupt(recorded->processes[i]->pid))
             search_and_say(recorded->processes[i], SEARCH_STOPPING);
 }

@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/template.h"
 #include "base/vector.h"
+#include "supervisor/tool/before.h"
 #include "wire/wire_heap.h"
 
 // How long to wait between looks at the rings: so that about so many words are there at the next
@@ -195,9 +196,16 @@ static void attach(struct recorded *recorded, int pid, int fd, uint64_t size) {
         process->tasks = open_kernel_file(pid, "task");
     }
     process->names = heap_names_new(run->symbols, pid, &recorded->names);
+    heap_source_note_frees(source, run->request->attach_pid && recorded->census != CENSUS_NO);
     recorded_interpreter_start(process);
     recorded->tool->start(process);
     *vector_push(recorded->processes, recorded->process_count) = process;
+}
+
+void recorded_attached(struct tool_run *run) {
+    struct recorded_process *process = find_process(run->state, run->main_pid);
+    if (process && process->recorded->census != CENSUS_NO)
+        recorded_look_before(process);
 }
 
 bool recorded_message(struct tool_run *run, struct followed *process,
@@ -254,6 +262,7 @@ void recorded_drain(struct tool_run *run) {
         size_t got = heap_source_drain(process->source, false);
         words = got > words ? got : words;
         complain_if_broken(process, was);
+        recorded_take_before(process, false);
         if (now >= process->next_sample) {
             take_sample(process, now);
             watch_threads(process, clock_nanoseconds());
@@ -291,6 +300,7 @@ static void free_process(struct recorded_process *process) {
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (files[i] >= 0)
             close(files[i]);
+    before_free(process->before);
     recorded_interpreter_end(process);
     free(process->holders);
     free(process->stack_pointers);
@@ -317,6 +327,7 @@ static void finish_process(struct recorded *recorded, int pid) {
         return;
     bool was = heap_source_broken(process->source);
     heap_source_drain(process->source, true);
+    recorded_take_before(process, true);
     complain_if_broken(process, was);
     heap_source_end(process->source);
     if (!heap_source_is_void(process->source)) {

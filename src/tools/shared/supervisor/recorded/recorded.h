@@ -45,6 +45,7 @@ struct recorded_process {
 
     int stat, statm, tasks;         // /proc/PID/stat, statm and task, open; -1: not
     uint64_t next_watch;            // when its threads are looked at again
+    struct before *before;          // the search for blocks from before; NULL: there is none
     uint64_t attached, next_sample; // nanoseconds, of CLOCK_MONOTONIC
 };
 
@@ -80,6 +81,7 @@ struct recorded {
     struct heap_names_options names;
 
     char *recorder;   // path of quern-recorder.so; NULL: the engine records
+    enum recorded_census { CENSUS_AUTO, CENSUS_YES, CENSUS_NO } census; // with --pid
     const char *note; // shown at the start; may be NULL
     struct recorded_leaks leaks;
     const struct tool_run *run;
@@ -120,6 +122,7 @@ char *recorded_holder_text(struct recorded_process *process, uint32_t stack);
 
 void recorded_enter(struct tool_run *run, int wire, int config);
 void recorded_started(struct tool_run *run);
+void recorded_attached(struct tool_run *run);
 bool recorded_message(struct tool_run *run, struct followed *process,
                       const struct wire_message *message);
 void recorded_mapped(struct tool_run *run, struct followed *process,
@@ -136,11 +139,19 @@ bool recorded_failed(struct tool_run *run);
 // All of them, for a descriptor; and the request that they answer besides the tool's own.
 #define RECORDED_HOOKS                                                                             \
     .enter = recorded_enter, .started = recorded_started, .message = recorded_message,             \
+    .attached = recorded_attached,                                                                 \
     .mapped = recorded_mapped, .began = recorded_began, .ended = recorded_ended,                   \
     .request = recorded_request, .timeout = recorded_timeout, .drain = recorded_drain,             \
     .stopping = recorded_stopping, .finish = recorded_finish, .failed = recorded_failed
 #define RECORDED_LEAKS_REQUEST                                                                     \
     { "leaks", NULL, "search for blocks that no pointer refers to" }
+
+// ---- before.c ----------------------------------------------------------------------------------
+
+// The process was there before: what it has allocated by now is looked for, if that is wanted.
+void recorded_look_before(struct recorded_process *process);
+// Takes what was found, if it is there by now; with `wait`, waits for it.
+void recorded_take_before(struct recorded_process *process, bool wait);
 
 // ---- interpreter.c -----------------------------------------------------------------------------
 

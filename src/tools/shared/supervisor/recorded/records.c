@@ -40,8 +40,15 @@ static uint32_t stack_of(struct heap_source *source, uint64_t id) {
 
 static bool end_chunk(struct heap_source *source, struct heap_ring *ring, uint64_t address);
 
+static void note_free(struct heap_source *source, uint64_t address) {
+    bool is_new;
+    if (source->is_noting)
+        map_integers_add(&source->freed, address, &is_new);
+}
+
 void records_freed(struct heap_source *source, struct heap_ring *ring, uint64_t address) {
     struct heap_event event = {.kind = HEAP_FREED, .thread = ring->thread, .time = source->time};
+    note_free(source, address);
     if (!address || !blocks_remove(&source->blocks, address, &event.before)) {
         source->counts.unknown += !end_chunk(source, ring, address);
         return;
@@ -82,6 +89,7 @@ void records_allocated(struct heap_source *source, struct heap_ring *ring, uint6
 }
 
 static void on_resize_began(struct heap_source *source, struct heap_ring *ring, uint64_t address) {
+    note_free(source, address);
     ring->resizing = address && blocks_remove(&source->blocks, address, &ring->moving);
     ring->moving_address = address;
     source->counts.unknown += !ring->resizing;
@@ -211,6 +219,45 @@ void heap_source_watch_threads(struct heap_source *source,
         ring->ran = source->time;
         tell_state(source, ring, HEAP_THREAD_RAN);
     }
+}
+
+// ---- blocks from before ----
+
+void heap_source_note_frees(struct heap_source *source, bool is_noting) {
+    source->is_noting = is_noting;
+    if (!is_noting) {
+        map_integers_free(&source->freed);
+        source->freed = (struct map_integers){0};
+    }
+}
+
+uint32_t heap_source_new_stack(struct heap_source *source, const uint64_t *pcs, size_t count) {
+    uint32_t id = ++source->stack_count;
+    for (size_t i = 0; i < source->sink_count; i++)
+        if (source->sinks[i].stack)
+            source->sinks[i].stack(source->sinks[i].context, id, pcs, count, false);
+    return id;
+}
+
+bool heap_source_add_block(struct heap_source *source, uint64_t address, uint64_t size,
+                           uint32_t stack) {
+    if (!address || size > HEAP_SIZE_MAX ||
+        map_integers_find(&source->freed, address) != MAP_NONE)
+        return false;
+    struct heap_block *block = blocks_add(&source->blocks, address);
+    if (!block)
+        return false;
+    *block = (struct heap_block){
+        .number = ++source->block_count,
+        .size = size,
+        .capacity = heap_rounded(size),
+        .time = source->time,
+        .stack = stack,
+    };
+    source->counts.allocated++;
+    tell(source,
+         &(struct heap_event){.kind = HEAP_ALLOCATED, .time = source->time, .block = block});
+    return true;
 }
 
 // ---- regions, names, samples ----

@@ -52,6 +52,9 @@ void recorded_settings(struct recorded *recorded, struct tool_setup *setup, long
         if (!recorded->recorder)
             tool_refuse(setup, "quern-recorder.so is missing; reinstall or rebuild Quern");
     }
+    recorded->census = option_is(values, "census", "yes")  ? CENSUS_YES
+                       : option_is(values, "census", "no") ? CENSUS_NO
+                                                           : CENSUS_AUTO;
     choose_leaks(values, &recorded->leaks);
     choose_suppressions(setup, &recorded->leaks);
     // Names are asked for at the end, when libraries may have been unloaded.

@@ -124,6 +124,7 @@ void heap_source_free(struct heap_source *source) {
     munmap(source->area, WIRE_HEAP_SIZE);
     blocks_free(&source->blocks);
     blocks_free(&source->chunks);
+    map_integers_free(&source->freed);
     regions_free(&source->regions);
     free(source->rings);
     free(source->order);

@@ -56,6 +56,14 @@ void heap_source_watch_threads(struct heap_source *source,
 // bytes, before this many instructions and this time (nanoseconds; UINT64_MAX: whenever).
 void heap_source_gate(struct heap_source *source, uint64_t total, uint64_t instructions,
                       uint64_t time);
+// Blocks that were there before the recording began (--pid) are looked for while it goes on. Before
+// that, call the first of these with true: it notes which blocks are freed meanwhile, and none of
+// them is added. With false it forgets them.
+void heap_source_note_frees(struct heap_source *source, bool is_noting);
+uint32_t heap_source_new_stack(struct heap_source *source, const uint64_t *pcs, size_t count);
+// False: the block was known, or is gone.
+bool heap_source_add_block(struct heap_source *source, uint64_t address, uint64_t size,
+                           uint32_t stack);
 // Tells the sinks that it is over.
 void heap_source_end(struct heap_source *source);
 // Whether the process was about to end when it was last heard of: it ended as the program it was.

@@ -3,6 +3,7 @@
 #ifndef QUERN_SUPERVISOR_HEAP_SOURCE_PARTS_H
 #define QUERN_SUPERVISOR_HEAP_SOURCE_PARTS_H
 
+#include "base/map.h"
 #include "profile/heap/blocks.h"
 #include "profile/heap/regions.h"
 #include "tools/shared/supervisor/interpreted.h"
@@ -56,6 +57,8 @@ struct heap_source {
     struct heap_source_counts counts;
     struct heap_sample sample;                  // the last one
     const struct heap_interpreter *interpreter; // NULL: its frames are not wanted
+    bool is_noting;              // addresses that are freed
+    struct map_integers freed;
     bool broken;
 };
 
