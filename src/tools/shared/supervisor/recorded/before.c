@@ -8,7 +8,7 @@
 
 #include "tools/shared/supervisor/recorded/recorded.h"
 
-// Such a frame is a mapping of its own, outside all memory, whose file has the name.
+// To the names of addresses, such a frame is a piece of generated code, outside all memory.
 #define FRAMES_START (1ull << 56)
 #define FRAME_SIZE   4096ull
 #define MOST_HOLDERS 10000 // all others are one
@@ -26,20 +26,14 @@ struct taking {
 
 // A return address in a new frame.
 static uint64_t make_frame(struct taking *taking, const char *name) {
-    struct recorded_process *process = taking->process;
-    struct text path = {0};
-    text_string(&path, name);
-    // What follows the last slash of a path would be its name.
-    for (char *at = path.bytes; *at; at++)
-        if (*at == '/')
-            *at = '|';
+    const struct recorded_process *process = taking->process;
     uint64_t start = taking->next_frame;
     taking->next_frame += FRAME_SIZE;
-    struct heap_mapping mapping = {.start = start, .end = start + FRAME_SIZE, .path = path.bytes};
-    symbols_map(process->recorded->run->symbols, process->pid, mapping.start, mapping.end, 0,
-                path.bytes, NULL);
-    heap_source_mapping(process->source, &mapping);
-    text_free(&path);
+    struct text bracketed = {0};
+    text_format(&bracketed, "[%s]", name);
+    symbols_add_code(process->recorded->run->symbols, process->pid, start, start + FRAME_SIZE,
+                     bracketed.bytes, NULL, 0);
+    text_free(&bracketed);
     return start + FRAME_SIZE / 2;
 }
 
