@@ -35,6 +35,13 @@ struct parameters {
     char path[512];
 };
 
+// Whether somebody wants this process to end; the caller may have blocked the signals for it.
+static bool is_interrupted(void) {
+    sigset_t pending;
+    return sigpending(&pending) == 0 &&
+           (sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM));
+}
+
 static void sleep_for(long nanoseconds) {
     struct timespec time = {.tv_nsec = nanoseconds};
     nanosleep(&time, NULL);
@@ -163,7 +170,7 @@ static char *borrow(struct load *load, const struct place *place, const char *pa
     uint64_t until = clock_nanoseconds() + SEARCH_TIME;
     int memory = open_memory(load->pid);
     enum outcome outcome = memory < 0 ? FAILED : NOT_NOW;
-    while (outcome == NOT_NOW) {
+    while (outcome == NOT_NOW && !is_interrupted()) {
         outcome = try_to_borrow(load, memory, place, path);
         if (outcome == NOT_NOW && clock_nanoseconds() > until)
             break;
@@ -175,6 +182,8 @@ static char *borrow(struct load *load, const struct place *place, const char *pa
         close(memory);
     if (outcome != NOT_NOW)
         return problem;
+    if (is_interrupted())
+        return base_copy("interrupted");
     return base_copy("no thread of it came to a point where it could load the recorder within 10 "
                      "seconds: all were in the allocator, the dynamic linker, or a signal handler");
 }
@@ -216,6 +225,8 @@ static char *wait_for_helper(const struct load *load, int *wire) {
         }
         if (now.state == WIRE_ATTACH_WAITING)
             break;
+        if (is_interrupted())
+            return base_copy("interrupted");
         if (clock_nanoseconds() > until)
             return base_copy("the recorder was not loaded within 30 seconds: some thread holds a "
                              "lock of the dynamic linker or of the allocator for that long. The "

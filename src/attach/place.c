@@ -88,7 +88,8 @@ static void begin_object(struct search *search, int fd, const struct maps_mappin
     search->is_loader = object_defines(fd, LOADER_MARK);
     search->is_unsafe = search->is_libc || is_delicate(fd, name);
     search->has_loader |= search->is_loader;
-    search->is_musl |= strncmp(name, "ld-musl", 7) == 0 || strncmp(name, "libc.musl", 9) == 0;
+    search->is_musl |=
+        !search->is_libc && object_defines(fd, "__libc_start_main") && object_defines(fd, "dlopen");
     size_t count = elf_file_open(fd, segments), first = 0;
     while (first < count && segments[first].p_type != PT_LOAD)
         first++;
@@ -140,7 +141,7 @@ static void look_at(struct search *search, const struct maps_mapping *mapping) {
 static char *say_missing(const struct search *search) {
     const struct place *place = search->place;
     if (search->is_musl)
-        return base_copy("it uses musl, and Quern's recorder needs glibc; quern leaks needs none. "
+        return base_copy("it uses musl, and Quern's recorder needs glibc. "
                          "Start the program under Quern: quern heap PROGRAM");
     if (!search->has_loader)
         return base_copy("it is statically linked: it has no dynamic linker that could load the "

@@ -153,6 +153,18 @@ static int run(const struct command *command, const struct source_words *words) 
     return status;
 }
 
+// `quern attach PID ...` is short for `quern heap --pid=PID ...`. Without a number it is a verb that
+// shows its usage.
+static void attach_as_heap(char **argv) {
+    static char heap[] = "heap", pid[64];
+    if (!argv[1] || !argv[2] || strcmp(argv[1], verb_attach.name) != 0 ||
+        argv[2][strspn(argv[2], "0123456789")] || strlen(argv[2]) > 32)
+        return;
+    snprintf(pid, sizeof pid, "--pid=%s", argv[2]);
+    argv[1] = heap;
+    argv[2] = pid;
+}
+
 static int start(char **argv) {
     struct command command = {0};
     struct source_words words = {0};
@@ -166,6 +178,8 @@ static int start(char **argv) {
         return ended;
     if (call == NAMES_VERB)
         return verb_start(verb, argv + 1);
+    if (!names_claim_valgrind())
+        attach_as_heap(argv);
     if (argc > 1 && !names_claim_valgrind())
         verb = verb_find(argv[1]);
     if (verb)

@@ -8,10 +8,9 @@
 
 // In the order of help.
 const struct verb *const verb_table[] = {
-    &verb_print,    &verb_annotate, &verb_export, &verb_ctl,   &verb_bench,
-    &verb_diagnose, &verb_check,    &verb_diff,   &verb_merge, &verb_query, &verb_push,
-    &verb_baseline, &verb_view,     &verb_leaks,  &verb_vgdb,  &verb_names,
-    &verb_help,
+    &verb_print, &verb_annotate, &verb_export, &verb_ctl,   &verb_bench, &verb_diagnose,
+    &verb_check, &verb_diff,     &verb_merge,  &verb_query, &verb_push,  &verb_baseline,
+    &verb_view,  &verb_attach,   &verb_leaks,  &verb_vgdb,  &verb_names, &verb_help,
 };
 const size_t verb_count = sizeof verb_table / sizeof *verb_table;
 

@@ -38,7 +38,7 @@ struct verb {
 
 extern const struct verb verb_print, verb_annotate, verb_export, verb_ctl, verb_bench,
     verb_diagnose, verb_check, verb_diff, verb_merge, verb_query, verb_baseline, verb_view,
-    verb_vgdb, verb_leaks, verb_push, verb_names, verb_help;
+    verb_vgdb, verb_leaks, verb_attach, verb_push, verb_names, verb_help;
 
 extern const struct verb *const verb_table[];
 extern const size_t verb_count;

@@ -8,23 +8,27 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "wire/wire_target.h"
 
-#define OPTIONS_WAIT   30  // seconds for the options to come
+#define OPTIONS_WAIT   300 // tenths of a second for the options to come
+#define OTHERS_WAIT    50  // and for a helper whose Quern is gone
 #define HIGH_FD        900 // the wire's number or higher, if so many are permitted
 #define LAST_WORDS     50  // milliseconds for threads that are about to write a record
 
 EXPORT void *quern_recorder_attach(struct wire_attach *attach);
 
 static atomic_flag in_use = ATOMIC_FLAG_INIT;
+// Counts the helpers: one that still waits for its options makes way for the next.
+static _Atomic uint32_t helpers;
 
 static void set_state(struct wire_attach *attach, enum wire_attach_state state) {
     __atomic_store_n(&attach->state, state, __ATOMIC_SEQ_CST);
@@ -58,13 +62,23 @@ static int receive_file(int wire) {
     return fd;
 }
 
-static void wait_at_most(int wire, time_t seconds) {
-    struct timeval time = {.tv_sec = seconds};
-    setsockopt(wire, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
+static void sleep_for(long milliseconds) {
+    struct timespec time = {.tv_nsec = milliseconds * 1000000};
+    syscall(SYS_nanosleep, &time, NULL);
+}
+
+static int receive_options(int wire, uint32_t number) {
+    int config = -1;
+    struct pollfd packet = {.fd = wire, .events = POLLIN};
+    for (int i = 0; i < OPTIONS_WAIT && config < 0 && helpers == number; i++)
+        if (poll(&packet, 1, 100) == 1)
+            return receive_file(wire);
+    return -1;
 }
 
 // Makes the wire, leaves one end to the supervisor, and gets the options over it.
-static const char *open_wire(struct wire_attach *attach, int *wire, int *config) {
+static const char *open_wire(struct wire_attach *attach, uint32_t number, int *wire,
+                             int *config) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return errno == EMFILE ? "it has no file descriptor left (ulimit -n)"
@@ -72,19 +86,17 @@ static const char *open_wire(struct wire_attach *attach, int *wire, int *config)
     *wire = move_high(ends[1]);
     attach->wire = ends[0];
     set_state(attach, WIRE_ATTACH_WAITING);
-    wait_at_most(*wire, OPTIONS_WAIT);
-    *config = receive_file(*wire);
+    *config = receive_options(*wire, number);
     close(ends[0]);
-    wait_at_most(*wire, 0);
     return *config < 0 ? "no options have come" : NULL;
 }
 
 // ---- the helper ----
 
-static const char *begin(struct wire_attach *attach) {
+static const char *begin(struct wire_attach *attach, uint32_t number) {
     int wire = -1, config = -1;
     const volatile uint32_t *active;
-    const char *problem = open_wire(attach, &wire, &config);
+    const char *problem = open_wire(attach, number, &wire, &config);
     if (problem) {
         if (wire >= 0)
             close(wire);
@@ -121,21 +133,30 @@ static void fail(struct wire_attach *attach, const char *problem) {
     set_state(attach, WIRE_ATTACH_FAILED);
 }
 
+static bool take_turn(void) {
+    for (int i = 0; i < OTHERS_WAIT && !recorder_on(); i++) {
+        if (!atomic_flag_test_and_set(&in_use))
+            return true;
+        sleep_for(100);
+    }
+    return false;
+}
+
 void *quern_recorder_attach(struct wire_attach *attach) {
     syscall(SYS_prctl, PR_SET_NAME, "quern", 0, 0, 0);
-    if (atomic_flag_test_and_set(&in_use)) {
+    uint32_t number = ++helpers;
+    if (!take_turn()) {
         fail(attach, "it is recorded by Quern already");
         return NULL;
     }
-    const char *problem = begin(attach);
+    const char *problem = begin(attach, number);
     if (problem)
         fail(attach, problem);
     bool is_said = !problem && stay();
     if (!problem) {
         *(volatile uint32_t *)recorder_active = 0;
         recorder_stopped();
-        struct timespec time = {.tv_nsec = LAST_WORDS * 1000000l};
-        syscall(SYS_nanosleep, &time, NULL);
+        sleep_for(LAST_WORDS);
         recorder_end_attached();
     }
     atomic_flag_clear(&in_use);

@@ -107,6 +107,12 @@ static char *place_of(void *context, uint64_t root) {
     return census_place(context, root);
 }
 
+// A name, and the roots that have it: [start, end).
+struct named_roots {
+    char *name;
+    uint64_t start, end;
+};
+
 static char *name_of(const struct before *before, struct symbols *symbols,
                      const struct leak_graph_block *block) {
     const struct census_view view = {
@@ -120,6 +126,20 @@ static char *name_of(const struct before *before, struct symbols *symbols,
     return text_take(&text);
 }
 
+// An array has many roots and one name.
+static void name_roots(const struct before *before, struct symbols *symbols,
+                       const struct leak_graph_block *block, struct named_roots *named) {
+    struct symbol_data data = {0};
+    uint64_t root = root_of(block);
+    if (named->name && root >= named->start && root < named->end)
+        return;
+    free(named->name);
+    *named = (struct named_roots){name_of(before, symbols, block), root, root + 1};
+    if (block->kind == LEAK_REACHABLE && root &&
+        symbols_resolve_data(symbols, before->pid, root, &data) && data.size > data.offset)
+        named->end = root - data.offset + data.size;
+}
+
 void before_blocks(struct before *before, struct symbols *symbols,
                    void (*block)(void *context, const char *holder, uint64_t address,
                                  uint64_t size),
@@ -127,19 +147,16 @@ void before_blocks(struct before *before, struct symbols *symbols,
     size_t count;
     const struct leak_graph_block *blocks = leak_graph_blocks(before->graph, &count);
     const struct leak_graph_block **order = base_allocate((count + 1) * sizeof *order);
-    char *name = NULL;
+    struct named_roots named = {0};
     for (size_t i = 0; i < count; i++)
         order[i] = &blocks[i];
     if (count)
         qsort(order, count, sizeof *order, by_root);
     for (size_t i = 0; i < count; i++) {
-        if (i == 0 || root_of(order[i]) != root_of(order[i - 1])) {
-            free(name);
-            name = name_of(before, symbols, order[i]);
-        }
-        block(context, name, order[i]->start, order[i]->size);
+        name_roots(before, symbols, order[i], &named);
+        block(context, named.name, order[i]->start, order[i]->size);
     }
-    free(name);
+    free(named.name);
     free(order);
 }
 
@@ -147,7 +164,8 @@ void before_free(struct before *before) {
     if (!before)
         return;
     before_wait(before);
-    leak_graph_free(before->graph);
+    if (before->graph)
+        leak_graph_free(before->graph);
     census_free(&before->taken);
     free(before->problem);
     free(before);
