@@ -29,14 +29,16 @@ static const struct borrow_object *find_object(const struct borrow_map *map, uin
 // Calls that wait, and that neither an allocator nor the dynamic linker makes.
 static bool is_waiting_call(long long call) {
     static const short calls[] = {
-        SYS_epoll_wait,   SYS_epoll_pwait,  SYS_epoll_pwait2, SYS_poll,          SYS_ppoll,
-        SYS_select,       SYS_pselect6,     SYS_accept,       SYS_accept4,       SYS_recvfrom,
-        SYS_recvmsg,      SYS_recvmmsg,     SYS_sendto,       SYS_sendmsg,       SYS_sendmmsg,
-        SYS_connect,      SYS_write,        SYS_writev,       SYS_readv,         SYS_nanosleep,
-        SYS_wait4,        SYS_waitid,       SYS_pause,        SYS_rt_sigsuspend, SYS_semop,
-        SYS_semtimedop,   SYS_msgrcv,       SYS_msgsnd,       SYS_io_getevents,  SYS_fsync,
-        SYS_fdatasync,    SYS_flock,        SYS_read,         SYS_io_pgetevents, SYS_sendfile,
-        SYS_clock_nanosleep, SYS_io_uring_enter, SYS_rt_sigtimedwait,
+        SYS_epoll_wait,     SYS_epoll_pwait,     SYS_epoll_pwait2, SYS_poll,
+        SYS_ppoll,          SYS_select,          SYS_pselect6,     SYS_accept,
+        SYS_accept4,        SYS_recvfrom,        SYS_recvmsg,      SYS_recvmmsg,
+        SYS_sendto,         SYS_sendmsg,         SYS_sendmmsg,     SYS_connect,
+        SYS_write,          SYS_writev,          SYS_readv,        SYS_nanosleep,
+        SYS_wait4,          SYS_waitid,          SYS_pause,        SYS_rt_sigsuspend,
+        SYS_semop,          SYS_semtimedop,      SYS_msgrcv,       SYS_msgsnd,
+        SYS_io_getevents,   SYS_fsync,           SYS_fdatasync,    SYS_flock,
+        SYS_read,           SYS_io_pgetevents,   SYS_sendfile,     SYS_clock_nanosleep,
+        SYS_io_uring_enter, SYS_rt_sigtimedwait,
     };
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         if (call == calls[i])
@@ -91,9 +93,9 @@ static bool is_safe(const struct borrow_map *map, int pid, const struct user_reg
     if (!object || object->is_loader)
         return false;
     bool is_calling = (long long)now->orig_rax >= 0;
-    bool is_fine = !is_calling                      ? !object->is_unsafe
-                   : now->orig_rax == SYS_futex     ? is_waiting_futex(now, object)
-                                                    : is_waiting_call((long long)now->orig_rax);
+    bool is_fine = !is_calling                  ? !object->is_unsafe
+                   : now->orig_rax == SYS_futex ? is_waiting_futex(now, object)
+                                                : is_waiting_call((long long)now->orig_rax);
     return is_fine && has_thread_block(pid, now->fs_base) && !is_in_handler(map, pid, now->rsp);
 }
 

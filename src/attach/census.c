@@ -15,9 +15,9 @@
 #include "base/text.h"
 #include "base/vector.h"
 
-#define LOOKS_MOST  2000    // stops that found a thread within malloc
-#define COPIES_MOST 12      // copies that were not consistent
-#define PAUSE       2000000 // nanoseconds between two stops
+#define LOOKS_MOST  2000         // stops that found a thread within malloc
+#define COPIES_MOST 12           // copies that were not consistent
+#define PAUSE       2000000      // nanoseconds between two stops
 #define STACK_MOST  (8ull << 20) // how far from its pointer a stack may reach
 
 // ---- what the parts of a walk share ------------------------------------------------------------

@@ -27,7 +27,7 @@ struct freeze {
     struct freeze_thread *threads;
     size_t count;
     int policy, priority; // with which this thread was scheduled before
-    uint64_t began; // when the first was asked to stop (base/clock.h)
+    uint64_t began;       // when the first was asked to stop (base/clock.h)
 };
 
 // In between, this thread runs before all others, as far as that is permitted: the threads that are

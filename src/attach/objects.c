@@ -78,8 +78,8 @@ static bool has_function(const Elf64_Sym *symbols, size_t count, const char *nam
     return false;
 }
 
-static bool search_table(int fd, const Elf64_Shdr *table, const Elf64_Shdr *texts,
-                         const char *name, uint64_t *address) {
+static bool search_table(int fd, const Elf64_Shdr *table, const Elf64_Shdr *texts, const char *name,
+                         uint64_t *address) {
     Elf64_Sym *symbols = read_part(fd, table->sh_offset, table->sh_size);
     char *names = symbols ? read_part(fd, texts->sh_offset, texts->sh_size) : NULL;
     bool is_there = names && has_function(symbols, table->sh_size / sizeof *symbols, names,
@@ -102,7 +102,8 @@ bool object_function(int fd, const char *name, uint64_t *address) {
     bool is_there = false;
     for (size_t i = 0; sections && i < header.e_shnum && !is_there; i++)
         if (sections[i].sh_type == SHT_DYNSYM && sections[i].sh_link < header.e_shnum)
-            is_there = search_table(fd, &sections[i], &sections[sections[i].sh_link], name, address);
+            is_there =
+                search_table(fd, &sections[i], &sections[sections[i].sh_link], name, address);
     free(sections);
     return is_there;
 }

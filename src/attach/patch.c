@@ -102,8 +102,7 @@ static bool are_all_outside(struct patching *patching, struct freeze *freeze) {
         struct user_regs_struct now;
         if (!thread->stopped)
             continue; // it has ended, or is within the kernel for ever
-        if (!leads_out(patching, thread) ||
-            ptrace(PTRACE_GETREGS, thread->tid, NULL, &now) < 0 ||
+        if (!leads_out(patching, thread) || ptrace(PTRACE_GETREGS, thread->tid, NULL, &now) < 0 ||
             (patching->active && stack_leads_inside(patching, now.rsp)))
             return false;
         patching->is_cave_left &= now.rip - load->cave >= load->cave_size;

@@ -99,8 +99,8 @@ const struct verb verb_leaks = {
         "Stops the process for some milliseconds, copies its memory, and lets it go on; nothing is "
         "loaded into it. In the copy, Quern counts the blocks of glibc's malloc, says what the "
         "memory of the process consists of, and searches for blocks that nothing leads to. Where "
-        "blocks were allocated is not known: quern heap records that for a program it "
-        "starts.\n"
+        "blocks were allocated is not known: quern heap --pid=PID records that from now "
+        "on.\n"
         "docs/attach.md says what is needed, and what the numbers mean.",
     .options = options,
     .run = run_leaks,

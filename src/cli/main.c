@@ -146,15 +146,14 @@ static int run(const struct command *command, const struct source_words *words) 
         options_free(&values);
         return fail(error);
     }
-    int status = is_attached
-                     ? verb_run_attached(tool, &values, command->options)
-                     : verb_run(tool, &values, command->options, command->target);
+    int status = is_attached ? verb_run_attached(tool, &values, command->options)
+                             : verb_run(tool, &values, command->options, command->target);
     options_free(&values);
     return status;
 }
 
-// `quern attach PID ...` is short for `quern heap --pid=PID ...`. Without a number it is a verb that
-// shows its usage.
+// `quern attach PID ...` is short for `quern heap --pid=PID ...`. Without a number it is a verb
+// that shows its usage.
 static void attach_as_heap(char **argv) {
     static char heap[] = "heap", pid[64];
     if (!argv[1] || !argv[2] || strcmp(argv[1], verb_attach.name) != 0 ||

@@ -19,10 +19,10 @@
 
 #include "wire/wire_target.h"
 
-#define OPTIONS_WAIT   300 // tenths of a second for the options to come
-#define OTHERS_WAIT    50  // and for a helper whose Quern is gone
-#define HIGH_FD        900 // the wire's number or higher, if so many are permitted
-#define LAST_WORDS     50  // milliseconds for threads that are about to write a record
+#define OPTIONS_WAIT 300 // tenths of a second for the options to come
+#define OTHERS_WAIT  50  // and for a helper whose Quern is gone
+#define HIGH_FD      900 // the wire's number or higher, if so many are permitted
+#define LAST_WORDS   50  // milliseconds for threads that are about to write a record
 
 EXPORT void *quern_recorder_attach(struct wire_attach *attach);
 
@@ -77,8 +77,7 @@ static int receive_options(int wire, uint32_t number) {
 }
 
 // Makes the wire, leaves one end to the supervisor, and gets the options over it.
-static const char *open_wire(struct wire_attach *attach, uint32_t number, int *wire,
-                             int *config) {
+static const char *open_wire(struct wire_attach *attach, uint32_t number, int *wire, int *config) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return errno == EMFILE ? "it has no file descriptor left (ulimit -n)"

@@ -164,7 +164,7 @@ struct searched {
     const char *name; // of the file
     bool is_program, is_stripped;
     bool is_running; // its code may be, while this one looks at it
-    bool is_libc; // and its functions are hooked as well
+    bool is_libc;    // and its functions are hooked as well
     bool exports[4]; // malloc, calloc, realloc, free
     struct elf_view view;
     struct allocator_found found[FAMILIES];
@@ -216,7 +216,8 @@ static void collect_function(struct searched *module, const char *name, const El
     if (module->is_libc && strcmp(name, unloading.name) == 0)
         function = &unloading;
     if (!function || function->act == ALLOCATOR_SIZE ||
-        (function->act == ALLOCATOR_OWN && function != &unloading) || function->act == ALLOCATOR_INSIDE || pc < module->text_start || pc >= module->text_end)
+        (function->act == ALLOCATOR_OWN && function != &unloading) ||
+        function->act == ALLOCATOR_INSIDE || pc < module->text_start || pc >= module->text_end)
         return;
     for (unsigned i = module->first_hook; i < hook_count; i++)
         if (hooks[i].divert.function == (uint8_t *)pc)

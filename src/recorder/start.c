@@ -117,9 +117,9 @@ static const char *open_area(void) {
         fcntl(area_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) {
         void *header = map_area(recorder_area, 0, WIRE_HEAP_RINGS_AT);
         recorder_area = header ? header : recorder_area;
-        void *others = header ? map_area(rings, WIRE_HEAP_RINGS_AT,
-                                         WIRE_HEAP_SIZE - WIRE_HEAP_RINGS_AT)
-                              : NULL;
+        void *others =
+            header ? map_area(rings, WIRE_HEAP_RINGS_AT, WIRE_HEAP_SIZE - WIRE_HEAP_RINGS_AT)
+                   : NULL;
         is_mapped = others != NULL;
         rings = others ? others : rings;
     }

@@ -85,8 +85,8 @@ bool attached_begin(struct attached *attached, const struct tool_run *run) {
     return attached->is_recording;
 }
 
-void attached_leave(struct attached *attached, const struct launch *launch,
-                    struct tool_run *run, bool is_gone) {
+void attached_leave(struct attached *attached, const struct launch *launch, struct tool_run *run,
+                    bool is_gone) {
     struct wire_attach ready;
     struct load *load = &attached->load;
     char *problem = NULL;

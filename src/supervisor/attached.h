@@ -21,7 +21,7 @@ bool attached_start(struct attached *attached, struct launch *launch, const stru
 bool attached_begin(struct attached *attached, const struct tool_run *run);
 // Puts back what was changed, and lets the recorder's thread end. With is_gone, the process has
 // ended.
-void attached_leave(struct attached *attached, const struct launch *launch,
-                    struct tool_run *run, bool is_gone);
+void attached_leave(struct attached *attached, const struct launch *launch, struct tool_run *run,
+                    bool is_gone);
 
 #endif

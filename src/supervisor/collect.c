@@ -387,9 +387,8 @@ static int sooner(int first, int second) {
 // The next deadline, or when the tool wants to drain. NULL: neither.
 static struct timespec *round_timeout(struct loop *loop, struct timespec *timeout) {
     int64_t deadline =
-        sooner(
-            sooner(stop_timeout(&loop->job->stop), scenario_timeout(&loop->job->scenario)),
-            heartbeat_timeout(&loop->heartbeat)) *
+        sooner(sooner(stop_timeout(&loop->job->stop), scenario_timeout(&loop->job->scenario)),
+               heartbeat_timeout(&loop->heartbeat)) *
         1000000ll;
     int64_t look = hooks_timeout(loop->run);
     int64_t wait = look >= 0 && (deadline < 0 || look < deadline) ? look : deadline;

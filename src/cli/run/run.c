@@ -249,9 +249,10 @@ static char *choose_attached(const struct supervisor_tool *tool, const struct to
     const struct option_values *values = setup->values;
     struct text text = {0};
     if (!setup->is_native)
-        text_format(&text, "--pid: with these options, %s runs the program in Quern's engine, and "
-                           "so it has to start it. Options choose what is recorded natively, as "
-                           "--mode=native of dhat and --stacks=no of massif do",
+        text_format(&text,
+                    "--pid: with these options, %s runs the program in Quern's engine, and "
+                    "so it has to start it. Options choose what is recorded natively, as "
+                    "--mode=native of dhat and --stacks=no of massif do",
                     tool->name);
     for (size_t i = 0; i < sizeof started_only / sizeof *started_only && !text.size; i++)
         if (option_given(values, started_only[i]))

@@ -83,8 +83,8 @@ void recorded_take_before(struct recorded_process *process, bool wait) {
     process->before = NULL;
     if (before_problem(before)) {
         if (log_shows(process->log, 0))
-            log_format(process->log, process->pid, LOG_USER,
-                       "Blocks from before are not known: %s", before_problem(before));
+            log_format(process->log, process->pid, LOG_USER, "Blocks from before are not known: %s",
+                       before_problem(before));
     } else {
         taking.outer = make_frame(&taking, OUTER);
         before_blocks(before, process->recorded->run->symbols, take_block, &taking);

@@ -241,8 +241,7 @@ uint32_t heap_source_new_stack(struct heap_source *source, const uint64_t *pcs, 
 
 bool heap_source_add_block(struct heap_source *source, uint64_t address, uint64_t size,
                            uint32_t stack) {
-    if (!address || size > HEAP_SIZE_MAX ||
-        map_integers_find(&source->freed, address) != MAP_NONE)
+    if (!address || size > HEAP_SIZE_MAX || map_integers_find(&source->freed, address) != MAP_NONE)
         return false;
     struct heap_block *block = blocks_add(&source->blocks, address);
     if (!block)
