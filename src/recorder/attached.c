@@ -26,7 +26,8 @@
 
 EXPORT void *quern_recorder_attach(struct wire_attach *attach);
 
-static atomic_flag in_use = ATOMIC_FLAG_INIT;
+// The process whose helper uses all this; 0: none. A forked child has its parent's.
+static _Atomic pid_t user;
 // Counts the helpers: one that still waits for its options makes way for the next.
 static _Atomic uint32_t helpers;
 
@@ -134,7 +135,8 @@ static void fail(struct wire_attach *attach, const char *problem) {
 
 static bool take_turn(void) {
     for (int i = 0; i < OTHERS_WAIT && !recorder_on(); i++) {
-        if (!atomic_flag_test_and_set(&in_use))
+        pid_t old = user;
+        if (old != getpid() && atomic_compare_exchange_strong(&user, &old, getpid()))
             return true;
         sleep_for(100);
     }
@@ -158,7 +160,7 @@ void *quern_recorder_attach(struct wire_attach *attach) {
         sleep_for(LAST_WORDS);
         recorder_end_attached();
     }
-    atomic_flag_clear(&in_use);
+    user = 0;
     if (is_said)
         syscall(SYS_munmap, attach, WIRE_ATTACH_SIZE);
     return NULL;

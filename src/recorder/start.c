@@ -46,6 +46,8 @@ static bool end_key_made;
 static bool leak_check; // is wanted and has not been yet
 static pid_t recorded_pid;
 static struct stat wire_identity;
+static bool watches_forks;
+static bool is_fork; // of a process that was attached to
 static bool was_attached; // the area had its place before
 
 // ---- memory ----
@@ -270,6 +272,16 @@ static void watch_exit(void) {
 }
 
 static void after_fork(void) {
+    // What a process that is attached to has mapped for recording is its own: the child's addresses
+    // may serve something else by now.
+    if (was_attached) {
+        recorder_area = NULL;
+        rings = NULL;
+        recorded_pid = 0;
+        was_attached = false;
+        is_fork = true;
+        record_after_fork();
+    }
     if (!wire_identity.st_ino)
         return;
     if (!follow_forks) {
@@ -326,8 +338,9 @@ static bool take_options(int wire, int config) {
 static void watch_threads_and_forks(void) {
     if (!end_key_made)
         end_key_made = pthread_key_create(&end_key, end_of_thread) == 0;
-    if (!was_attached)
+    if (!watches_forks)
         pthread_atfork(NULL, NULL, after_fork);
+    watches_forks = true;
 }
 
 static void start(const char *value) {
@@ -424,6 +437,8 @@ const char *recorder_start_attached(int wire, int config, const volatile uint32_
     static struct program program;
     if (recorder_on())
         return "it is recorded by Quern already";
+    if (was_attached && recorded_pid != getpid())
+        return "it is the copy of a process that Quern has attached to, made by clone";
     resolve(RTLD_DEFAULT);
     if (!take_options(wire, config))
         return "its recorder is of another version of Quern; start the process anew, or use that "
@@ -431,10 +446,13 @@ const char *recorder_start_attached(int wire, int config, const volatile uint32_
     read_program(&program);
     wire_send_hello(getpid(), getppid(), program.path, program.words);
     const char *problem = open_area();
-    if (!problem && !modules_space.state && !modules_start())
-        problem = "the loaded libraries cannot be examined";
-    else if (!problem && was_attached)
+    if (is_fork && modules_space.state)
+        modules_after_fork();
+    else if (modules_space.state)
         modules_tell();
+    else if (!problem && !modules_start())
+        problem = "the loaded libraries cannot be examined";
+    is_fork = false;
     if (problem)
         return problem;
     watch_threads_and_forks();
@@ -468,8 +486,9 @@ void recorder_end_attached(void) {
     if (recorder_area) {
         atomic_store(&recorder_area->abandoned, 1);
         replace(recorder_area, WIRE_HEAP_RINGS_AT);
-        replace(rings, WIRE_HEAP_SIZE - WIRE_HEAP_RINGS_AT);
     }
+    if (rings)
+        replace(rings, WIRE_HEAP_SIZE - WIRE_HEAP_RINGS_AT);
     struct stat now;
     if (fstat(wire_fd(), &now) == 0 && now.st_ino == wire_identity.st_ino &&
         now.st_dev == wire_identity.st_dev)

@@ -344,8 +344,10 @@ http {{ access_log off; server {{ listen 127.0.0.1:{port}; location / {{ return 
             return answer
     try:
         until(lambda: accepts(port), what='nginx')
-        workers = [int(pid) for pid in open(f'/proc/{server.pid}/task/{server.pid}/children').read().split()]
-        equal(len(workers), 2, 'workers')
+        def workers_of():
+            return [int(pid) for pid in open(f'/proc/{server.pid}/task/{server.pid}/children').read().split()]
+        until(lambda: len(workers_of()) == 2, what='both workers')
+        workers = workers_of()
         for _ in range(2):
             for worker in workers:
                 recording = Recording(worker).wait_for('Attached to')
@@ -386,3 +388,49 @@ print('right' if total and sum(map(len, kept)) % 1000 == 0 else 'wrong', flush=T
             said = Recording(program.pid).wait_for('Attached to').stop()
             contains(said, 'Detached from process')
         equal(program.end(), 'right', 'what python found')
+
+
+@test
+def forked_children_can_be_attached_to():
+    """A child of a recorded process goes on unrecorded, and can be recorded by itself."""
+    write('forks.c', r'''
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/wait.h>
+static void *volatile kept[10000];
+static __attribute__((noinline)) void make(int *used) { kept[(*used)++] = malloc(100); }
+int main(void) {
+    char line[64];
+    int used = 0;
+    puts("ready"); fflush(stdout);
+    while (fgets(line, sizeof line, stdin)) {
+        if (line[0] == 'f') {
+            pid_t pid = fork();
+            if (pid) {
+                int status;
+                printf("%d\n", (int)pid); fflush(stdout);
+                waitpid(pid, &status, 0);
+                printf("%d\n", status); fflush(stdout);
+                continue;
+            }
+        }
+        for (int i = 0; i < 100; i++) make(&used);
+        if (line[0] == 'f') continue;
+        printf("%d\n", used); fflush(stdout);
+    }
+    return 0;
+}
+''')
+    with Target([build('forks.c', '-g', '-O1')]) as program:
+        recording = Recording(program.pid).wait_for('From before: ')
+        child = int(program.ask('f'))
+        recording.stop()
+        for _ in range(2):
+            recording = Recording(child).wait_for('From before: ')
+            program.process.stdin.write('m\n')
+            program.process.stdin.flush()
+            program.process.stdout.readline()
+            recording.stop()
+            equal(kept(recording.file, 'make')[0], 100, 'new blocks of the child')

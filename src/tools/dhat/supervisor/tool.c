@@ -88,6 +88,12 @@ static void note_start(struct tool_run *run) {
         recorded_started(run);
 }
 
+// Only natively is a process attached to.
+static void note_attached(struct tool_run *run) {
+    if (is_native(run))
+        recorded_attached(run);
+}
+
 static void note_program(struct tool_run *run, struct followed *process) {
     if (is_native(run))
         recorded_began(run, process);
@@ -133,6 +139,7 @@ const struct supervisor_tool supervisor_dhat = {
     .knows = dhat_knows,
     .enter = recorded_enter,
     .started = note_start,
+    .attached = note_attached,
     .message = take_message,
     .mapped = note_mapping,
     .began = note_program,
