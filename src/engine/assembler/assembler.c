@@ -365,6 +365,14 @@ void asm_cmp_reg_mem(struct assembler *a, unsigned width, unsigned left, struct 
     encode_mem(a, width, sized(CMP << 3 | 3, width), left, m, 0);
 }
 
+void asm_and_reg_mem(struct assembler *a, unsigned width, unsigned to, struct asm_memory m) {
+    encode_mem(a, width, sized(AND << 3 | 3, width), to, m, 0);
+}
+
+void asm_xor_reg_mem(struct assembler *a, unsigned width, unsigned to, struct asm_memory m) {
+    encode_mem(a, width, sized(XOR << 3 | 3, width), to, m, 0);
+}
+
 void asm_test_mem_imm(struct assembler *a, unsigned width, struct asm_memory m, int32_t value) {
     unsigned bytes = immediate_size(width);
     encode_mem(a, width, sized(0xf7, width), EXTENSION(0), m, bytes);

@@ -178,6 +178,8 @@ void asm_xor_reg_reg(struct assembler *, unsigned width, unsigned to, unsigned f
 void asm_cmp_reg_reg(struct assembler *, unsigned width, unsigned left, unsigned right);
 void asm_test_reg_reg(struct assembler *, unsigned width, unsigned left, unsigned right);
 void asm_cmp_reg_mem(struct assembler *, unsigned width, unsigned left, struct asm_memory);
+void asm_and_reg_mem(struct assembler *, unsigned width, unsigned to, struct asm_memory);
+void asm_xor_reg_mem(struct assembler *, unsigned width, unsigned to, struct asm_memory);
 
 void asm_add_reg_imm(struct assembler *, unsigned width, unsigned reg, int32_t);
 void asm_or_reg_imm(struct assembler *, unsigned width, unsigned reg, int32_t);

@@ -38,17 +38,29 @@
     X(ZERO_SIZE, "InvalidSize", "UnsafeZeroSize", false)                                           \
     X(SIZE_MISMATCH, "MismatchedAllocateDeallocateSize", "SizeMismatch", false)                    \
     X(ALIGNMENT_MISMATCH, "MismatchedAllocateDeallocateAlignment", "AlignMismatch", false)         \
+    X(RACE, "Race", "Race", false)                                                                 \
+    X(THREAD, "ThreadCreated", "ThreadCreated", false)                                             \
+    X(UNLOCK_UNLOCKED, "UnlockUnlocked", "UnlockUnlocked", false)                                  \
+    X(UNLOCK_FOREIGN, "UnlockForeign", "UnlockForeign", false)                                     \
+    X(PTHREAD, "PthAPIerror", "PthAPIerror", false)                                                \
+    X(LOCK_ORDER, "LockOrder", "LockOrder", false)                                                 \
+    X(MISUSE, "Misc", "Misc", false)                                                               \
     X(CLOSED_AGAIN, "FdBadClose", "FdBadClose", false)                                             \
     X(NOT_OPEN, "FdBadUse", "FdBadUse", false)                                                     \
     X(LEFT_OPEN, "FdNotClosed", "FdNotClosed", false)
 
-// The last three are the core's own, of every tool: suppressions name them CoreError.
+// From RACE to MISUSE: of the detectors of races. The last three are the core's own, of every tool:
+// suppressions name them CoreError.
 enum finding_kind {
 #define KIND(id, ...) FINDING_##id,
     FINDING_KIND_TABLE(KIND)
 #undef KIND
         FINDING_KINDS,
 };
+
+static inline bool finding_kind_is_about_threads(unsigned kind) {
+    return kind >= FINDING_RACE && kind <= FINDING_MISUSE;
+}
 
 static inline bool finding_kind_is_core(unsigned kind) {
     return kind >= FINDING_CLOSED_AGAIN && kind < FINDING_KINDS;
@@ -57,6 +69,11 @@ static inline bool finding_kind_is_core(unsigned kind) {
 // What is wrong with the bytes of FINDING_PARAMETER (all of these) and FINDING_CLIENT (the last
 // two).
 enum finding_fault { FAULT_REGISTER, FAULT_UNADDRESSABLE, FAULT_UNDEFINED };
+// Of the two accesses of FINDING_RACE: the one that was found, and the one before. The stack of the
+// latter is STACK_OF_ORIGIN, its thread the value, its size `reserved`; the names are the locks that
+// each held.
+// CHANGES: by one instruction that reads as well.
+enum { RACE_WRITES = 1, RACE_WROTE = 2, RACE_CHANGES = 4, RACE_CHANGED = 8 };
 
 // Where the address lies.
 enum finding_place {
@@ -90,7 +107,7 @@ enum { FINDING_STACK_MAX = 1500, THREAD_NAME = 16 };
 struct finding_facts {
     uint8_t kind; // enum finding_kind
     // enum finding_fault; of FINDING_OVERLAP: whether the size is known; of descriptors: whether it
-    // was ever open
+    // was ever open; of FINDING_RACE: RACE_WRITES and so on
     uint8_t fault;
     uint8_t place;                 // enum finding_place, of the address
     uint8_t origin;                // enum finding_origin

@@ -59,6 +59,8 @@ struct finding_writer {
     void (*stack)(void *context, const struct named_stack *);
     void (*remark)(void *context, const char *text);
     void *context;
+    // What stands before a further stack of the finding. NULL: as a remark.
+    void (*paragraph)(void *context, const char *text);
 };
 
 void finding_write(const struct named_finding *, const struct stack_text_options *,

@@ -44,7 +44,9 @@ static void begin_suppression(struct text *text, const char *tool) {
 
 void finding_suppression(const struct named_finding *finding, struct text *text) {
     struct text parameter = {0};
-    begin_suppression(text, finding_kind_is_core(finding->facts.kind) ? "CoreError" : "Memcheck");
+    begin_suppression(text, finding_kind_is_core(finding->facts.kind)            ? "CoreError"
+                            : finding_kind_is_about_threads(finding->facts.kind) ? "Helgrind"
+                                                                                 : "Memcheck");
     add_kind(finding, text);
     text_char(text, '\n');
     if (add_parameter(finding, &parameter)) {

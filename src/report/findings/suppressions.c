@@ -12,7 +12,13 @@
 #include "report/findings/suppressions_parts.h"
 
 struct suppressions *suppressions_new(void) {
-    return base_allocate(sizeof(struct suppressions));
+    return suppressions_new_for("Memcheck");
+}
+
+struct suppressions *suppressions_new_for(const char *tool) {
+    struct suppressions *suppressions = base_allocate(sizeof *suppressions);
+    suppressions->tool = tool;
+    return suppressions;
 }
 
 void suppressions_entry_free(struct entry *entry) {

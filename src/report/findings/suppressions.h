@@ -46,7 +46,9 @@ struct suppression_subject {
     const struct named_stack *stack;
 };
 
-struct suppressions *suppressions_new(void);
+struct suppressions *suppressions_new(void); // of memory errors
+// Takes the entries of this tool, as they name it: "Helgrind".
+struct suppressions *suppressions_new_for(const char *tool);
 void suppressions_free(struct suppressions *);
 // Reads a file. NULL, or what is wrong with it, to be freed: several lines, the first of which
 // names file and line.

@@ -104,6 +104,12 @@ static bool kind_is_known(const char *kind) {
            (strncmp(kind, "Value", 5) == 0 && is_number(kind + 5));
 }
 
+static bool thread_kind_is_known(const char *kind) {
+    return finding_kind_is_about_threads(finding_kind_of_xml(kind)) ||
+           strcmp(kind, "FreeMemLock") == 0 || strcmp(kind, "UnlockBogus") == 0 ||
+           strcmp(kind, "Dubious") == 0;
+}
+
 static bool core_kind_is_known(const char *kind) {
     return finding_kind_is_core(finding_kind_of_xml(kind));
 }
@@ -255,13 +261,17 @@ static char *read_body(struct reader *reader, struct entry *entry, bool *unwante
     if (!colon)
         return wrong(reader, "expected Tool:Kind, as in Memcheck:Cond");
     bool is_core = is_for("CoreError", reader->line, colon);
-    *unwanted = !is_core && !is_for("Memcheck", reader->line, colon);
+    const char *tool = reader->suppressions->tool;
+    bool is_thread_tool = strcmp(tool, "Helgrind") == 0;
+    *unwanted = !is_core && !is_for(tool, reader->line, colon);
     if (*unwanted)
         return skip_entry(reader);
     entry->kind = copy_range(colon + 1, reader->line + reader->size);
-    if (is_core ? !core_kind_is_known(entry->kind) : !kind_is_known(entry->kind))
+    if (is_core          ? !core_kind_is_known(entry->kind)
+        : is_thread_tool ? !thread_kind_is_known(entry->kind)
+                         : !kind_is_known(entry->kind))
         return wrong(reader, "unknown kind of error for %s: \"%s\"",
-                     is_core ? "CoreError" : "Memcheck", entry->kind);
+                     is_core ? "CoreError" : tool, entry->kind);
     use_present_name(entry);
     entry->leak_kinds = ALL_LEAK_KINDS;
     if (!next_line(reader))

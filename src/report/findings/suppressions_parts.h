@@ -24,6 +24,7 @@ struct entry {
 };
 
 struct suppressions {
+    const char *tool;    // whose entries are taken
     struct entry *first; // the one that is tried first
 };
 

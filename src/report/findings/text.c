@@ -50,19 +50,20 @@ static void stack(void *context, const struct named_stack *stack) {
 void finding_text(const struct named_finding *finding, const struct stack_text_options *options,
                   struct text *text) {
     struct writing writing = {text, options};
-    finding_write(finding, options, &(struct finding_writer){headline, stack, remark, &writing});
+    finding_write(finding, options,
+                  &(struct finding_writer){headline, stack, remark, &writing, headline});
 }
 
 void finding_place_text(const struct named_finding *finding,
                         const struct stack_text_options *options, struct text *text) {
     struct writing writing = {text, options};
     finding_write_place(finding, options,
-                        &(struct finding_writer){headline, stack, remark, &writing});
+                        &(struct finding_writer){headline, stack, remark, &writing, NULL});
 }
 
 void loss_text(const struct named_loss *loss, size_t index, size_t count, bool is_delta,
                const struct stack_text_options *options, struct text *text) {
     struct writing writing = {text, options};
     loss_write(loss, index, count, is_delta, options,
-               &(struct finding_writer){headline, stack, remark, &writing});
+               &(struct finding_writer){headline, stack, remark, &writing, NULL});
 }

@@ -112,6 +112,22 @@ static void add_headline(const struct named_finding *finding, struct text *text)
         text_string(text, " dealloc value: ");
         add_alignment(text, facts->size);
         break;
+    case FINDING_RACE:
+        text_format(text, "Possible data race during %s of size %" PRIu64 " at 0x%" PRIx64
+                    " by thread #%d",
+                    facts->fault & RACE_WRITES ? "write" : "read", facts->size, facts->address,
+                    facts->thread);
+        break;
+    case FINDING_THREAD:
+        text_format(text, "Thread #%" PRId64 " was created", facts->value);
+        break;
+    case FINDING_UNLOCK_UNLOCKED:
+    case FINDING_UNLOCK_FOREIGN:
+    case FINDING_PTHREAD:
+    case FINDING_LOCK_ORDER:
+    case FINDING_MISUSE:
+        text_string(text, name);
+        break;
     case FINDING_CLOSED_AGAIN:
         text_format(text, "File descriptor %" PRId64 ": %s%sis already closed", facts->value,
                     path_of(name), *path_of(name) ? " " : "");
@@ -294,6 +310,39 @@ static void write_history(const struct named_finding *finding,
     }
 }
 
+static void paragraph(const struct finding_writer *writer, struct text *text) {
+    (writer->paragraph ? writer->paragraph : writer->remark)(writer->context, text->bytes);
+    text_free(text);
+}
+
+static void write_locks(const char *locks, const struct finding_writer *writer) {
+    struct text line = {0};
+    unsigned count = 0;
+    for (const char *at = locks; *at; at++)
+        count += *at == ' ';
+    if (count)
+        text_format(&line, "Locks held: %u, at address%s%s", count, count > 1 ? "es" : "", locks);
+    else
+        text_string(&line, "Locks held: none");
+    paragraph(writer, &line);
+}
+
+static void write_race(const struct named_finding *finding,
+                       const struct stack_text_options *options,
+                       const struct finding_writer *writer) {
+    const struct finding_facts *facts = &finding->facts;
+    struct text line = {0};
+    write_locks(finding->names[0], writer);
+    writer->stack(writer->context, &finding->stacks[STACK_OF_FINDING]);
+    if (writer->paragraph)
+        writer->paragraph(writer->context, "");
+    text_format(&line, "This conflicts with a previous %s of size %u by thread #%" PRId64,
+                facts->fault & RACE_WROTE ? "write" : "read", facts->reserved, facts->value);
+    paragraph(writer, &line);
+    write_kept_stack(writer, &finding->stacks[STACK_OF_ORIGIN]);
+    finding_write_place(finding, options, writer);
+}
+
 void finding_write(const struct named_finding *finding, const struct stack_text_options *options,
                    const struct finding_writer *writer) {
     static const char *const origins[MADE_KINDS] = {
@@ -306,6 +355,10 @@ void finding_write(const struct named_finding *finding, const struct stack_text_
     add_headline(finding, &text);
     writer->headline(writer->context, text.bytes);
     text_free(&text);
+    if (finding->facts.kind == FINDING_RACE) {
+        write_race(finding, options, writer);
+        return;
+    }
     if (finding->facts.kind == FINDING_LEFT_OPEN && !finding->stacks[STACK_OF_FINDING].shown)
         writer->remark(writer->context, "<inherited from parent>");
     else

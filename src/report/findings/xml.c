@@ -101,7 +101,7 @@ static void add_frame(struct text *text, const struct named_frame *frame) {
     text_string(text, "    </frame>\n");
 }
 
-static void add_stack(struct text *text, const struct named_stack *stack) {
+void xml_stack(struct text *text, const struct named_stack *stack) {
     text_string(text, "  <stack>\n");
     for (size_t i = 0; i < stack->shown; i++)
         add_frame(text, &stack->frames[i]);
@@ -109,7 +109,7 @@ static void add_stack(struct text *text, const struct named_stack *stack) {
 }
 
 static void write_stack(void *context, const struct named_stack *stack) {
-    add_stack(((struct writing *)context)->text, stack);
+    xml_stack(((struct writing *)context)->text, stack);
 }
 
 static void write_headline(void *context, const char *line) {
@@ -193,7 +193,7 @@ void xml_finding(struct text *text, const struct named_finding *finding, uint64_
                 finding_kind_xml(finding->facts.kind));
     add_descriptor(text, finding);
     finding_write(finding, options,
-                  &(struct finding_writer){write_headline, write_stack, write_remark, &writing});
+                  &(struct finding_writer){write_headline, write_stack, write_remark, &writing, NULL});
     finding_suppression(finding, &raw);
     end_error(text, &raw, suppression);
 }
@@ -205,7 +205,7 @@ void xml_loss(struct text *text, const struct named_loss *loss, uint64_t unique,
     struct text raw = {0};
     begin_error(text, unique, 1, "", leak_kind_xml(loss->facts.kind));
     loss_write(loss, index, count, is_delta, options,
-               &(struct finding_writer){write_headline, write_stack, write_remark, &writing});
+               &(struct finding_writer){write_headline, write_stack, write_remark, &writing, NULL});
     loss_suppression(loss, &raw);
     end_error(text, &raw, suppression);
 }
@@ -267,7 +267,7 @@ void xml_signal(struct text *text, const struct xml_signal *signal) {
     if (signal->event)
         text_format(text, "  <event>%s</event>\n  <siaddr>0x%" PRIx64 "</siaddr>\n", signal->event,
                     signal->address);
-    add_stack(text, signal->stack);
+    xml_stack(text, signal->stack);
     text_string(text, "</fatal_signal>\n\n");
 }
 
@@ -277,6 +277,6 @@ void xml_message(struct text *text, int thread, const char *message,
     xml_escaped(text, message);
     text_string(text, "\n  </text>\n");
     if (stack)
-        add_stack(text, stack);
+        xml_stack(text, stack);
     text_string(text, "</clientmsg>\n");
 }

@@ -27,6 +27,7 @@ void xml_error_summary(struct text *, uint64_t errors, uint64_t contexts, uint64
                        uint64_t suppressed_contexts);
 void xml_status(struct text *, const char *state, uint64_t milliseconds);
 // With a suppression to go with it if `suppression` is not NULL.
+void xml_stack(struct text *, const struct named_stack *);
 void xml_finding(struct text *, const struct named_finding *, uint64_t unique,
                  const struct stack_text_options *, bool suppression);
 void xml_loss(struct text *, const struct named_loss *, uint64_t unique, size_t index, size_t count,

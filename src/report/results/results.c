@@ -40,6 +40,15 @@ static const char *const finding_help[FINDING_KINDS] = {
     [FINDING_ALIGNMENT] = "An alignment that the function does not permit.",
     [FINDING_SIZE_ALIGNMENT] = "aligned_alloc wants a size that is a multiple of the alignment.",
     [FINDING_ZERO_SIZE] = "A block of no bytes: C libraries differ in what they return.",
+    [FINDING_RACE] = "Two threads access the same memory, at least one of them writes, and nothing "
+                     "orders the two.",
+    [FINDING_THREAD] = "Where a thread was created.",
+    [FINDING_UNLOCK_UNLOCKED] = "A lock is released that nobody holds.",
+    [FINDING_UNLOCK_FOREIGN] = "A lock is released that another thread holds.",
+    [FINDING_PTHREAD] = "A function of the thread library has failed.",
+    [FINDING_LOCK_ORDER] = "Locks are taken in different orders: two threads may wait for each "
+                           "other for ever.",
+    [FINDING_MISUSE] = "A lock, condition variable or thread is used in a wrong way.",
     [FINDING_CLOSED_AGAIN] = "A file descriptor is closed twice: by then the number may belong to "
                              "another file.",
     [FINDING_NOT_OPEN] = "A file descriptor is used that is not open.",
@@ -218,7 +227,7 @@ struct result *results_add_finding(struct results *results, const struct named_f
     struct result *result =
         results_add(results, finding_kind_xml(finding->facts.kind), RESULT_ERROR, "", pid);
     finding_write(finding, options,
-                  &(struct finding_writer){write_headline, write_stack, write_remark, result});
+                  &(struct finding_writer){write_headline, write_stack, write_remark, result, NULL});
     struct text suppression = {0};
     finding_suppression(finding, &suppression);
     result->suppression = text_take(&suppression);
@@ -244,7 +253,7 @@ struct result *results_add_loss(struct results *results, const struct named_loss
         results_add(results, leak_kind_xml(loss->facts.kind), loss_level(loss), "", pid);
     result->fails = fails;
     loss_write(loss, index, count, false, options,
-               &(struct finding_writer){write_headline, write_stack, write_remark, result});
+               &(struct finding_writer){write_headline, write_stack, write_remark, result, NULL});
     // Its number among all losses says nothing outside the log.
     char *record = strstr(result->message, " in loss record ");
     if (record)
