@@ -43,9 +43,8 @@ static bool is_atomic_function(const struct symbol_frame *frame) {
 // ---- source lines ------------------------------------------------------------------------------
 
 static bool says_atomic(const char *line) {
-    static const char *const words[] = {"atomic",      "__sync_",    "READ_ONCE", "WRITE_ONCE",
-                                        "ACCESS_ONCE", "smp_",       "volatile",  "Interlocked",
-                                        "acquire",     "release"};
+    static const char *const words[] = {"atomic",      "__sync_", "READ_ONCE",
+                                        "WRITE_ONCE", "ACCESS_ONCE", "smp_"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (contains(line, words[i]))
             return true;

@@ -75,6 +75,9 @@ void races_insert_unmapped(uint64_t start, uint64_t end) {
 
 static enum code_kind code_at(struct tool_block *block) {
     uint64_t pc = insert_block_pc(block);
+    unsigned rest;
+    if (insn_is_vdso(insert_rest(block, &rest)))
+        return CODE_QUIET; // it reads pages of the kernel's, which have no cells
     for (unsigned i = 0; i < range_count; i++)
         if (pc >= ranges[i].start && pc < ranges[i].end)
             return ranges[i].kind;
