@@ -43,27 +43,45 @@ static bool is_atomic_function(const struct symbol_frame *frame) {
 // ---- source lines ------------------------------------------------------------------------------
 
 static bool says_atomic(const char *line) {
-    static const char *const words[] = {"atomic",      "__sync_", "READ_ONCE",
-                                        "WRITE_ONCE", "ACCESS_ONCE", "smp_"};
+    static const char *const words[] = {"__sync_", "READ_ONCE", "WRITE_ONCE", "ACCESS_ONCE", "smp_"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (contains(line, words[i]))
+        if (strstr(line, words[i]))
             return true;
-    return false;
+    return contains(line, "atomic");
 }
 
 static bool is_word(char c) {
     return isalnum((unsigned char)c) || c == '_';
 }
 
-// Whether the source line around a word declares it as atomic, or defines a macro that is.
+// Whether one atomic type stands before the word, with nothing between them that ends a declaration.
+static bool is_declared(const char *start, const char *found) {
+    bool has_type = false;
+    for (const char *at = start; at < found; at++) {
+        bool begins = at == start || !is_word(at[-1]);
+        if (begins && strncmp(at, "_Atomic", strlen("_Atomic")) == 0) {
+            has_type = true;
+            at += strlen("_Atomic") + strspn(at + strlen("_Atomic"), " (") - 1;
+        } else if (begins && strncmp(at, "atomic_", strlen("atomic_")) == 0) {
+            has_type = true;
+        } else if (strchr(";{}(\"'", *at)) {
+            has_type = false;
+        }
+    }
+    return has_type;
+}
+
+// Whether the source line around a word declares it as atomic, or defines it as a macro that is.
 static bool is_declared_atomic(const char *source, const char *found) {
     const char *start = found;
     char text[512];
     while (start > source && start[-1] != '\n')
         start--;
     snprintf(text, sizeof text, "%.*s", (int)strcspn(start, "\n"), start);
-    return contains(text, "_Atomic") || contains(text, "atomic_") ||
-           (text[strspn(text, " \t")] == '#' && says_atomic(text));
+    const char *macro = text + strspn(text, " \t");
+    if (*macro == '#' && strstr(macro, "define"))
+        return says_atomic(text) && (size_t)(found - start) < strcspn(text, "(");
+    return is_declared(start, found);
 }
 
 static bool has_atomic_word(const char *source, const char *word, size_t size) {
