@@ -116,6 +116,7 @@ struct finding_facts {
     uint64_t address;
     uint64_t size; // of descriptors: whether it was inherited
     // Of descriptors: the number; FINDING_FISHY: the argument; FINDING_OVERLAP: the source; about
+    // FINDING_LOCK_ORDER: the other lock; about
     // an alignment: the alignment, of FINDING_ALIGNMENT_MISMATCH the block's (the other one is the
     // size; 0: the usual one)
     int64_t value;

@@ -343,6 +343,34 @@ static void write_race(const struct named_finding *finding,
     finding_write_place(finding, options, writer);
 }
 
+// A further stack, with the words before it; an address of 0 is not shown.
+static void write_further(const struct named_finding *finding, unsigned stack, const char *words,
+                          uint64_t address, const struct finding_writer *writer) {
+    struct text line = {0};
+    if (!finding->stacks[stack].shown)
+        return;
+    text_string(&line, words);
+    if (address)
+        text_format(&line, " at 0x%" PRIx64, address);
+    if (writer->paragraph)
+        writer->paragraph(writer->context, "");
+    paragraph(writer, &line);
+    writer->stack(writer->context, &finding->stacks[stack]);
+}
+
+// The thread holds the lock at the address and takes the one that is the value.
+static void write_lock_order(const struct named_finding *finding,
+                             const struct finding_writer *writer) {
+    static const char later[] = " followed by a later acquisition of lock";
+    uint64_t held = finding->facts.address, taken = (uint64_t)finding->facts.value;
+    write_further(finding, STACK_OF_FINDING, "Observed (incorrect) order is: acquisition of lock",
+                  held, writer);
+    write_further(finding, STACK_OF_MAKING, later, taken, writer);
+    write_further(finding, STACK_OF_FREEING, "Required order was established by acquisition of lock",
+                  taken, writer);
+    write_further(finding, STACK_OF_ORIGIN, later, held, writer);
+}
+
 void finding_write(const struct named_finding *finding, const struct stack_text_options *options,
                    const struct finding_writer *writer) {
     static const char *const origins[MADE_KINDS] = {
@@ -359,6 +387,10 @@ void finding_write(const struct named_finding *finding, const struct stack_text_
         write_race(finding, options, writer);
         return;
     }
+    if (finding->facts.kind == FINDING_LOCK_ORDER) {
+        write_lock_order(finding, writer);
+        return;
+    }
     if (finding->facts.kind == FINDING_LEFT_OPEN && !finding->stacks[STACK_OF_FINDING].shown)
         writer->remark(writer->context, "<inherited from parent>");
     else
@@ -367,6 +399,8 @@ void finding_write(const struct named_finding *finding, const struct stack_text_
         write_history(finding, writer);
     if (finding->facts.place != PLACE_NONE)
         finding_write_place(finding, options, writer);
+    if (finding_kind_is_about_threads(finding->facts.kind))
+        write_further(finding, STACK_OF_ORIGIN, " Lock was first observed", 0, writer);
     const char *origin = origins[finding->facts.origin];
     if (origin && finding->stacks[STACK_OF_ORIGIN].shown) {
         writer->remark(writer->context, origin);

@@ -319,6 +319,16 @@ THREAD(futex_publish) { shared = 42; __atomic_store_n(&builtin_flag, 1, __ATOMIC
 THREAD(futex_consume) { while (!__atomic_load_n(&builtin_flag, __ATOMIC_ACQUIRE)) futex(&builtin_flag, FUTEX_WAIT, 0); shared++; RETURN; }
 static void futex_clean(void) { run(futex_publish, futex_consume, NULL); }
 
+// ---- functions of the C library ----
+
+static char source[300] = "text";
+THREAD(copy_low) { memcpy(bytes, source, 30 + (argument != NULL)); RETURN; }
+THREAD(copy_high) { memmove(bytes + 32, source, 30 + (argument != NULL)); RETURN; }
+THREAD(clear_all) { memset(bytes, 0, 60 + (argument != NULL)); RETURN; }
+static void memcpy_clean(void) { run(copy_low, copy_high, NULL); }
+static void memcpy_race(void) { run(copy_low, copy_low, NULL); }
+static void memset_race(void) { run(clear_all, copy_high, NULL); }
+
 // ---- through the kernel ----
 
 THREAD(write_pipe) { shared = 42; if (write(pipes[1], "x", 1) != 1) abort(); RETURN; }
@@ -375,7 +385,8 @@ static const struct {
     CASE(atomic_clean), CASE(publish_clean), CASE(builtin_clean), CASE(exchange_clean),
     CASE(beside_atomic_race), CASE(own_lock_clean), CASE(cas_clean), CASE(futex_clean),
     CASE(pipe_clean), CASE(pipe_race), CASE(socket_clean), CASE(eventfd_clean),
-    CASE(signal_clean), CASE(fork_clean), CASE(late_publish_race),
+    CASE(signal_clean), CASE(fork_clean), CASE(memcpy_clean),
+    CASE(memcpy_race), CASE(memset_race), CASE(late_publish_race),
 };
 
 int main(int argc, char **argv) {

@@ -28,14 +28,30 @@ static bool is_atomic_file(const char *file) {
            strcmp(name, "atomic.rs") == 0;
 }
 
+// The libraries' own; of functions that are inlined, also those that are called so themselves, but
+// not what is declared within another that is.
 static bool is_atomic_function(const struct symbol_frame *frame) {
-    static const char *const words[] = {"St6atomic", "__atomic_", "4core4sync6atomic",
-                                        "std::atomic", "core::sync::atomic"};
-    if (frame->inlined)
-        return contains(frame->name, "atomic") || contains(frame->linkage, "atomic");
+    static const char *const words[] = {"St6atomic",         "St11atomic_flag", "St13__atomic_",
+                                        "St12__atomic_",     "__atomic_",       "4core4sync6atomic",
+                                        "core::sync::atomic"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if ((frame->linkage && strstr(frame->linkage, words[i])) ||
             (frame->name && strstr(frame->name, words[i])))
+            return true;
+    return frame->inlined && contains(frame->name, "atomic") && !strpbrk(frame->name, ":({");
+}
+
+// Of the C library, only functions that copy memory are looked at (target/copies.c).
+static bool is_c_library(const char *object) {
+    const char *slash = object ? strrchr(object, '/') : NULL;
+    return slash && (strncmp(slash, "/libc.so", 8) == 0 || strncmp(slash, "/libc-", 6) == 0);
+}
+
+// Code of the C++ library that comes without lines, but is known to be of containers.
+static bool is_container_function(const struct symbol_frame *frame) {
+    static const char *const words[] = {"_Rb_tree_", "_List_node_base", "basic_string"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (contains(frame->object, "libstdc++") && frame->name && strstr(frame->name, words[i]))
             return true;
     return false;
 }
@@ -154,6 +170,8 @@ enum atomic_code atomics_look(struct symbols *symbols, int pid, uint64_t pc) {
             contains(frames[i].object, "libatomic"))
             return CODE_IS_ATOMIC;
     if (!frames[0].line)
-        return CODE_IS_UNKNOWN;
+        return is_container_function(&frames[0]) || is_c_library(frames[0].object)
+                   ? CODE_IS_PLAIN
+                   : CODE_IS_UNKNOWN;
     return is_atomic_line(&frames[0]) ? CODE_IS_ATOMIC : CODE_IS_PLAIN;
 }

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "tools/races/target/cells.h"
 
+enum { ALL_READ = 0xf };
 enum { LOOKED_AT_MOST = 1 << 20 }; // bytes of one access by a function or a string instruction
 
 struct look {
@@ -164,8 +165,13 @@ static uint32_t left_of(const struct races_thread *thread, uint32_t entry, uint3
     return is_before(thread, cell_segment(entry)) ? entry & ~only_read : entry;
 }
 
+static struct races_memo *memo_at(struct races_thread *thread, uint32_t old, uint32_t bits) {
+    uint32_t hash = (old >> 4 ^ old ^ bits << 5) * 0x9e3779b1u;
+    return &thread->memos[hash / (UINT32_MAX / RACES_MEMOS + 1)];
+}
+
 static uint32_t memo_find(struct races_thread *thread, uint32_t old, uint32_t bits) {
-    struct races_memo *memo = &thread->memos[(old ^ old >> 7) % RACES_MEMOS];
+    const struct races_memo *memo = memo_at(thread, old, bits);
     return memo->old == old && memo->bits == bits && memo->segment == thread->segment ? memo->made
                                                                                      : 0;
 }
@@ -207,9 +213,17 @@ static uint32_t next_cell(struct look *look, uint32_t old, uint32_t bits, bool *
     if (!made)
         return own; // there is no room for the others
     if (!has_race)
-        thread->memos[(old ^ old >> 7) % RACES_MEMOS] =
-            (struct races_memo){old, bits, thread->segment, made};
+        *memo_at(thread, old, bits) = (struct races_memo){old, bits, thread->segment, made};
     return made;
+}
+
+// Whether the segment at hand has read all bytes of the node's cells.
+static bool has_read_all(const struct races_thread *thread, uint32_t cell) {
+    uint32_t entries[NODE_MOST], count = cell_entries(cell, entries);
+    for (uint32_t i = 0; i < count; i++)
+        if (cell_segment(entries[i]) == thread->segment)
+            return (entries[i] & ALL_READ) == ALL_READ;
+    return false;
 }
 
 // False: it is atomic.
@@ -230,8 +244,11 @@ static bool access_cell(struct look *look, uint64_t address, uint32_t bytes) {
             made = next_cell(look, old, bits, &is_full);
         if (!made)
             return false;
-        if (made == old)
+        if (made == old) {
+            if (made & CELL_NODE && has_read_all(thread, made))
+                thread->hits[made % RACES_HITS] = made;
             return true;
+        }
         note(look); // first: who finds the cell looks for it
     } while (!__atomic_compare_exchange_n(cell, &old, made, false, __ATOMIC_ACQ_REL,
                                           __ATOMIC_ACQUIRE));

@@ -56,9 +56,13 @@ static enum verdict wait_for(struct pair *pair) {
     return verdict ? (enum verdict)(verdict - 1) : VERDICT_ATOMIC;
 }
 
-static uint64_t pc_of(uint32_t stack) {
+// The instruction and its function's caller: copies are made for many.
+static uint64_t key_of(uint64_t key, uint32_t stack) {
     const uint64_t *pcs;
-    return stack_pcs(stack, &pcs) ? pcs[0] : 0;
+    size_t count = stack_pcs(stack, &pcs);
+    for (size_t i = 0; i < count && i < 2; i++)
+        key = hash_add(key, pcs[i]);
+    return key;
 }
 
 // An access whose other side is not known any more is taken for an atomic one: no report is better
@@ -74,8 +78,7 @@ enum verdict conflict_judge(uint64_t address, unsigned size, unsigned kind, uint
     bool is_new;
     if (!history_find(other->slot, segment, address, size, kinds, &conflict.other))
         return VERDICT_ATOMIC;
-    uint64_t key = hash_add(hash_add(0x6a09e667f3bcc908, tool_pc()),
-                            pc_of(event_stack(&conflict.other)));
+    uint64_t key = key_of(key_of(1, conflict.stack), event_stack(&conflict.other));
     struct pair *pair = pair_of(key ? key : 1, &is_new);
     if (!pair)
         return VERDICT_ATOMIC;

@@ -4,6 +4,7 @@
 
 #include "base/x86.h"
 #include "profile/findings/finding.h"
+#include "tools/races/target/copies.h"
 #include "tools/races/target/order.h"
 #include "tools/races/target/races.h"
 #include "tools/shared/arguments.h"
@@ -82,41 +83,58 @@ static void release(uint64_t address) {
 
 static void mutex_locked(const struct races_return *call, uint64_t result) {
     enum { OWNER_DEAD = 130 };
-    if (result != 0 && result != OWNER_DEAD)
-        return;
-    acquire(call->words[0]);
-    order_locked(call->words[0], true, call->words[1]);
+    int error = (int)result;
+    if (error == 0 || error == OWNER_DEAD) {
+        acquire(call->words[0]);
+        order_locked(call->words[0], true, call->words[1], call->words[2]);
+    } else if (call->words[1] && call->words[2]) {
+        order_failed("pthread_mutex_lock", error);
+    }
 }
 
 static void mutex_lock(void) {
     order_locking(argument(0));
-    races_push_return(mutex_locked, argument(0), true, 0);
+    races_push_return(mutex_locked, argument(0), true, true);
 }
 
 static void mutex_trylock(void) {
-    races_push_return(mutex_locked, argument(0), false, 0);
+    races_push_return(mutex_locked, argument(0), false, true);
+}
+
+static void mutex_unlocked(const struct races_return *call, uint64_t result) {
+    if ((int)result)
+        order_failed("pthread_mutex_unlock", (int)result);
 }
 
 static void mutex_unlock(void) {
-    order_unlocking(argument(0), "mutex");
+    order_unlocking_mutex(argument(0));
     release(argument(0));
+    races_push_return(mutex_unlocked, 0, 0, 0);
+}
+
+static void lock_wait(void) {
+    races_push_return(mutex_locked, argument(0), true, false);
+}
+
+static void lock_try(void) {
+    races_push_return(mutex_locked, argument(0), false, false);
 }
 
 static void spin_unlocking(void) {
-    order_unlocking(argument(0), "spinlock");
+    order_unlocking(argument(0));
     release(argument(0));
 }
 
 static void mutex_destroy(void) {
-    order_destroyed(argument(0));
+    order_destroying_mutex(argument(0));
 }
 
-// A lock that is made where another one was.
-static void mutex_init(void) {
+static void lock_destroy(void) {
     order_made(argument(0));
 }
 
-static void spin_init(void) {
+// A lock that is made where another one was.
+static void lock_init(void) {
     order_made(argument(0));
 }
 
@@ -124,14 +142,13 @@ static void spin_init(void) {
 
 static void read_locked(const struct races_return *call, uint64_t result) {
     struct sync *sync = object(call->words[0]);
-    if (result != 0)
+    if ((int)result != 0)
         return;
     sync_acquire_clock(races_thread(), sync, &sync->writers);
-    order_locked(call->words[0], false, call->words[1]);
+    order_locked(call->words[0], false, call->words[1], false);
 }
 
 static void read_lock(void) {
-    order_locking(argument(0));
     races_push_return(read_locked, argument(0), true, 0);
 }
 
@@ -143,7 +160,7 @@ static void rwlock_unlock(void) {
     struct races_thread *thread = races_thread();
     struct sync *sync = object(argument(0));
     bool writes = order_writes(argument(0));
-    order_unlocking(argument(0), "rwlock");
+    order_unlocking(argument(0));
     if (!races_has_threads)
         return;
     if (writes) {
@@ -173,8 +190,8 @@ static void file_unlock(void) {
 
 static void wait_ended(const struct races_return *call, uint64_t result) {
     acquire(call->words[1]);
-    order_locked(call->words[1], true, false);
-    if (result == 0)
+    order_locked(call->words[1], true, false, true);
+    if ((int)result == 0)
         acquire(call->words[0]);
 }
 
@@ -283,7 +300,7 @@ static void create(void) {
 
 static void joined(const struct races_return *call, uint64_t result) {
     struct sync *sync = sync_find(call->words[0], SYNC_EXIT, false);
-    if (result == 0 && sync)
+    if ((int)result == 0 && sync)
         sync_acquire(races_thread(), sync);
 }
 
@@ -294,6 +311,8 @@ static void join(void) {
 // ---- the table ---------------------------------------------------------------------------------
 
 #define LIBC "libc.so*|libc-*.so|libpthread*.so*"
+#define REPLACE(name, hook)                                                                        \
+    { LIBC, name, TOOL_REPLACE, hook, NULL }
 #define WATCH(name, hook)                                                                          \
     { LIBC, name, TOOL_WATCH, hook, NULL }
 
@@ -303,24 +322,24 @@ const struct tool_symbol races_symbols[] = {
     WATCH("pthread_mutex_timedlock", mutex_trylock),
     WATCH("pthread_mutex_clocklock", mutex_trylock),
     WATCH("pthread_mutex_unlock", mutex_unlock),
-    WATCH("pthread_mutex_init", mutex_init),
+    WATCH("pthread_mutex_init", lock_init),
     WATCH("pthread_mutex_destroy", mutex_destroy),
-    WATCH("pthread_spin_init", spin_init),
-    WATCH("pthread_spin_lock", mutex_lock),
-    WATCH("pthread_spin_trylock", mutex_trylock),
+    WATCH("pthread_spin_init", lock_init),
+    WATCH("pthread_spin_lock", lock_wait),
+    WATCH("pthread_spin_trylock", lock_try),
     WATCH("pthread_spin_unlock", spin_unlocking),
-    WATCH("pthread_spin_destroy", mutex_destroy),
-    WATCH("pthread_rwlock_init", mutex_init),
+    WATCH("pthread_spin_destroy", lock_destroy),
+    WATCH("pthread_rwlock_init", lock_init),
     WATCH("pthread_rwlock_rdlock", read_lock),
     WATCH("pthread_rwlock_tryrdlock", read_trylock),
     WATCH("pthread_rwlock_timedrdlock", read_trylock),
     WATCH("pthread_rwlock_clockrdlock", read_trylock),
-    WATCH("pthread_rwlock_wrlock", mutex_lock),
-    WATCH("pthread_rwlock_trywrlock", mutex_trylock),
-    WATCH("pthread_rwlock_timedwrlock", mutex_trylock),
-    WATCH("pthread_rwlock_clockwrlock", mutex_trylock),
+    WATCH("pthread_rwlock_wrlock", lock_wait),
+    WATCH("pthread_rwlock_trywrlock", lock_try),
+    WATCH("pthread_rwlock_timedwrlock", lock_try),
+    WATCH("pthread_rwlock_clockwrlock", lock_try),
     WATCH("pthread_rwlock_unlock", rwlock_unlock),
-    WATCH("pthread_rwlock_destroy", mutex_destroy),
+    WATCH("pthread_rwlock_destroy", lock_destroy),
     WATCH("flockfile", file_lock),
     WATCH("funlockfile", file_unlock),
     WATCH("pthread_cond_wait", cond_wait),
@@ -342,6 +361,15 @@ const struct tool_symbol races_symbols[] = {
     WATCH("pthread_timedjoin_np", join),
     WATCH("pthread_clockjoin_np", join),
     WATCH("thrd_join", join),
+    REPLACE("memcpy", copies_memcpy),
+    REPLACE("memmove", copies_memcpy),
+    REPLACE("__memcpy_chk", copies_memcpy),
+    REPLACE("__memmove_chk", copies_memcpy),
+    REPLACE("mempcpy", copies_mempcpy),
+    REPLACE("__mempcpy_chk", copies_mempcpy),
+    REPLACE("bcopy", copies_bcopy),
+    REPLACE("memset", copies_memset),
+    REPLACE("__memset_chk", copies_memset),
     {LIBC, "syscall", TOOL_LOCATE, NULL, &races_syscall},
     WATCH("malloc", races_block_malloc),
     WATCH("calloc", races_block_calloc),

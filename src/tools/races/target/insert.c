@@ -21,6 +21,7 @@ struct site {
     struct asm_jump jumps[SITE_JUMPS];
     unsigned jump_count;
     bool has_flags, has_rdx; // spilled when it jumps, besides rcx
+    bool reads;              // and does not write
     uint8_t *back;
     uint64_t pc;
     struct described *access;
@@ -202,6 +203,7 @@ static void insert_access(struct tool_block *block, const struct tool_insn *insn
     bool keeps_flags = !insert_flags_are_dead(block), writes = kind & ACCESS_WRITE;
     *site = (struct site){.has_flags = keeps_flags,
                           .has_rdx = access->size <= 2,
+                          .reads = !writes,
                           .pc = insn->pc,
                           .access = described};
     asm_spill(a, RCX);
@@ -217,6 +219,53 @@ static void insert_access(struct tool_block *block, const struct tool_insn *insn
     site->back = a->at;
 }
 
+static bool may_be_node(const struct site *site) {
+    const struct tool_access *access = &site->access->access;
+    return site->reads && (access->size == 1 || access->size == 4 || access->size == 8) &&
+           !(site->has_flags && (access->base == RAX || access->index == RAX));
+}
+
+// Whether the cells are one node by which the segment at hand has read them: goes back then. The
+// target's registers are in their places but for rcx, which is spilled, and rax, if flags are.
+static void look_at_node(struct assembler *a, const struct site *site) {
+    const struct tool_access *access = &site->access->access;
+    struct asm_memory hit = asm_task(PATTERN(hits));
+    struct asm_jump differ = {0};
+    hit.index = RDX;
+    hit.scale = 2;
+    hit.form = ASM_LONG;
+    asm_unspill(a, RCX);
+    if (access->size == 1) {
+        asm_unspill(a, RDX);
+        asm_lea(a, 64, RCX, operand_of(access, 0));
+        asm_and_reg_imm(a, 64, RCX, -CELL_BYTES);
+        asm_mov_reg_mem(a, 32, RCX, asm_in_segment(ASM_GS, asm_at(RCX, 0)));
+    } else {
+        asm_spill(a, RDX);
+        asm_mov_reg_mem(a, access->size * 8, RCX, asm_in_segment(ASM_GS, operand_of(access, 0)));
+    }
+    if (access->size == 8) {
+        asm_mov_reg_reg(a, 64, RDX, RCX);
+        asm_shr_reg_imm(a, 64, RDX, 32);
+        asm_cmp_reg_reg(a, 32, RDX, RCX);
+        differ = asm_jcc_short(a, ASM_NOT_EQUAL);
+    }
+    asm_mov_reg_reg(a, 32, RDX, RCX);
+    asm_and_reg_imm(a, 32, RDX, RACES_HITS - 1);
+    asm_cmp_reg_mem(a, 32, RCX, hit);
+    struct asm_jump other = asm_jcc_short(a, ASM_NOT_EQUAL);
+    asm_unspill(a, RDX);
+    asm_unspill(a, RCX);
+    if (site->has_flags)
+        asm_unspill_flags(a);
+    asm_jmp(a, (uint64_t)site->back);
+    if (access->size == 8)
+        asm_land(a, differ);
+    asm_land(a, other);
+    if (access->size != 1)
+        asm_unspill(a, RDX);
+}
+
 void races_block_end(struct tool_block *block) {
     struct assembler *a = insert_assembler(block);
     for (unsigned i = 0; i < site_count; i++) {
@@ -225,6 +274,8 @@ void races_block_end(struct tool_block *block) {
             asm_land(a, site->jumps[jump]);
         insert_for_pc(block, site->pc);
         insert_state(block, INSERT_WITHIN, 0);
+        if (may_be_node(site))
+            look_at_node(a, site);
         if (site->has_flags)
             asm_unspill_flags(a);
         if (site->has_rdx)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "tools/races/target/cells.h"
+#include "tools/races/target/graph.h"
 #include "tools/races/target/order.h"
 #include "tools/races/target/reports.h"
 #include "tools/shared/stacks.h"
@@ -16,10 +17,14 @@ bool races_has_threads;
 
 // ---- threads -----------------------------------------------------------------------------------
 
+enum { NO_CELL = 1 }; // no segment has the number 0
+
 #define TWICE(cell) ((uint64_t)(cell) << 32 | (cell))
 
 __attribute__((target("general-regs-only"))) void races_set_patterns(struct races_thread *thread) {
     uint32_t cell = thread->segment << CELL_SEGMENT;
+    for (unsigned i = 0; i < RACES_HITS; i++)
+        thread->hits[i] = NO_CELL;
     if (!races_has_threads) { // memory without cells is as if it had been accessed
         thread->read_pattern = thread->write_pattern = thread->read_mask = 0;
         thread->byte_pattern = CELL_BITS;
@@ -38,6 +43,14 @@ void races_begin_threads(void) {
     races_set_patterns(races_thread());
 }
 
+// Threads that have a slot one after the other use the same.
+static struct races_memo *memos_of(uint32_t slot) {
+    static struct races_memo *memos[CLOCK_SLOTS];
+    if (!memos[slot])
+        memos[slot] = races_memory(RACES_MEMOS * sizeof **memos);
+    return memos[slot];
+}
+
 static void thread_started(void) {
     struct races_thread *thread = races_thread();
     uint64_t start, end;
@@ -45,6 +58,7 @@ static void thread_started(void) {
     thread->number = __atomic_add_fetch(&last_number, 1, __ATOMIC_RELAXED);
     thread->slot = slot_take(&thread->clock);
     history_thread(thread);
+    thread->memos = memos_of(thread->slot);
     races_set_patterns(thread);
     if (!races_has_threads)
         return;
@@ -193,6 +207,7 @@ static void forked(void) {
     struct races_thread *thread = races_thread();
     races_block_forked();
     reports_forked();
+    graph_forked();
     for (uint32_t slot = 0; slot < slot_count(); slot++)
         if (slot != thread->slot)
             clock_set(&thread->clock, slot, UINT64_MAX / 2);
@@ -214,6 +229,7 @@ const struct tool tool_helgrind = {
     .name = "helgrind",
     .thread_size = sizeof(struct races_thread),
     .shadow_distance = RACES_SHADOW,
+    .plain_hooks = true,
     .symbols = races_symbols,
     .start = start,
     .end = end,

@@ -39,7 +39,7 @@ struct races_return {
 struct races_lock {
     uint64_t address;
     uint32_t stack, count;
-    bool writes;
+    bool writes, is_mutex;
 };
 
 struct races_memo {
@@ -48,13 +48,15 @@ struct races_memo {
 
 struct races_history; // history.c
 
-enum { RACES_RETURNS = 16, RACES_PENDING = 8, RACES_LOCKS = 24, RACES_MEMOS = 64 };
+enum { RACES_RETURNS = 16, RACES_PENDING = 8, RACES_LOCKS = 24, RACES_MEMOS = 1 << 12, RACES_HITS = 64 };
 
 // A thread's state. Inserted code compares cells with the patterns.
 struct races_thread {
     uint64_t read_pattern, write_pattern; // twice the cell of the segment at hand
     uint64_t read_mask;                   // the bits of two cells that matter to a read
     uint32_t byte_pattern;
+    // Nodes by which the segment at hand has read all bytes of a cell, by their last bits.
+    uint32_t hits[RACES_HITS];
     uint32_t segment; // 0: the next access begins one
     uint32_t slot, half;
     uint32_t number; // as reports have it: no two threads have the same
@@ -66,7 +68,7 @@ struct races_thread {
     struct races_return returns[RACES_RETURNS];
     struct races_lock locks[RACES_LOCKS];
     struct races_history *history;
-    struct races_memo memos[RACES_MEMOS];
+    struct races_memo *memos; // RACES_MEMOS
 };
 
 _Static_assert(sizeof(struct races_thread) <= 4096, "inserted code reaches it");

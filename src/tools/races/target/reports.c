@@ -257,6 +257,26 @@ void reports_misuse(unsigned kind, const char *text, uint64_t object) {
     free(m);
 }
 
+// The four stacks are those of the message, in their order.
+void reports_order(const struct lock_order *order) {
+    uint32_t context = new_context();
+    struct message *m = context == UINT32_MAX ? NULL : calloc(1, sizeof *m);
+    if (!m)
+        return;
+    reports_count(context);
+    m->head.context = context;
+    m->head.facts = (struct finding_facts){.kind = FINDING_LOCK_ORDER,
+                                           .address = order->held,
+                                           .value = (int64_t)order->taken};
+    m->names[0] = order->text;
+    m->stacks[STACK_OF_FINDING] = order->observed[0];
+    m->stacks[STACK_OF_MAKING] = order->observed[1];
+    m->stacks[STACK_OF_FREEING] = order->required[0];
+    m->stacks[STACK_OF_ORIGIN] = order->required[1];
+    ask(m);
+    free(m);
+}
+
 // ---- the end -----------------------------------------------------------------------------------
 
 void reports_end(void) {

@@ -23,6 +23,13 @@ void reports_judge(void *conflict);
 void reports_count(uint32_t context); // once more. Plain
 // Where a thread was created: shown before the first report that names it.
 void reports_thread(uint32_t number, uint32_t stack);
+// Two orders of the same locks, with the stacks of their acquisitions.
+struct lock_order {
+    const char *text;
+    uint64_t held, taken;
+    uint32_t observed[2], required[2];
+};
+void reports_order(const struct lock_order *);
 // A finding without another side, once for each text and stack.
 void reports_misuse(unsigned kind, const char *text, uint64_t object);
 
