@@ -70,6 +70,17 @@ static bool is_word(char c) {
     return isalnum((unsigned char)c) || c == '_';
 }
 
+// atomic_int and its kin, with the name of a variable behind it.
+static bool is_atomic_type(const char *at) {
+    if (strncmp(at, "atomic_", strlen("atomic_")) != 0)
+        return false;
+    while (is_word(*at))
+        at++;
+    size_t space = strspn(at, " \t");
+    at += space + strspn(at + space, "* \t");
+    return space && is_word(*at);
+}
+
 // Whether one atomic type stands before the word, with nothing between them that ends a declaration.
 static bool is_declared(const char *start, const char *found) {
     bool has_type = false;
@@ -78,7 +89,7 @@ static bool is_declared(const char *start, const char *found) {
         if (begins && strncmp(at, "_Atomic", strlen("_Atomic")) == 0) {
             has_type = true;
             at += strlen("_Atomic") + strspn(at + strlen("_Atomic"), " (") - 1;
-        } else if (begins && strncmp(at, "atomic_", strlen("atomic_")) == 0) {
+        } else if (begins && is_atomic_type(at)) {
             has_type = true;
         } else if (strchr(";{}(\"'", *at)) {
             has_type = false;

@@ -136,23 +136,28 @@ static void made_at(const struct races_return *call, uint64_t result) {
         add_block(start, call->words[0]);
 }
 
+static void push(uint64_t size) {
+    races_push_return(made, size, 0, 0);
+    races_returns_allocation();
+}
+
 void races_block_malloc(void) {
-    races_push_return(made, argument(0), 0, 0);
+    push(argument(0));
 }
 
 void races_block_calloc(void) {
-    races_push_return(made, argument(0) * argument(1), 0, 0);
+    push(argument(0) * argument(1));
 }
 
 // Others may get the memory before the function returns.
 void races_block_realloc(void) {
     races_block_free();
-    races_push_return(made, argument(1), 0, 0);
+    push(argument(1));
 }
 
 void races_block_reallocarray(void) {
     races_block_free();
-    races_push_return(made, argument(1) * argument(2), 0, 0);
+    push(argument(1) * argument(2));
 }
 
 void races_block_free(void) {
@@ -161,13 +166,14 @@ void races_block_free(void) {
 }
 
 void races_block_memalign(void) {
-    races_push_return(made, argument(1), 0, 0);
+    push(argument(1));
 }
 
 void races_block_posix_memalign(void) {
     races_push_return(made_at, argument(2), argument(0), 0);
+    races_returns_allocation();
 }
 
 void races_block_valloc(void) {
-    races_push_return(made, argument(0), 0, 0);
+    push(argument(0));
 }

@@ -28,12 +28,29 @@ static void fill(void *argument) {
     __asm__ volatile("rep stosb" : "+D"(to), "+c"(size) : "a"((uint8_t)it->from) : "memory");
 }
 
-static void perform(tool_function *what, const struct copy *it, uint64_t result) {
-    uint64_t fault;
-    struct copy own = *it;
+// The C library's own copies: its locks are not seen, and a block is not known before the allocator
+// has returned.
+static bool is_inner(void) {
+    const struct races_thread *thread = races_thread();
+    uint64_t stack_pointer = tool_register(RSP), returns = *(const volatile uint64_t *)stack_pointer;
+    uint32_t count = (uint32_t)tool_thread_words()[RACES_RETURNS_WORD];
+    return (returns >= races_libc_start && returns < races_libc_end) ||
+           (count && thread->returns[count - 1].stack_pointer >= stack_pointer &&
+            thread->returns[count - 1].is_allocation);
+}
+
+static void look(tool_function *what, const struct copy *it) {
+    if (!races_has_threads || is_inner())
+        return;
     if (what == copy)
         races_access(it->from, it->size, ACCESS_READ);
     races_access(it->to, it->size, ACCESS_WRITE);
+}
+
+static void perform(tool_function *what, const struct copy *it, uint64_t result) {
+    uint64_t fault;
+    struct copy own = *it;
+    look(what, it);
     if (tool_try(what, &own, &fault))
         tool_registers()[RESULT] = result;
     else

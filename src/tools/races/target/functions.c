@@ -10,16 +10,14 @@
 #include "tools/shared/arguments.h"
 #include "tools/shared/stacks.h"
 
-enum { RETURNS_WORD = 1 };
-
 // ---- returns -----------------------------------------------------------------------------------
 
 static void set_count(struct races_thread *thread, uint32_t count) {
-    tool_thread_words()[RETURNS_WORD] = count;
+    tool_thread_words()[RACES_RETURNS_WORD] = count;
 }
 
 static uint32_t count_of_returns(void) {
-    return (uint32_t)tool_thread_words()[RETURNS_WORD];
+    return (uint32_t)tool_thread_words()[RACES_RETURNS_WORD];
 }
 
 // Functions that have been left by a jump or an exception are forgotten.
@@ -37,8 +35,14 @@ void races_push_return(void (*done)(const struct races_return *, uint64_t), uint
     uint32_t count = drop_left(thread, stack_pointer);
     if (count == RACES_RETURNS)
         return;
-    thread->returns[count++] = (struct races_return){stack_pointer, done, {a, b, c}};
+    thread->returns[count++] = (struct races_return){stack_pointer, done, {a, b, c}, false};
     set_count(thread, count);
+}
+
+void races_returns_allocation(void) {
+    uint32_t count = count_of_returns();
+    if (count)
+        races_thread()->returns[count - 1].is_allocation = true;
 }
 
 struct finished {

@@ -36,6 +36,8 @@ struct described {
     bool repeats;
 };
 
+uint64_t races_syscall, races_libc_start, races_libc_end;
+
 // ---- code that is not looked at ----------------------------------------------------------------
 
 enum code_kind { CODE_OWN, CODE_LIBC, CODE_QUIET };
@@ -57,6 +59,10 @@ void races_insert_module(uint64_t start, uint64_t end, const char *path) {
     for (unsigned i = 0; i < sizeof quiet / sizeof *quiet; i++)
         if (strncmp(file, quiet[i], strlen(quiet[i])) == 0)
             kind = CODE_QUIET;
+    if (kind == CODE_LIBC) {
+        races_libc_start = start;
+        races_libc_end = end;
+    }
     tool_lock_code();
     if (kind != CODE_OWN && range_count < RANGES)
         ranges[range_count++] = (struct range){start, end, kind};
@@ -85,7 +91,6 @@ static enum code_kind code_at(struct tool_block *block) {
     return insert_is_generated(block) ? CODE_QUIET : CODE_OWN;
 }
 
-uint64_t races_syscall;
 
 bool races_is_libc(uint64_t pc) {
     enum { SYSCALL_SIZE = 64 };
@@ -110,6 +115,11 @@ static void insert_return(struct tool_block *block) {
     insert_saved_call(block, races_returned, NULL);
     asm_land(a, none);
     asm_unspill(a, RCX);
+}
+
+// A function that was called by a jump returns for the one that jumped.
+void races_replaced(struct tool_block *block) {
+    insert_return(block);
 }
 
 // ---- comparing ---------------------------------------------------------------------------------

@@ -236,6 +236,7 @@ const struct tool tool_helgrind = {
     .exit_status = reports_exit_status,
     .instruction = races_instruction,
     .block_end = races_block_end,
+    .replaced = races_replaced,
     .thread_started = thread_started,
     .thread_ended = thread_ended,
     .forked = forked,

@@ -34,7 +34,9 @@ struct races_return {
     uint64_t stack_pointer; // where its return address is
     void (*done)(const struct races_return *, uint64_t result);
     uint64_t words[3];
+    bool is_allocation;
 };
+enum { RACES_RETURNS_WORD = 1 }; // of the thread's words: how many there are
 
 struct races_lock {
     uint64_t address;
@@ -87,6 +89,8 @@ void races_instruction(struct tool_block *, const struct tool_insn *);
 void races_block_end(struct tool_block *);
 void races_insert_module(uint64_t start, uint64_t end, const char *path);
 void races_insert_unmapped(uint64_t start, uint64_t end);
+extern uint64_t races_libc_start, races_libc_end; // its code
+void races_replaced(struct tool_block *);
 bool races_is_libc(uint64_t pc); // but for syscall(), which does what its caller wants
 extern uint64_t races_syscall;   // where that is; 0: not known
 
@@ -99,6 +103,7 @@ extern const struct tool_symbol races_symbols[];
 void races_returned(void *unused); // at the return of a function of the C library
 void races_push_return(void (*done)(const struct races_return *, uint64_t), uint64_t a, uint64_t b,
                        uint64_t c);
+void races_returns_allocation(void); // the function just noted allocates
 
 // history.c: plain
 struct races_event {
