@@ -1,7 +1,6 @@
 // Programs with two threads, in pairs: NAME_race has a data race, NAME_clean has none. The argument
 // says which one runs. Conflicting accesses of a race are not ordered by anything in any schedule,
 // unless the name says "any": then both must only happen.
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -53,7 +52,6 @@ static void run(body *a, body *b, void *argument) {
 // ---- plain accesses ----
 
 THREAD(add) { shared++; RETURN; }
-THREAD(read_it) { other = shared; RETURN; }
 THREAD(read_only) { return (void *)(long)shared; }
 THREAD(set) { shared = 1; RETURN; }
 THREAD(low_byte) { bytes[0]++; RETURN; }
@@ -239,7 +237,7 @@ static void rounds_clean(void) {
     pthread_t a, b;
     pthread_barrier_init(&barrier, NULL, 2);
     pthread_create(&a, NULL, rounds, NULL);
-    pthread_create(&b, NULL, rounds, &b);
+    pthread_create(&b, NULL, rounds, &barrier);
     pthread_join(a, NULL);
     pthread_join(b, NULL);
 }

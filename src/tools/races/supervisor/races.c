@@ -199,13 +199,30 @@ static void take_creation(struct races_process *process, const struct finding *f
     creation->is_shown = false;
 }
 
+// With -v: a conflict that is taken for a way of synchronising.
+static void tell_silence(struct tool_run *run, struct races_process *process,
+                         const struct finding *finding) {
+    struct naming naming = races_naming(run, process);
+    struct text text = {0};
+    if (!log_shows(run->log, 1))
+        return;
+    struct named_finding *named = named_finding_make(&naming, finding);
+    text_string(&text, "Not reported, since it may be atomic:\n");
+    finding_text(named, &run->request->stacks, &text);
+    log_print(run->log, process->pid, LOG_DEBUGGING, text.bytes);
+    named_finding_drop(named);
+    text_free(&text);
+}
+
 static enum races_answer take_error(struct tool_run *run, struct followed *followed,
                                     struct races_process *process, const struct finding *finding,
                                     uint32_t number) {
     const struct races_settings *settings = &((struct races *)run->state)->settings;
     struct naming naming = races_naming(run, process);
-    if (finding->facts.kind == FINDING_RACE && !is_race(run, process->pid, finding))
+    if (finding->facts.kind == FINDING_RACE && !is_race(run, process->pid, finding)) {
+        tell_silence(run, process, finding);
         return ANSWER_ATOMIC;
+    }
     if (process->is_stopped)
         return ANSWER_SUPPRESSED;
     struct races_context *context = vector_push(process->contexts, process->context_count);

@@ -51,9 +51,21 @@ static struct races_memo *memos_of(uint32_t slot) {
     return memos[slot];
 }
 
+// The stack, and what the C library keeps above it: thread-local variables, and its own record of
+// the thread. All of it may have been another thread's before.
+static void clear_own_memory(void) {
+    enum { RECORD = 4096, LOCAL_MOST = 64 << 20 };
+    uint64_t start, end, pointer = tool_thread_pointer();
+    if (!tool_own_stack(&start, &end))
+        return;
+    if (pointer >= end && pointer - end < LOCAL_MOST)
+        end = pointer + RECORD;
+    if (tool_has_shadow(start, end - start))
+        tool_shadow_clear(start, end);
+}
+
 static void thread_started(void) {
     struct races_thread *thread = races_thread();
-    uint64_t start, end;
     static uint32_t last_number;
     thread->number = __atomic_add_fetch(&last_number, 1, __ATOMIC_RELAXED);
     thread->slot = slot_take(&thread->clock);
@@ -62,8 +74,7 @@ static void thread_started(void) {
     races_set_patterns(thread);
     if (!races_has_threads)
         return;
-    if (tool_own_stack(&start, &end)) // of a thread before, perhaps
-        tool_shadow_clear(start, end);
+    clear_own_memory();
     struct sync *birth = sync_find(tool_thread_pointer(), SYNC_BIRTH, false);
     if (!birth)
         return;
