@@ -70,9 +70,8 @@ static inline bool finding_kind_is_core(unsigned kind) {
 // two).
 enum finding_fault { FAULT_REGISTER, FAULT_UNADDRESSABLE, FAULT_UNDEFINED };
 // Of the two accesses of FINDING_RACE: the one that was found, and the one before. The stack of the
-// latter is STACK_OF_ORIGIN, its thread the value, its size `reserved`; the names are the locks that
-// each held.
-// CHANGES: by one instruction that reads as well.
+// latter is STACK_OF_ORIGIN, its thread the value, its size `reserved`; the names are the locks
+// that each held. CHANGES: by one instruction that reads as well.
 enum { RACE_WRITES = 1, RACE_WROTE = 2, RACE_CHANGES = 4, RACE_CHANGED = 8 };
 
 // Where the address lies.

@@ -270,8 +270,8 @@ static char *read_body(struct reader *reader, struct entry *entry, bool *unwante
     if (is_core          ? !core_kind_is_known(entry->kind)
         : is_thread_tool ? !thread_kind_is_known(entry->kind)
                          : !kind_is_known(entry->kind))
-        return wrong(reader, "unknown kind of error for %s: \"%s\"",
-                     is_core ? "CoreError" : tool, entry->kind);
+        return wrong(reader, "unknown kind of error for %s: \"%s\"", is_core ? "CoreError" : tool,
+                     entry->kind);
     use_present_name(entry);
     entry->leak_kinds = ALL_LEAK_KINDS;
     if (!next_line(reader))

@@ -113,10 +113,10 @@ static void add_headline(const struct named_finding *finding, struct text *text)
         add_alignment(text, facts->size);
         break;
     case FINDING_RACE:
-        text_format(text, "Possible data race during %s of size %" PRIu64 " at 0x%" PRIx64
-                    " by thread #%d",
-                    facts->fault & RACE_WRITES ? "write" : "read", facts->size, facts->address,
-                    facts->thread);
+        text_format(
+            text, "Possible data race during %s of size %" PRIu64 " at 0x%" PRIx64 " by thread #%d",
+            facts->fault & RACE_WRITES ? "write" : "read", facts->size, facts->address,
+            facts->thread);
         break;
     case FINDING_THREAD:
         text_format(text, "Thread #%" PRId64 " was created", facts->value);
@@ -366,8 +366,8 @@ static void write_lock_order(const struct named_finding *finding,
     write_further(finding, STACK_OF_FINDING, "Observed (incorrect) order is: acquisition of lock",
                   held, writer);
     write_further(finding, STACK_OF_MAKING, later, taken, writer);
-    write_further(finding, STACK_OF_FREEING, "Required order was established by acquisition of lock",
-                  taken, writer);
+    write_further(finding, STACK_OF_FREEING,
+                  "Required order was established by acquisition of lock", taken, writer);
     write_further(finding, STACK_OF_ORIGIN, later, held, writer);
 }
 

@@ -192,8 +192,9 @@ void xml_finding(struct text *text, const struct named_finding *finding, uint64_
     begin_error(text, unique, finding->facts.thread, finding->facts.thread_name,
                 finding_kind_xml(finding->facts.kind));
     add_descriptor(text, finding);
-    finding_write(finding, options,
-                  &(struct finding_writer){write_headline, write_stack, write_remark, &writing, NULL});
+    finding_write(
+        finding, options,
+        &(struct finding_writer){write_headline, write_stack, write_remark, &writing, NULL});
     finding_suppression(finding, &raw);
     end_error(text, &raw, suppression);
 }

@@ -226,8 +226,9 @@ struct result *results_add_finding(struct results *results, const struct named_f
                                    const struct stack_text_options *options, int pid) {
     struct result *result =
         results_add(results, finding_kind_xml(finding->facts.kind), RESULT_ERROR, "", pid);
-    finding_write(finding, options,
-                  &(struct finding_writer){write_headline, write_stack, write_remark, result, NULL});
+    finding_write(
+        finding, options,
+        &(struct finding_writer){write_headline, write_stack, write_remark, result, NULL});
     struct text suppression = {0};
     finding_suppression(finding, &suppression);
     result->suppression = text_take(&suppression);

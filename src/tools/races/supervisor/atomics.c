@@ -59,7 +59,8 @@ static bool is_container_function(const struct symbol_frame *frame) {
 // ---- source lines ------------------------------------------------------------------------------
 
 static bool says_atomic(const char *line) {
-    static const char *const words[] = {"__sync_", "READ_ONCE", "WRITE_ONCE", "ACCESS_ONCE", "smp_"};
+    static const char *const words[] = {"__sync_", "READ_ONCE", "WRITE_ONCE", "ACCESS_ONCE",
+                                        "smp_"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strstr(line, words[i]))
             return true;
@@ -81,7 +82,8 @@ static bool is_atomic_type(const char *at) {
     return space && is_word(*at);
 }
 
-// Whether one atomic type stands before the word, with nothing between them that ends a declaration.
+// Whether one atomic type stands before the word, with nothing between them that ends a
+// declaration.
 static bool is_declared(const char *start, const char *found) {
     bool has_type = false;
     for (const char *at = start; at < found; at++) {

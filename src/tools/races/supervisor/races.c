@@ -60,7 +60,8 @@ void races_say(struct tool_run *run, const struct followed *followed, const char
 
 // ---- answers -----------------------------------------------------------------------------------
 
-static void answer(const struct races_process *process, uint32_t context, enum races_answer answer) {
+static void answer(const struct races_process *process, uint32_t context,
+                   enum races_answer answer) {
     uint8_t byte = (uint8_t)answer;
     off_t shown = (off_t)offsetof(struct races_ledger, shown);
     off_t at = (off_t)(offsetof(struct races_ledger, answers) + context);
@@ -118,8 +119,8 @@ static void add_creation_xml(struct tool_run *run, struct races_process *process
     struct naming naming = races_naming(run, process);
     struct stack stack = {
         .pid = process->pid, .addresses = creation->pcs, .count = creation->count};
-    struct named_stack named = named_stack_make(naming.symbols, naming.cache, &stack,
-                                                naming.options);
+    struct named_stack named =
+        named_stack_make(naming.symbols, naming.cache, &stack, naming.options);
     text_format(text, "<announcethread>\n  <hthreadid>%d</hthreadid>\n", creation->thread);
     if (creation->count)
         xml_stack(text, &named);
@@ -150,9 +151,8 @@ static void announce(struct tool_run *run, struct followed *followed, struct rac
     } else {
         text_format(&text, "Thread #%d was created\n", thread);
         stack_text(run->symbols,
-                   &(struct stack){.pid = process->pid,
-                                   .addresses = creation->pcs,
-                                   .count = creation->count},
+                   &(struct stack){
+                       .pid = process->pid, .addresses = creation->pcs, .count = creation->count},
                    &run->request->stacks, add_line, &text);
     }
     races_say(run, followed, text.bytes);

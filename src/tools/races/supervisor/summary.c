@@ -112,8 +112,7 @@ void races_summary(struct tool_run *run, struct followed *followed, struct races
         return;
     races_say(run, followed, "");
     if (!settings->lists && !log_shows(run->log, 1))
-        races_say(run, followed,
-                  "For lists of detected and suppressed errors, rerun with: -s");
+        races_say(run, followed, "For lists of detected and suppressed errors, rerun with: -s");
     text_format(&text,
                 "ERROR SUMMARY: %" PRIu64 " errors from %" PRIu64 " contexts (suppressed: %" PRIu64
                 " from %" PRIu64 ")",

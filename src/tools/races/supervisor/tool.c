@@ -31,11 +31,14 @@ static char *choose_xml(const struct option_values *values, struct xml_settings 
 static void *settings(struct tool_setup *setup) {
     const struct option_values *values = setup->values;
     struct races *races = base_allocate(sizeof *races);
-    *races = (struct races){.settings = {.suppressions = suppressions_new_for("Helgrind"),
-                                         .generates = option_is(values, "gen-suppressions", "all"),
-                                         .lists = error_settings_list(values),
-                                         .exits_on_first =
-                                             option_yes(values, "exit-on-first-error")}};
+    *races =
+        (struct races){.settings = {.suppressions = suppressions_new_for("Helgrind"),
+                                    .generates = option_is(values, "gen-suppressions", "all"),
+                                    .lists = error_settings_list(values),
+                                    .exits_on_first = option_yes(values, "exit-on-first-error")}};
+    if (setup->is_static)
+        tool_refuse(setup, "helgrind cannot see the locks of a statically linked program; link it "
+                           "dynamically");
     if (option_is(values, "gen-suppressions", "yes"))
         tool_refuse(setup, "helgrind does not ask for each suppression; use "
                            "--gen-suppressions=all");
@@ -126,7 +129,7 @@ static bool failed(struct tool_run *run) {
 
 const struct supervisor_tool supervisor_helgrind = {
     .name = "helgrind",
-    .help = "detector of data races",
+    .help = "detector of data races and lock order problems",
     .finds_errors = true,
     .options = races_options,
     .settings = settings,

@@ -1,12 +1,12 @@
 // Accesses to memory that the inserted code has not found in order at a glance. Plain.
 //
-// A thread compares its access with what the cell has seen, then exchanges the cell for one that has
-// seen it, too; if another thread was faster, it begins again. So of two accesses that are not in
-// order, the one that comes to its cell later finds the other, whatever the schedule.
+// A thread compares its access with what the cell has seen, then exchanges the cell for one that
+// has seen it, too; if another thread was faster, it begins again. So of two accesses that are not
+// in order, the one that comes to its cell later finds the other, whatever the schedule.
 //
-// What becomes of an entry when bytes are accessed: a write replaces all that is known of its bytes.
-// A read replaces reads that were before it. A read by the writer itself stands beside the write,
-// because others may know of the one and not of the other.
+// What becomes of an entry when bytes are accessed: a write replaces all that is known of its
+// bytes. A read replaces reads that were before it. A read by the writer itself stands beside the
+// write, because others may know of the one and not of the other.
 #include "base/hash.h"
 #include "tools/races/target/cells.h"
 
@@ -173,7 +173,7 @@ static struct races_memo *memo_at(struct races_thread *thread, uint32_t old, uin
 static uint32_t memo_find(struct races_thread *thread, uint32_t old, uint32_t bits) {
     const struct races_memo *memo = memo_at(thread, old, bits);
     return memo->old == old && memo->bits == bits && memo->segment == thread->segment ? memo->made
-                                                                                     : 0;
+                                                                                      : 0;
 }
 
 // The cell after the access. 0: it is atomic now.
@@ -250,8 +250,8 @@ static bool access_cell(struct look *look, uint64_t address, uint32_t bytes) {
             return true;
         }
         note(look); // first: who finds the cell looks for it
-    } while (!__atomic_compare_exchange_n(cell, &old, made, false, __ATOMIC_ACQ_REL,
-                                          __ATOMIC_ACQUIRE));
+    } while (
+        !__atomic_compare_exchange_n(cell, &old, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
     if (is_full)
         renew();
     return true;

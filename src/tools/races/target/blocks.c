@@ -75,8 +75,7 @@ static void add_block(uint64_t start, uint64_t size) {
     if (races_has_threads && tool_has_shadow(start, size))
         tool_shadow_clear(start & ~3ul, (start + size + GRAIN - 1) & ~(GRAIN - 1ul));
     remove_block(start); // freed in a way that was not seen
-    entry->block =
-        (struct races_block){start, size, stack_here(), races_thread()->number};
+    entry->block = (struct races_block){start, size, stack_here(), races_thread()->number};
     uint64_t bucket = bucket_of(start);
     pthread_mutex_lock(&locks[bucket % LOCKS]);
     entry->next = buckets[bucket];

@@ -16,7 +16,7 @@ static struct pair {
     uint64_t key;
     uint32_t verdict; // enum verdict, plus 1; 0: it is being found out
     uint32_t context;
-} *pairs;
+} * pairs;
 static uint32_t pair_count;
 
 // The pair of these instructions; *is_new: the caller is to find the verdict out.

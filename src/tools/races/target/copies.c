@@ -32,7 +32,8 @@ static void fill(void *argument) {
 // has returned.
 static bool is_inner(void) {
     const struct races_thread *thread = races_thread();
-    uint64_t stack_pointer = tool_register(RSP), returns = *(const volatile uint64_t *)stack_pointer;
+    uint64_t stack_pointer = tool_register(RSP),
+             returns = *(const volatile uint64_t *)stack_pointer;
     uint32_t count = (uint32_t)tool_thread_words()[RACES_RETURNS_WORD];
     return (returns >= races_libc_start && returns < races_libc_end) ||
            (count && thread->returns[count - 1].stack_pointer >= stack_pointer &&

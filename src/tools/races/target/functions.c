@@ -1,5 +1,5 @@
-// Functions by which threads synchronise, found by symbol. A release takes place before the function
-// runs, an acquisition when it has returned.
+// Functions by which threads synchronise, found by symbol. A release takes place before the
+// function runs, an acquisition when it has returned.
 #include <stddef.h>
 
 #include "base/x86.h"
@@ -291,7 +291,8 @@ static void once(void) {
     races_push_return(once_left, argument(0), state != ONCE_DONE, 0);
 }
 
-// ---- creating and joining -----------------------------------------------------------------------------------
+// ---- creating and joining
+// -----------------------------------------------------------------------------------
 
 static void created(const struct races_return *call, uint64_t result) {
     races_thread()->creating = 0;
@@ -314,7 +315,7 @@ static void join(void) {
 
 // ---- the table ---------------------------------------------------------------------------------
 
-#define LIBC "libc.so*|libc-*.so|libpthread*.so*"
+#define LIBC "libc.so*|libc-*.so|libpthread*.so*|ld-musl-*|libc.musl-*"
 #define REPLACE(name, hook)                                                                        \
     { LIBC, name, TOOL_REPLACE, hook, NULL }
 #define WATCH(name, hook)                                                                          \

@@ -99,12 +99,12 @@ static void report(const struct races_lock *held, uint64_t lock, uint32_t stack,
     char text[256];
     snprintf(text, sizeof text, "Thread #%u: lock order \"0x%lx before 0x%lx\" violated",
              races_thread()->number, lock, held->address);
-    struct lock_order order = {.text = text,
-                               .held = held->address,
-                               .taken = lock,
-                               .observed = {held->stack, stack},
-                               .required = {edges[search->first].from_stack,
-                                            edges[search->last].to_stack}};
+    struct lock_order order = {
+        .text = text,
+        .held = held->address,
+        .taken = lock,
+        .observed = {held->stack, stack},
+        .required = {edges[search->first].from_stack, edges[search->last].to_stack}};
     reports_order(&order);
 }
 

@@ -28,8 +28,7 @@ void history_start(void) {
 void history_thread(struct races_thread *thread) {
     struct races_history **history = &histories[thread->slot];
     if (!*history)
-        __atomic_store_n(history,
-                         races_memory(sizeof **history + events_most * EVENT_BYTES),
+        __atomic_store_n(history, races_memory(sizeof **history + events_most * EVENT_BYTES),
                          __ATOMIC_RELEASE);
     thread->history = *history;
 }

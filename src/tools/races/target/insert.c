@@ -1,9 +1,10 @@
 // What is inserted before each access: whether its cells say that the segment at hand has made such
 // an access already. If not, races_access is called behind the block.
 //
-// Cells lie at the distance that GS holds, one byte for each byte of memory, so an aligned operand of
-// 4 or 8 bytes is compared by one instruction. An operand that is not aligned sees parts of cells,
-// which are equal to the pattern in no case: the numbers of segments are chosen so (clocks.c).
+// Cells lie at the distance that GS holds, one byte for each byte of memory, so an aligned operand
+// of 4 or 8 bytes is compared by one instruction. An operand that is not aligned sees parts of
+// cells, which are equal to the pattern in no case: the numbers of segments are chosen so
+// (clocks.c).
 #include <string.h>
 
 #include "engine/tool/insert.h"
@@ -49,16 +50,17 @@ static struct range {
 static unsigned range_count;
 
 void races_insert_module(uint64_t start, uint64_t end, const char *path) {
-    static const char *const libc[] = {"libc.so", "libc-", "libpthread.", "libpthread-"};
+    static const char *const libc[] = {"libc.so",     "libc-",    "libpthread.",
+                                       "libpthread-", "ld-musl-", "libc.musl-"};
     static const char *const quiet[] = {"ld-", "libm.so", "libm-", "libdl.", "librt."};
     const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
     enum code_kind kind = CODE_OWN;
-    for (unsigned i = 0; i < sizeof libc / sizeof *libc; i++)
-        if (strncmp(file, libc[i], strlen(libc[i])) == 0)
-            kind = CODE_LIBC;
     for (unsigned i = 0; i < sizeof quiet / sizeof *quiet; i++)
         if (strncmp(file, quiet[i], strlen(quiet[i])) == 0)
             kind = CODE_QUIET;
+    for (unsigned i = 0; i < sizeof libc / sizeof *libc; i++)
+        if (strncmp(file, libc[i], strlen(libc[i])) == 0)
+            kind = CODE_LIBC;
     if (kind == CODE_LIBC) {
         races_libc_start = start;
         races_libc_end = end;
@@ -90,7 +92,6 @@ static enum code_kind code_at(struct tool_block *block) {
             return ranges[i].kind;
     return insert_is_generated(block) ? CODE_QUIET : CODE_OWN;
 }
-
 
 bool races_is_libc(uint64_t pc) {
     enum { SYSCALL_SIZE = 64 };

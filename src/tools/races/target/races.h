@@ -1,10 +1,11 @@
 // The detector of data races: what its parts share.
 //
 // Words
-//   slot      the place of a thread in vector clocks; a thread that has ended leaves it to a later one
-//   clock     a thread's count of releases; clocks of all slots make a vector clock (clocks.h)
-//   segment   what a thread does between two releases, by number. A number stands for slot and clock
-//   cell      4 bytes of shadow for 4 bytes of memory (shadow.h of the engine, one byte for each):
+//   slot      the place of a thread in vector clocks; a thread that has ended leaves it to a later
+//   one clock     a thread's count of releases; clocks of all slots make a vector clock (clocks.h)
+//   segment   what a thread does between two releases, by number. A number stands for slot and
+//   clock cell      4 bytes of shadow for 4 bytes of memory (shadow.h of the engine, one byte for
+//   each):
 //             which segments have accessed them. One segment is in the cell itself, several are a
 //             node (cells.c), and memory that was accessed atomically is CELL_ATOMIC
 //   sync      a place that threads synchronise by: its vector clocks (clocks.h)
@@ -50,7 +51,13 @@ struct races_memo {
 
 struct races_history; // history.c
 
-enum { RACES_RETURNS = 16, RACES_PENDING = 8, RACES_LOCKS = 24, RACES_MEMOS = 1 << 12, RACES_HITS = 64 };
+enum {
+    RACES_RETURNS = 16,
+    RACES_PENDING = 8,
+    RACES_LOCKS = 24,
+    RACES_MEMOS = 1 << 12,
+    RACES_HITS = 64
+};
 
 // A thread's state. Inserted code compares cells with the patterns.
 struct races_thread {
@@ -61,7 +68,7 @@ struct races_thread {
     uint32_t hits[RACES_HITS];
     uint32_t segment; // 0: the next access begins one
     uint32_t slot, half;
-    uint32_t number; // as reports have it: no two threads have the same
+    uint32_t number;   // as reports have it: no two threads have the same
     uint32_t handlers; // signal handlers that are running
     uint32_t creating; // stack of the call that creates a thread
     struct clock clock;
@@ -79,8 +86,8 @@ static inline struct races_thread *races_thread(void) {
     return tool_thread_state();
 }
 
-extern bool races_has_threads;     // there is or was a second one
-void races_begin_threads(void);    // the second thread is about to start
+extern bool races_has_threads;                  // there is or was a second one
+void races_begin_threads(void);                 // the second thread is about to start
 void races_set_patterns(struct races_thread *); // after the segment has changed
 void races_released(struct races_thread *);     // the clock has gone on: the segment ends
 
@@ -139,7 +146,6 @@ enum verdict {
 enum verdict conflict_judge(uint64_t address, unsigned size, unsigned kind, uint32_t segment,
                             unsigned kinds);
 void conflicts_start(void);
-
 
 // blocks.c: heap blocks
 struct races_block {

@@ -231,8 +231,7 @@ void reports_misuse(unsigned kind, const char *text, uint64_t object) {
     for (uint32_t i = 0; i < count; i++)
         if (known[i].key == key)
             context = known[i].context;
-    bool is_new = context == UINT32_MAX && count < MISUSES &&
-                  ledger->contexts < RACES_CONTEXTS - 1;
+    bool is_new = context == UINT32_MAX && count < MISUSES && ledger->contexts < RACES_CONTEXTS - 1;
     if (is_new) {
         context = ledger->contexts++;
         known[count].key = key;
@@ -265,9 +264,8 @@ void reports_order(const struct lock_order *order) {
         return;
     reports_count(context);
     m->head.context = context;
-    m->head.facts = (struct finding_facts){.kind = FINDING_LOCK_ORDER,
-                                           .address = order->held,
-                                           .value = (int64_t)order->taken};
+    m->head.facts = (struct finding_facts){
+        .kind = FINDING_LOCK_ORDER, .address = order->held, .value = (int64_t)order->taken};
     m->names[0] = order->text;
     m->stacks[STACK_OF_FINDING] = order->observed[0];
     m->stacks[STACK_OF_MAKING] = order->observed[1];
