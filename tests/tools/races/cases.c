@@ -23,7 +23,7 @@
 
 typedef void *body(void *);
 
-static int shared, other;
+static int shared;
 static char bytes[64];
 static long numbers[4096];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;

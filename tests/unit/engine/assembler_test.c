@@ -220,6 +220,10 @@ TEST(arithmetic_of_registers) {
     CHECK_CODE("test eax, eax", asm_test_reg_reg(a, 32, RAX, RAX));
     CHECK_CODE("cmp rcx, qword ptr fs:[0x20]",
                asm_cmp_reg_mem(a, 64, RCX, asm_in_segment(ASM_FS, asm_absolute(0x20))));
+    CHECK_CODE("and rcx, qword ptr fs:[0x20]",
+               asm_and_reg_mem(a, 64, RCX, asm_in_segment(ASM_FS, asm_absolute(0x20))));
+    CHECK_CODE("xor edx, dword ptr fs:[0x20]",
+               asm_xor_reg_mem(a, 32, RDX, asm_in_segment(ASM_FS, asm_absolute(0x20))));
     CHECK_CODE("not rdi", asm_not_reg(a, 64, RDI));
     CHECK_CODE("inc r9", asm_inc_reg(a, 64, R9));
     CHECK_CODE("shl r11, 0x15", asm_shl_reg_imm(a, 64, R11, 21));
