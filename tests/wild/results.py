@@ -69,8 +69,10 @@ def write(sections, tools):
             lines.append('')
         for (command, tool), text in section.differences.items():
             lines.append(f'- `{command}`, {tool}: {text}')
-    with open(PATH, 'w') as file:
+    # Some commands fill the disk; the table must survive that.
+    with open(f'{PATH}.new', 'w') as file:
         file.write('\n'.join(lines) + '\n')
+    os.replace(f'{PATH}.new', PATH)
 
 
 def judge(groups, tools, find_reason):
