@@ -15,6 +15,7 @@
 #include <linux/rtc.h>
 #include <linux/serial.h>
 #include <linux/sockios.h>
+#include <linux/userfaultfd.h>
 #include <linux/vt.h>
 #include <scsi/sg.h>
 #include <sys/ioctl.h>
@@ -23,7 +24,8 @@
 
 #include "tools/shared/syscalls/pass.h"
 
-enum way { NOTHING, NUMBER, TAKES, GIVES, BOTH, IFREQ_TAKES, IFREQ_GIVES, IFREQ_NAMES };
+// ANSWERED: a word of eight bytes for the answer follows what is taken.
+enum way { NOTHING, NUMBER, TAKES, GIVES, BOTH, ANSWERED, IFREQ_TAKES, IFREQ_GIVES, IFREQ_NAMES };
 
 struct request {
     uint32_t number;
@@ -94,6 +96,13 @@ static const struct request requests[] = {
     {FICLONE, NUMBER, 0, "ioctl(FICLONE)"},
     {FS_IOC_GETFLAGS, GIVES, 4, "ioctl(generic)"},
     {FS_IOC_SETFLAGS, TAKES, 4, "ioctl(generic)"},
+    {UFFDIO_API, ANSWERED, offsetof(struct uffdio_api, ioctls), "ioctl(generic)"},
+    {UFFDIO_REGISTER, ANSWERED, offsetof(struct uffdio_register, ioctls), "ioctl(generic)"},
+    {UFFDIO_COPY, ANSWERED, offsetof(struct uffdio_copy, copy), "ioctl(generic)"},
+    {UFFDIO_ZEROPAGE, ANSWERED, offsetof(struct uffdio_zeropage, zeropage), "ioctl(generic)"},
+    {UFFDIO_CONTINUE, ANSWERED, offsetof(struct uffdio_continue, mapped), "ioctl(generic)"},
+    {UFFDIO_UNREGISTER, TAKES, sizeof(struct uffdio_range), "ioctl(generic)"},
+    {UFFDIO_WAKE, TAKES, sizeof(struct uffdio_range), "ioctl(generic)"},
     // sockets and interfaces
     {SIOCOUTQ, GIVES, 4, "ioctl(SIOCOUTQ)"},
     R(SIOCATMARK, GIVES, 4),
@@ -309,6 +318,10 @@ static void visit_known(const struct pass *pass, const struct request *request, 
     case BOTH:
         pass_in(pass, address, request->size, "%s", request->name);
         pass_mark(pass, address, request->size);
+        break;
+    case ANSWERED:
+        pass_in(pass, address, request->size, "%s", request->name);
+        pass_out(pass, address + request->size, 8, 8, "%s", request->name);
         break;
     case IFREQ_TAKES:
         pass_string(pass, address, "%s", request->name);

@@ -363,3 +363,34 @@ int main(void) {
     log = plain(memcheck('-q', path)[2])
     equal(re.findall(r'Invalid \w+ of size \d\n +at 0x\w+: (\w+)', log),
           ['by_pointer', 'with_index', 'on_another_stack'], 'functions with an error')
+
+
+@test
+def answers_of_userfaultfd_are_not_read():
+    """The kernel fills the last word of these structures. What it reads before is checked."""
+    path = suite.build(write('userfault.c', r'''
+#include <linux/userfaultfd.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+static void ask(unsigned long request, int words, int set) {
+    unsigned long *block = malloc(8 * words);
+    for (int i = 0; i < set; i++)
+        block[i] = 0;
+    ioctl(-1, request, block);
+    free(block);
+}
+int main(void) {
+    ask(UFFDIO_API, 3, 2);
+    ask(UFFDIO_REGISTER, 4, 3);
+    ask(UFFDIO_COPY, 5, 4);
+    ask(UFFDIO_ZEROPAGE, 4, 3);
+    ask(UFFDIO_WAKE, 2, 2);
+    ask(UFFDIO_WAKE, 2, 1);      // line 18
+    ask(UFFDIO_REGISTER, 4, 2);  // line 19
+    ask(UFFDIO_COPY, 4, 4);      // line 20: too short for the answer
+    return 0;
+}
+'''), '-O0', '-g')
+    log = plain(memcheck('-q', path)[2])
+    equal(re.findall(r'points to (\w+).*?main \(userfault.c:(\d+)\)', log, re.S),
+          [('uninitialised', '18'), ('uninitialised', '19'), ('unaddressable', '20')], 'errors')
