@@ -340,6 +340,8 @@ static void write_mem_imm(struct assembler *a, enum operation operation, unsigne
     }
 
 DEFINE_REG_REG(add, ADD)
+DEFINE_REG_REG(or, OR)
+DEFINE_REG_REG(and, AND)
 DEFINE_REG_REG(xor, XOR)
 DEFINE_REG_REG(cmp, CMP)
 DEFINE_REG_IMM(add_reg_imm, ADD, true)
@@ -387,7 +389,7 @@ void asm_inc_reg(struct assembler *a, unsigned width, unsigned reg) {
     encode_reg(a, width, sized(0xff, width), EXTENSION(0), reg);
 }
 
-enum shift { SHL = 4, SHR = 5 };
+enum shift { SHL = 4, SHR = 5, SAR = 7 };
 
 static void write_shift(struct assembler *a, enum shift shift, unsigned width, unsigned reg,
                         unsigned count) {
@@ -401,6 +403,10 @@ void asm_shl_reg_imm(struct assembler *a, unsigned width, unsigned reg, unsigned
 
 void asm_shr_reg_imm(struct assembler *a, unsigned width, unsigned reg, unsigned count) {
     write_shift(a, SHR, width, reg, count);
+}
+
+void asm_sar_reg_imm(struct assembler *a, unsigned width, unsigned reg, unsigned count) {
+    write_shift(a, SAR, width, reg, count);
 }
 
 void asm_shr_reg_cl(struct assembler *a, unsigned width, unsigned reg) {

@@ -174,6 +174,8 @@ void asm_popf(struct assembler *);
 // name ends in imm32 always take 32.
 
 void asm_add_reg_reg(struct assembler *, unsigned width, unsigned to, unsigned from);
+void asm_or_reg_reg(struct assembler *, unsigned width, unsigned to, unsigned from);
+void asm_and_reg_reg(struct assembler *, unsigned width, unsigned to, unsigned from);
 void asm_xor_reg_reg(struct assembler *, unsigned width, unsigned to, unsigned from);
 void asm_cmp_reg_reg(struct assembler *, unsigned width, unsigned left, unsigned right);
 void asm_test_reg_reg(struct assembler *, unsigned width, unsigned left, unsigned right);
@@ -202,6 +204,7 @@ void asm_not_reg(struct assembler *, unsigned width, unsigned reg);
 void asm_inc_reg(struct assembler *, unsigned width, unsigned reg);
 void asm_shl_reg_imm(struct assembler *, unsigned width, unsigned reg, unsigned count);
 void asm_shr_reg_imm(struct assembler *, unsigned width, unsigned reg, unsigned count);
+void asm_sar_reg_imm(struct assembler *, unsigned width, unsigned reg, unsigned count);
 void asm_shr_reg_cl(struct assembler *, unsigned width, unsigned reg);
 // to = from >> count; keeps flags. BMI2 has it.
 void asm_shrx(struct assembler *, unsigned to, unsigned from, unsigned count);

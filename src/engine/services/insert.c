@@ -44,6 +44,10 @@ bool insert_flags_are_dead(struct tool_block *block) {
     return builder_flags_are_dead(builder_of(block));
 }
 
+bool insert_flags_are_dead_behind(struct tool_block *block) {
+    return builder_flags_are_dead_behind(builder_of(block));
+}
+
 void insert_state(struct tool_block *block, enum insert_state state, uint16_t spilled) {
     static const enum state_kind kinds[] = {
         [INSERT_CLEAN] = STATE_CLEAN, [INSERT_WITHIN] = STATE_WITHIN, [INSERT_CHECK] = STATE_CHECK};

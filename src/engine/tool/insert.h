@@ -43,6 +43,8 @@ struct insn *insert_all(const struct tool_block *, unsigned *count);
 struct insn *insert_rest(const struct tool_block *, unsigned *count);
 // Whether all flags are written before any is read, from the instruction at hand on.
 bool insert_flags_are_dead(struct tool_block *);
+// The same behind the instruction at hand, which may write them.
+bool insert_flags_are_dead_behind(struct tool_block *);
 
 // ---- what signals and faults find ----
 

@@ -80,6 +80,8 @@ void builder_saved_call(struct builder *, void (*function)(void *), void *argume
 struct asm_jump builder_jump_if_zero(struct builder *, unsigned width, unsigned field);
 // Whether all flags are written before any is read, from the instruction at hand on.
 bool builder_flags_are_dead(struct builder *);
+// The same from the next instruction on; false: the block ends with the one at hand.
+bool builder_flags_are_dead_behind(struct builder *);
 // To be told of the last instruction of a block before it is translated. True: it is a call, and it
 // is news that flags are read behind it; blocks that were translated before are no longer right.
 bool flags_look_behind_call(const struct insn *, uint64_t mapping, bool is_module);

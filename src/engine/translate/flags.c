@@ -214,10 +214,19 @@ static void find_wanted(struct builder *b) {
     b->has_wanted_flags = true;
 }
 
-bool builder_flags_are_dead(struct builder *b) {
-    if (!b->rest_count)
+// Before the instruction at hand, or before one of those behind it.
+static bool are_dead(struct builder *b, unsigned ahead) {
+    if (b->rest_count <= ahead)
         return false;
     if (!b->has_wanted_flags)
         find_wanted(b);
-    return !b->wanted_flags[b->rest - b->all];
+    return !b->wanted_flags[b->rest - b->all + ahead];
+}
+
+bool builder_flags_are_dead(struct builder *b) {
+    return are_dead(b, 0);
+}
+
+bool builder_flags_are_dead_behind(struct builder *b) {
+    return are_dead(b, 1);
 }

@@ -215,6 +215,8 @@ TEST(pushes_and_pops) {
 TEST(arithmetic_of_registers) {
     CHECK_CODE("add rdx, r9", asm_add_reg_reg(a, 64, RDX, R9));
     CHECK_CODE("xor edx, ecx", asm_xor_reg_reg(a, 32, RDX, RCX));
+    CHECK_CODE("or esi, ecx", asm_or_reg_reg(a, 32, RSI, RCX));
+    CHECK_CODE("and rcx, rdi", asm_and_reg_reg(a, 64, RCX, RDI));
     CHECK_CODE("cmp rcx, rsp", asm_cmp_reg_reg(a, 64, RCX, RSP));
     CHECK_CODE("test al, al", asm_test_reg_reg(a, 8, RAX, RAX));
     CHECK_CODE("test eax, eax", asm_test_reg_reg(a, 32, RAX, RAX));
@@ -228,6 +230,7 @@ TEST(arithmetic_of_registers) {
     CHECK_CODE("inc r9", asm_inc_reg(a, 64, R9));
     CHECK_CODE("shl r11, 0x15", asm_shl_reg_imm(a, 64, R11, 21));
     CHECK_CODE("shr edx, 0x3", asm_shr_reg_imm(a, 32, RDX, 3));
+    CHECK_CODE("sar rcx, 0x38", asm_sar_reg_imm(a, 64, RCX, 56));
     CHECK_CODE("shr rdx, cl", asm_shr_reg_cl(a, 64, RDX));
     CHECK_CODE("bt r14, 0x2B", asm_bt_reg_imm(a, 64, R14, 43));
 }

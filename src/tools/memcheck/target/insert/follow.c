@@ -134,9 +134,14 @@ __attribute__((target("general-regs-only"))) static void run_follower(void *argu
 }
 
 void follow_insn(struct checked_block *b, struct insn *insn) {
+    struct compute compute;
+    b->followed = true;
+    if (compute_describe(b, insn, &compute)) {
+        compute_write(b, &compute);
+        return;
+    }
     struct track_units units = follow_units(insn);
     const struct track *prepared = track_prepare(insn->pc, insn->bytes, &insn->z, insn->operands);
-    b->followed = true;
     if (!prepared)
         return;
     insert_state(b->block, INSERT_WITHIN, 0); // must not be done twice

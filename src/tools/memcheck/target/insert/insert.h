@@ -153,6 +153,35 @@ void carry_end(struct checked_block *, const struct carry *, struct asm_jump car
 uint64_t carry_gate(enum carry_kind, unsigned size, bool is_frame);
 void carry_gates_write(void);
 
+// ---- compute.c ----
+
+enum compute_kind {
+    COMPUTE_MOVE, // of a register, or of its lower part with zeros or the sign
+    COMPUTE_AND,
+    COMPUTE_OR,
+    COMPUTE_XOR,
+    COMPUTE_ADD,
+    COMPUTE_SUBTRACT,
+    COMPUTE_SHL,
+    COMPUTE_SHR,
+    COMPUTE_SAR,
+};
+
+// An instruction on general registers whose undefined bits generated code computes.
+struct compute {
+    enum compute_kind kind;
+    uint8_t width, from_width; // bits
+    uint8_t to, from;          // registers
+    bool has_source;           // else the source is a constant
+    bool is_signed;            // of a move: it extends the sign
+    bool writes_flags;
+    int32_t immediate;
+};
+
+// False: it is not such an instruction, or C code has to follow it here.
+bool compute_describe(const struct checked_block *, const struct insn *, struct compute *);
+void compute_write(struct checked_block *, const struct compute *);
+
 // ---- hidden.c ----
 
 void hidden_head(struct checked_block *);
