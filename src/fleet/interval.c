@@ -93,7 +93,7 @@ static void hash_frame(void *context, const struct heap_place *place,
 static void describe_frame(void *context, const struct heap_place *place,
                            const struct symbol_frame *frame) {
     struct description *description = context;
-    char *label = heap_file_label(frame);
+    char *label = symbol_frame_label(frame);
     batch_number(description->rows, description->key);
     batch_number(description->rows, description->depth++);
     batch_text(description->rows, label);
