@@ -1,5 +1,6 @@
 // Frames of an interpreter, behind the native ones of a stack.
 #include <dlfcn.h>
+#include <string.h>
 
 #include "python/python.h"
 #include "recorder/recorder.h"
@@ -8,12 +9,14 @@
 // Code that the supervisor has been told of, by number. A number that takes the place of another is
 // described again when that one comes back.
 #define CODES_KNOWN 16384
-static _Atomic uint64_t *codes; // NULL: there are no frames to be read
+static _Atomic uint64_t *codes;
+static bool are_wanted; // there are frames to be read
 
 PER_THREAD struct recorder_thread *describing;
 
 void interpreters_start(void) {
     enum python_state state;
+    are_wanted = false;
     if (!wire_option_yes("python-stacks"))
         return;
     uint32_t version = python_find(&state);
@@ -22,8 +25,14 @@ void interpreters_start(void) {
     dlerror();
     atomic_store(&recorder_area->python_state, state);
     atomic_store(&recorder_area->python, version);
-    if (version && state == PYTHON_UNSEEN)
+    if (!version || state != PYTHON_UNSEEN)
+        return;
+    // Whoever attaches again has been told of no code yet.
+    if (codes)
+        memset((void *)codes, 0, CODES_KNOWN * sizeof *codes);
+    else
         codes = recorder_map_private(CODES_KNOWN * sizeof *codes);
+    are_wanted = codes != NULL;
 }
 
 void interpreters_after_fork(void) {
@@ -34,7 +43,7 @@ void interpreters_after_fork(void) {
 }
 
 bool interpreters_found(void) {
-    return codes != NULL;
+    return are_wanted;
 }
 
 static void describe(uintptr_t code, uint64_t number) {

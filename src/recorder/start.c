@@ -460,6 +460,7 @@ const char *recorder_start_attached(int wire, int config, const volatile uint32_
     recorder_area->libc_heap = modules_allocator_is_libc();
     unsigned count;
     families_attach(&count);
+    interpreters_start();
     set_active(false);
     *active = recorder_active;
     leak_check = wants_leak_check();
