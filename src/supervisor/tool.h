@@ -195,6 +195,7 @@ const struct supervisor_tool *tool_find(const char *name);
 #include "supervisor/launch.h"        // preloading a library
 #include "supervisor/log.h"           // lines for the user
 #include "supervisor/present.h"       // the command, and where a profile is
+#include "supervisor/tool/before.h"   // blocks of a process from before (--pid)
 #include "supervisor/tool/files.h"    // writers of profiles
 #include "supervisor/tool/findings.h" // errors, limits, diagnoses
 #include "supervisor/tool/fleet.h"    // exporting recordings while they grow

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from suite import (BUILD, QUERN, alive, build, clean_environment, contains, equal, failed, need, run, skip,
+from suite import (QUERN, alive, build, clean_environment, contains, equal, failed, need, run,
                    source_of, state, succeed, test, until, write)
 from support import TARGETS, Recording, Target, pauses, target
 
@@ -218,7 +218,7 @@ def other_tools_and_forms():
         equal(status, 0, f'status ({err})')
         contains(err, 'Detached from process')
         # A second one at a time is refused, and harms nobody.
-        recording = Recording(program.pid).wait_for('Attached to')
+        recording = Recording(program.pid).wait_for('From before: ')
         status, _, err = run([QUERN, 'heap', f'--pid={program.pid}', '--heap-out-file=second'])
         equal(status, 1, 'status of the second')
         contains(err, 'it is recorded by Quern already')

@@ -1,8 +1,6 @@
 // The blocks that a process had before it was attached to. Nobody knows where they were allocated:
 // their stack is one of names. The outer frame says that they are from before, the inner one what
 // holds them.
-#include "supervisor/tool/before.h"
-
 #include <stdlib.h>
 #include <string.h>
 

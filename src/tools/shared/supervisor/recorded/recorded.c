@@ -13,7 +13,6 @@
 #include "base/fd.h"
 #include "base/template.h"
 #include "base/vector.h"
-#include "supervisor/tool/before.h"
 #include "wire/wire_heap.h"
 
 // How long to wait between looks at the rings: so that about so many words are there at the next
