@@ -114,7 +114,7 @@ def attaches_again_and_again():
 
 
 @test
-def storm_goes_on():
+def recorded_storm_goes_on():
     """200 threads that do nothing but malloc, realloc and free, and check what they have written."""
     with Target([target('storm', '-O1', '-pthread'), '200']) as program:
         for _ in range(2):
