@@ -130,9 +130,19 @@ static int by_number(const void *left, const void *right) {
     return a < b ? -1 : a > b;
 }
 
+// Whether what grows makes most of the peak: then it ends with the program, and is no spike.
+static bool is_of_growth(const struct diagnoses *found, uint64_t peak) {
+    for (size_t i = 0; i < found->count; i++)
+        if (found->items[i].is_growth && found->items[i].bytes >= peak / 2)
+            return true;
+    return false;
+}
+
 static void find_spike(const struct examination *it, struct diagnoses *to) {
     const struct summary *summary = &it->file->summary;
     uint64_t peak = summary->total.peak_bytes, sorted[MOMENTS];
+    if (is_of_growth(to, peak))
+        return;
     memcpy(sorted, it->totals, sizeof sorted);
     qsort(sorted, MOMENTS, sizeof *sorted, by_number);
     uint64_t usual = sorted[MOMENTS / 2];
