@@ -127,7 +127,9 @@ bool log_open(struct log *log, int pid) {
         log->settings.fd = 2;
     }
     // A copy, so that nothing the run opens or closes later can take the log's place.
-    int fd = fcntl(log->settings.fd, F_DUPFD_CLOEXEC, 3);
+    bool is_nowhere = log->settings.fd == -1;
+    int fd = is_nowhere ? open("/dev/null", O_WRONLY | O_CLOEXEC)
+                        : fcntl(log->settings.fd, F_DUPFD_CLOEXEC, 3);
     if (fd < 0 && log->settings.fd != 2) {
         log_complain("--log-fd=%d: %s; open it first, as in %d>FILE", log->settings.fd,
                      strerror(errno), log->settings.fd);

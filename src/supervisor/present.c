@@ -167,7 +167,7 @@ static void write_xml_message(struct tool_run *run, int pid, const struct wire_p
     struct stack stack = {.pid = pid, .addresses = print->pcs, .count = print->pc_count};
     struct named_stack named = named_stack_make(run->symbols, cache, &stack, &run->request->stacks);
     struct text text = {0};
-    xml_message(&text, print->thread, message, named.shown ? &named : NULL);
+    xml_message(&text, print->thread, print->thread_name, message, named.shown ? &named : NULL);
     xml_put(run->request, pid, &text);
     text_free(&text);
     named_stack_free(&named);

@@ -30,13 +30,15 @@
 //      wire_heap.h: ended_at instead of has_ended
 //  17  WIRE_EXEC
 //  18  wire_heap.h: anonymous memory in samples
+//  19  WIRE_PRINT has the thread's name
 #ifndef QUERN_WIRE_WIRE_H
 #define QUERN_WIRE_WIRE_H
 
 #include <stdint.h>
 
 #define WIRE_MAGIC       0x4e525551u // "QURN" in memory
-#define WIRE_VERSION     18
+#define WIRE_VERSION     19
+#define WIRE_THREAD_NAME 16
 #define WIRE_MESSAGE_MAX 65536 // header and payload together
 
 enum wire_type {
@@ -163,7 +165,8 @@ struct wire_text {
 };
 
 struct wire_print {
-    int32_t thread;    // as reports number it
+    int32_t thread;                     // as reports number it
+    char thread_name[WIRE_THREAD_NAME]; // terminated; empty: it has none of its own
     uint32_t pc_count; // exactly this many pcs follow: the stack to show; then the terminated text
     uint64_t pcs[];
 };

@@ -111,7 +111,8 @@ static bool payload_sound(enum wire_type type, const void *payload, size_t size)
     case WIRE_DEBUG:
         return ends_with_string(payload, size, sizeof(struct wire_text));
     case WIRE_PRINT:
-        return size >= sizeof *print && print->pc_count <= size / sizeof print->pcs[0] &&
+        return size >= sizeof *print && !print->thread_name[WIRE_THREAD_NAME - 1] &&
+               print->pc_count <= size / sizeof print->pcs[0] &&
                ends_with_string(payload, size,
                                 sizeof *print + print->pc_count * sizeof print->pcs[0]);
     case WIRE_HEAP:

@@ -228,7 +228,8 @@ void wire_send_module_unmap(uint64_t start, uint64_t end) {
     wire_send(WIRE_MODULE_UNMAP, &unmap, sizeof unmap);
 }
 
-void wire_send_print(int thread, const char *text, const uint64_t *pcs, size_t count) {
+void wire_send_print(int thread, const char name[WIRE_THREAD_NAME], const char *text,
+                     const uint64_t *pcs, size_t count) {
     struct {
         struct wire_print print;
         uint64_t pcs[PRINT_PCS];
@@ -236,6 +237,8 @@ void wire_send_print(int thread, const char *text, const uint64_t *pcs, size_t c
     if (count > PRINT_PCS)
         count = PRINT_PCS;
     fixed.print = (struct wire_print){.thread = thread, .pc_count = (uint32_t)count};
+    for (unsigned i = 0; i + 1 < WIRE_THREAD_NAME && name[i]; i++)
+        fixed.print.thread_name[i] = name[i];
     for (size_t i = 0; i < count; i++)
         fixed.print.pcs[i] = pcs[i];
     send_with_string(WIRE_PRINT, &fixed, sizeof fixed.print + count * sizeof *pcs, text);

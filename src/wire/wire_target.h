@@ -44,7 +44,8 @@ void wire_send_dump(int level, const char *text);
 void wire_send_debug(const char *text);
 void wire_send_monitor(int level, const char *text);
 // At most 500 pcs; the text is cut at the size of a message.
-void wire_send_print(int thread, const char *text, const uint64_t *pcs, size_t count);
+void wire_send_print(int thread, const char name[WIRE_THREAD_NAME], const char *text,
+                     const uint64_t *pcs, size_t count);
 // Hands the area of wire_heap.h over.
 void wire_send_heap(int fd, uint64_t size);
 // A descriptor for the supervisor to keep, with a message that has no payload.

@@ -56,7 +56,8 @@ const struct option option_core[] = {
      .help = "give new file descriptors the highest free number; yes: but for 0 to 2"},
 #undef IN
 #define IN .topic = TOPIC_LOG
-    {IN, NUMBER("log-fd", "2", 0, 1048576), LOCAL, .help = "write the log to this file descriptor"},
+    {IN, NUMBER("log-fd", "2", -1, 1048576), LOCAL,
+     .help = "write the log to this file descriptor; -1: nowhere"},
     {IN, NAMED("log-file", NULL), LOCAL,
      .help = "write the log to this file; %p: process id, %n: number, %q{VAR}: environment "
              "variable, %%: percent sign"},
@@ -104,7 +105,7 @@ const struct option option_core[] = {
     {IN, BOOL("exit-on-first-error", "no"), .help = "stop the program at the first error"},
     {IN, BOOL("error-limit", "yes"),
      .help = "stop after 1,000 different errors or 10,000,000 in total"},
-    {IN, STRING("error-markers", "BEGIN,END", NULL), LOCAL, DYNAMIC,
+    {IN, STRING("error-markers", "BEGIN[,END]", NULL), LOCAL, DYNAMIC,
      .help = "print these lines before and after each error"},
     {IN, CHOICE("show-error-list", "no|yes|all", "no"), LOCAL, DYNAMIC,
      .help = "list errors and used suppressions at exit; all: suppressed errors too"},

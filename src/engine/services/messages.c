@@ -1,10 +1,13 @@
 // What a tool sends to the supervisor, and its options.
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "engine/debug/debug.h"
 #include "engine/log.h"
+#include "engine/process.h"
 #include "engine/sys/sys.h"
 #include "engine/tool.h"
 #include "wire/wire_target.h"
@@ -35,7 +38,13 @@ void tool_print(const char *text, bool with_stack) {
     size_t count = 0;
     if (with_stack)
         count = tool_stack(pcs, sizeof pcs / sizeof *pcs);
-    wire_send_print(tool_thread_number(), text, pcs, count);
+    // A thread has its program's name until it gets one of its own.
+    char name[WIRE_THREAD_NAME] = "";
+    const char *program = strrchr(process.program, '/');
+    prctl(PR_GET_NAME, name);
+    if (program && strncmp(name, program + 1, WIRE_THREAD_NAME - 1) == 0)
+        *name = 0;
+    wire_send_print(tool_thread_number(), name, text, pcs, count);
     order_raised();
 }
 

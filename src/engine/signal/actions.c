@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/report/warnings.h"
 #include "engine/fatal.h"
 #include "engine/memory/target.h"
 #include "engine/enter.h"
@@ -39,8 +40,10 @@ long signal_action(int number, uint64_t new_action, uint64_t old_action, uint64_
     struct kernel_action action;
     if (size != 8 || number < 1 || number > 64)
         return -EINVAL;
-    if (new_action && (number == SIGKILL || number == SIGSTOP))
+    if (new_action && (number == SIGKILL || number == SIGSTOP)) {
+        warn_about_handler(number);
         return -EINVAL;
+    }
     struct kernel_action *slot = &self->sighand->actions[number];
     struct kernel_action old = *slot;
     if (new_action) {

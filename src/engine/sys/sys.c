@@ -14,6 +14,7 @@
 #include "engine/enter.h"
 #include "engine/process.h"
 #include "engine/report/track_descriptors.h"
+#include "engine/report/warnings.h"
 #include "engine/signal/signal.h"
 #include "engine/sys/names.h"
 #include "engine/sys/sys.h"
@@ -220,6 +221,8 @@ void sys_handle(void) {
         self->pc -= SYSCALL_SIZE;
         return;
     }
+    if (result < 0)
+        warn_about_call(number, sys_name(number), given.a, result);
     track_descriptors_after(number, given.a, &result);
     TOOL_HOOK(after_system_call, number, given.a, result);
     r[RAX] = result;

@@ -272,9 +272,12 @@ void xml_signal(struct text *text, const struct xml_signal *signal) {
     text_string(text, "</fatal_signal>\n\n");
 }
 
-void xml_message(struct text *text, int thread, const char *message,
+void xml_message(struct text *text, int thread, const char *thread_name, const char *message,
                  const struct named_stack *stack) {
-    text_format(text, "<clientmsg>\n  <tid>%d</tid>\n  <text>", thread);
+    text_format(text, "<clientmsg>\n  <tid>%d</tid>\n", thread);
+    if (*thread_name)
+        element(text, "  ", "threadname", thread_name);
+    text_string(text, "  <text>");
     xml_escaped(text, message);
     text_string(text, "\n  </text>\n");
     if (stack)

@@ -40,7 +40,8 @@ struct xml_signal {
 };
 void xml_signal(struct text *, const struct xml_signal *);
 // Text of the program's own (client requests); the stack may be NULL.
-void xml_message(struct text *, int thread, const char *message, const struct named_stack *);
+void xml_message(struct text *, int thread, const char *thread_name, const char *message,
+                 const struct named_stack *);
 
 // Text with the characters that mean something to XML replaced.
 void xml_escaped(struct text *, const char *);

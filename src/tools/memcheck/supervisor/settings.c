@@ -58,15 +58,13 @@ static char *choose_markers(const struct option_values *values,
     findings->marker_end = NULL;
     if (!markers)
         return NULL;
-    const char *comma = strchr(markers, ',');
-    if (!comma)
-        return base_copy("bad option: --error-markers needs two texts with a comma between them");
+    const char *comma = strchrnul(markers, ','); // the end may be missing
     struct text begin = {0};
     text_add(&begin, markers, (size_t)(comma - markers));
     if (begin.size)
         findings->marker_begin = text_take(&begin);
     text_free(&begin);
-    if (comma[1])
+    if (*comma && comma[1])
         findings->marker_end = comma + 1;
     return NULL;
 }

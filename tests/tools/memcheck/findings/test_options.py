@@ -5,6 +5,8 @@ import struct
 import shutil
 import subprocess
 
+import xml.etree.ElementTree as ElementTree
+
 import suite
 from script import plain
 from suite import contains, equal, run, succeed, test, write
@@ -14,6 +16,11 @@ DEEP = '''#include <stdlib.h>
 __attribute__((noinline)) int deep(int n) { volatile char here = 0; return n ? deep(n - 1) + here : *(volatile char *)malloc(1); }
 int main(void) { return deep(1200) == 1 && *(volatile int *)malloc(1) == 7; }
 '''
+
+
+def need_header(path):
+    if not os.path.exists('/usr/include/' + path):
+        suite.skip(f'{path} is not installed')
 
 
 def build_calls():
@@ -113,3 +120,87 @@ def debug_sections_that_zstd_has_compressed():
     status, _, log = run([suite.QUERN, '-q', './whole'])
     contains(log, 'Invalid read of size 1')
     equal((status, 'packed.c:3' in log), (0, False), 'status, and lines of a damaged file')
+
+
+BUG = 'int main(void) { return ((volatile char *)__builtin_malloc(1))[9] == 7; }\n'
+PRINTS = '''#define _GNU_SOURCE
+#include <pthread.h>
+#include <valgrind/valgrind.h>
+static void *print(void *name) {
+    if (name)
+        pthread_setname_np(pthread_self(), name);
+    VALGRIND_PRINTF("number %d, ", 5);
+    VALGRIND_PRINTF_BACKTRACE("text %s\\n", name ? "named" : "plain");
+    return NULL;
+}
+int main(void) {
+    pthread_t thread;
+    print(NULL);
+    pthread_create(&thread, NULL, print, "worker 7");
+    return pthread_join(thread, NULL);
+}
+'''
+IMPOSSIBLE = '''#define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(void) {
+    char byte;
+    struct sigaction action = {.sa_handler = SIG_IGN};
+    read(-1, &byte, 1);
+    close(-7);
+    close(9);              // not open, but possible
+    dup2(1, 2000000000);
+    sigaction(SIGKILL, &action, 0);
+    sigaction(SIGSTOP, &action, 0);
+    syscall(999, 1, 2);
+    return 0;
+}
+'''
+
+
+@test
+def log_that_goes_nowhere():
+    equal(run([suite.QUERN, '--log-fd=-1', suite.build(write('bug.c', BUG), '-w')]), (0, '', ''), 'status and output')
+
+
+@test
+def marker_at_the_beginning_alone():
+    path = suite.build(write('bug.c', BUG), '-w')
+    log = plain(run([suite.QUERN, '-q', '--error-markers=BEGIN', path])[2])
+    equal(re.match(r'BEGIN\nInvalid read of size 1\n', log) is not None, True, log)
+
+
+@test
+def printing_under_every_translating_tool():
+    need_header('valgrind/valgrind.h')
+    path = suite.build(write('prints.c', PRINTS), '-O0', '-pthread')
+    for tool in ('memcheck', 'none', 'callgrind', 'cachegrind', 'dhat', 'lackey', 'exp-bbv'):
+        _, _, log = run([suite.QUERN, f'--tool={tool}', path])
+        lines = re.findall(r'^\*\*\d+\*\* (.*)', log, re.M)
+        equal(lines, ['number 5, text plain', 'number 5, text named'], f'lines under {tool}')
+        equal(len(re.findall(r'^==\d+==    by 0x\w+: main ', log, re.M)), 1, f'stacks under {tool}')
+
+
+@test
+def names_of_threads_that_print():
+    need_header('valgrind/valgrind.h')
+    path = suite.build(write('prints.c', PRINTS), '-O0', '-pthread')
+    run([suite.QUERN, '--xml=yes', '--xml-file=out.xml', path])
+    messages = ElementTree.parse('out.xml').getroot().findall('clientmsg')
+    equal([message.findtext('threadname') for message in messages], [None, 'worker 7'], 'names')
+
+
+@test
+def warnings_about_impossible_calls():
+    """The same lines as Valgrind's, but for the advice about unknown system calls; none with -q or XML."""
+    suite.need('valgrind')
+    path = suite.build(write('impossible.c', IMPOSSIBLE), '-w')
+    warnings = [re.findall(r'^==\d+== (Warning: .*|         the SIG.*)', run([tool, path])[2], re.M)
+                for tool in (suite.QUERN, 'valgrind')]
+    equal(warnings[0], warnings[1], 'warnings')
+    equal(len(warnings[0]), 8, 'number of lines')
+    contains(run([suite.QUERN, path])[2], 'WARNING: unhandled amd64-linux syscall: 999')
+    equal(run([suite.QUERN, '-q', path])[2], '', 'log of a quiet run')
+    equal('Warning' in run([suite.QUERN, '--xml=yes', '--xml-fd=2', path])[2], False, 'warnings beside XML')
