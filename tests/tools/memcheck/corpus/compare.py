@@ -48,7 +48,7 @@ def merge_string_functions(parts):
             continue
         seen, kept = set(), []
         for paragraph in parts[name]:
-            key = paragraph[:2]
+            key = tuple(item for item in paragraph if not str(item).startswith('Thread '))[:2]
             if logs.in_string_function(paragraph) and key in seen:
                 continue
             seen.add(key)

@@ -200,7 +200,7 @@ def warnings_about_impossible_calls():
     warnings = [re.findall(r'^==\d+== (Warning: .*|         the SIG.*)', run([tool, path])[2], re.M)
                 for tool in (suite.QUERN, 'valgrind')]
     equal(warnings[0], warnings[1], 'warnings')
-    equal(len(warnings[0]), 8, 'number of lines')
+    equal(len(warnings[0]), 7, 'number of lines')
     contains(run([suite.QUERN, path])[2], 'WARNING: unhandled amd64-linux syscall: 999')
     equal(run([suite.QUERN, '-q', path])[2], '', 'log of a quiet run')
     equal('Warning' in run([suite.QUERN, '--xml=yes', '--xml-fd=2', path])[2], False, 'warnings beside XML')
