@@ -82,9 +82,10 @@ static void add_to_hash(struct description *description, const char *text) {
 static void hash_frame(void *context, const struct heap_place *place,
                        const struct symbol_frame *frame) {
     struct description *description = context;
-    char line[32];
+    char line[32], *label = symbol_frame_label(frame);
     snprintf(line, sizeof line, "%u %d", frame->line, frame->inlined);
-    add_to_hash(description, frame->name ? frame->name : "");
+    add_to_hash(description, label);
+    free(label);
     add_to_hash(description, frame->file ? frame->file : "");
     add_to_hash(description, frame->object ? frame->object : "");
     add_to_hash(description, line);
