@@ -3,7 +3,6 @@
 #define QUERN_RACES_SUPERVISOR_RACES_H
 
 #include "supervisor/tool.h"
-#include "supervisor/tool/findings.h"
 
 struct races_settings {
     struct suppressions *suppressions;

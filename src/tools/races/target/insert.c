@@ -7,7 +7,7 @@
 // (clocks.c).
 #include <string.h>
 
-#include "engine/tool/insert.h"
+#include "engine/tool.h"
 #include "tools/races/target/cells.h"
 
 enum {
