@@ -37,13 +37,18 @@ static bool is_library_source(const char *path) {
     return false;
 }
 
+// An interpreter is no part of the scripts that it runs, wherever it was built.
+static bool is_interpreter(const char *object) {
+    static const char *const names[] = {"python3", "libpython3", NULL};
+    const char *slash = strrchr(object, '/');
+    return starts_with_any(slash ? slash + 1 : object, names);
+}
+
 static bool is_library_object(const char *object) {
     static const char *const starts[] = {
         "/lib/",         "/lib64/",         "/usr/lib/", "/usr/lib64/",
         "/usr/libexec/", "/usr/local/lib/", "[",         NULL};
-    const char *slash = strrchr(object, '/');
-    // An interpreter is no part of the scripts that it runs.
-    if (strncmp(slash ? slash + 1 : object, "python3", 7) == 0)
+    if (is_interpreter(object))
         return true;
     // Code that a runtime has generated comes from the user's script.
     return starts_with_any(object, starts) && strcmp(object, SYMBOLS_GENERATED_CODE) != 0 &&
@@ -218,6 +223,8 @@ bool own_frame(const char *name, const char *path, const char *object) {
     if (!name && !path)
         return false;
     if (name && (is_wrapper(name) || strncmp(name, "__rust", 6) == 0))
+        return false;
+    if (object && is_interpreter(object))
         return false;
     // Packages of distributions have relative paths: of these, the object says whose they are.
     if (path && strpbrk(path, "/<") && (*path == '/' || !object || !is_library_object(object)))

@@ -541,6 +541,11 @@ TEST(own_frames) {
     CHECK(!own_frame("fopen", NULL, "/usr/lib/x86_64-linux-gnu/libc.so.6"));
     CHECK(own_frame("serverCron", NULL, "/usr/bin/redis-server"));
     CHECK(!own_frame(NULL, NULL, "/home/me/main"));
+    // A Python that the user has built has absolute paths.
+    CHECK(!own_frame("list_resize", "/home/me/cpython/Objects/listobject.c",
+                     "/home/me/.pyenv/lib/libpython3.11.so.1.0"));
+    CHECK(!own_frame("list_resize", "/home/me/cpython/Objects/listobject.c", "/home/me/bin/python3.12"));
+    CHECK(own_frame("handle", "/home/me/server.py", SYMBOLS_GENERATED_CODE));
 }
 
 TEST(runtime_frames) {
