@@ -3,9 +3,11 @@
 #include "base/x86.h"
 #include "engine/tool.h"
 
+enum { NEAREST = 4096 };
+
 static bool is_probe(const struct tool_access *access) {
     return access->base == RSP && access->index < 0 && !access->scattered &&
-           access->displacement < -(int64_t)RED_ZONE;
+           access->displacement <= -NEAREST;
 }
 
 bool probe_is_at(uint64_t address) {

@@ -1,7 +1,7 @@
 // Probes of the stack: accesses of code that touches its stack before the stack reaches there, so
 // that an overflow shows early (Java's compiled code: `mov %eax, -0x14000(%rsp)`). Only such code
-// names a place below the red zone by a fixed distance from the stack pointer: an access through a
-// pointer into a frame that is gone has no such form.
+// names a place a page or more below the stack pointer by a fixed distance: an access through a
+// pointer into a frame that is gone has no such form, and one closer by is a mistake.
 #ifndef QUERN_MEMCHECK_PROBE_H
 #define QUERN_MEMCHECK_PROBE_H
 
