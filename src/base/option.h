@@ -29,7 +29,6 @@ enum option_type {
 
 enum option_state {
     OPTION_WORKS,
-    OPTION_NOT_YET,   // refused by name, but for the values in `fine`
     OPTION_NO_EFFECT, // accepted; a remark under -v says why it changes nothing
 };
 
@@ -68,7 +67,6 @@ struct option {
     long least;
     long most;
     const char *choices; // "a|b|c"
-    const char *fine;    // values that work although the state is OPTION_NOT_YET: "a|b"
     const char *since;
     const char *value; // how help calls the value; NULL: derived from the type
     const char *help;

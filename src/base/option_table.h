@@ -24,7 +24,6 @@
 #define BYTE(n)           .name = n, .type = OPTION_BYTE, .value = "HEX", .most = 255, V1
 #define STRING(n, v, i)   .name = n, .type = OPTION_STRING, .value = v, .initial = i, V1
 #define NAMED(n, i)       .name = n, .type = OPTION_FILE, .initial = i, .value = "FILE", V1
-#define NOT_YET           .state = OPTION_NOT_YET
 #define NO_EFFECT(reason) .state = OPTION_NO_EFFECT, .why = reason
 #define LOCAL             .local = true
 #define DYNAMIC           .dynamic = true

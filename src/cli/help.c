@@ -78,8 +78,6 @@ static void print_option(FILE *out, const struct option *option) {
     text_string(&right, option->help);
     if (option->initial)
         text_format(&right, " [%s]", option->initial);
-    if (option->state == OPTION_NOT_YET)
-        text_string(&right, " (not yet)");
     if (option->state == OPTION_NO_EFFECT)
         text_string(&right, " (no effect here)");
     fputs(left.bytes, out);
@@ -99,7 +97,7 @@ static void print_topic(enum option_topic topic) {
 }
 
 static bool has_effect(const struct option *option) {
-    return option->state == OPTION_WORKS || option->fine;
+    return option->state == OPTION_WORKS;
 }
 
 // The options that belong to tools, as far as this one takes them; `all`: also those without

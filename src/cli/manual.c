@@ -84,8 +84,6 @@ static void print_option(const struct option *option) {
         print_roff(option->initial);
         putchar('.');
     }
-    if (option->state == OPTION_NOT_YET)
-        printf(" Not supported yet.");
     if (option->state == OPTION_NO_EFFECT) {
         printf(" Accepted without effect: ");
         print_roff(option->why);

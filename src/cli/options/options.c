@@ -215,15 +215,10 @@ static bool is_missed(const struct option *option, const char *value) {
     return strcmp(option->name, "xml") == 0 && strcmp(value, "yes") == 0;
 }
 
-static char *refuse(const struct word *word, const struct supervisor_tool *tool,
-                    const char *origin) {
+static char *refuse(const struct word *word, const char *origin) {
     struct text message = {0};
-    const struct supervisor_tool *owner = option_tool(word->option);
-    if (!option_serves(word->option, tool))
-        text_format(&message, "%s is an option of tool '%s'%s", word->text, owner->name,
-                    owner->is_planned ? ", which is not supported yet" : "");
-    else
-        text_format(&message, "%s is not supported yet; leave it out", word->text);
+    text_format(&message, "%s is an option of tool '%s'", word->text,
+                option_tool(word->option)->name);
     return failure(origin, text_take(&message));
 }
 
@@ -246,25 +241,17 @@ static char *apply_known(struct option_values *values, const struct supervisor_t
         return failure(origin, option_excess_value(option));
     if (option->type != OPTION_FLAG && !word->value)
         return failure(origin, option_lacks_value(option));
-    const struct supervisor_tool *owner = option_tool(option);
     bool other = !option_serves(option, tool);
     if (other && source != SOURCE_COMMAND_LINE) {
         remark(values, false, origin, word, "is ignored: it belongs to another tool");
         return NULL;
     }
-    if (other && !owner->is_planned)
-        return refuse(word, tool, origin);
+    if (other)
+        return refuse(word, origin);
     const char *value = word->value ? word->value : "";
     char *error = option_check(option, value);
     if (error)
         return failure(origin, error);
-    if (option->state == OPTION_NOT_YET &&
-        !option_choices_contain(option->fine, value, strlen(value))) {
-        if (source != SOURCE_VALGRIND)
-            return refuse(word, tool, origin);
-        remark(values, true, origin, word, "is ignored: it is not supported yet");
-        return NULL;
-    }
     const char *why = why_no_effect(option, tool, value);
     if (why) {
         struct text text = {0};

@@ -92,7 +92,6 @@ TEST(bad_words_are_refused) {
         {"word", "unknown option"},
         {"--mode=heap", "option of tool 'dhat'"},
         {"--leak-check=full", "option of tool 'memcheck'"},
-        {"--vgdb-shadow-registers=yes", "not supported yet"},
     };
     fresh();
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -133,19 +132,16 @@ TEST(valgrind_sources_are_forgiving) {
     CHECK_STR(apply("--leak-check=full", SOURCE_VALGRIND), "");
     CHECK_EQ(values.remark_count, 1);
     CHECK_EQ(values.warning_count, 0);
-    CHECK_STR(apply("--vgdb-shadow-registers=yes", SOURCE_VALGRIND), "");
-    CHECK_STR(apply("--history-level=none", SOURCE_VALGRIND), "");
+    CHECK_STR(apply("--first-race-only=yes", SOURCE_VALGRIND), "");
     CHECK_STR(apply("stray", SOURCE_VALGRIND), "");
-    CHECK_EQ(values.warning_count, 3);
+    CHECK_EQ(values.warning_count, 2);
     CHECK(strstr(apply("--num-callers=x", SOURCE_VALGRIND), "rc: invalid value"));
 }
 
 TEST(quern_sources_are_strict) {
     fresh();
     CHECK_STR(apply("--leak-check=full", SOURCE_QUERN), "");
-    CHECK(strstr(apply("--vgdb-shadow-registers=yes", SOURCE_QUERN),
-                 "rc: --vgdb-shadow-registers=yes is not supported yet"));
-    CHECK(strstr(apply("--history-level=none", SOURCE_QUERN), "rc: unknown option"));
+    CHECK(strstr(apply("--first-race-only=yes", SOURCE_QUERN), "rc: unknown option"));
 }
 
 static void split(struct source_words *words, const char *text) {
