@@ -1,6 +1,7 @@
 // Misuse of locks, and orders in which they are taken. The argument says which.
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER,
@@ -23,6 +24,25 @@ static void nest(pthread_mutex_t *outer, pthread_mutex_t *inner) {
     pthread_mutex_lock(inner);
     pthread_mutex_unlock(inner);
     pthread_mutex_unlock(outer);
+}
+
+static pthread_mutex_t *make(void) {
+    static const pthread_mutex_t start = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_t *made = malloc(sizeof *made);
+    *made = start;
+    return made;
+}
+
+// Mutexes that nobody makes or destroys by a function, as std::mutex: the block is all there is.
+static void nest_in_blocks(void) {
+    pthread_mutex_t *outer = make(), *inner = make();
+    nest(outer, inner);
+    free(outer);
+    free(inner);
+    pthread_mutex_t *one = make(), *other = make();
+    if ((one == inner && other == outer) || (one == outer && other == inner))
+        puts("the same memory");
+    nest(one == inner ? one : other, one == inner ? other : one);
 }
 
 int main(int argc, char **argv) {
@@ -51,6 +71,8 @@ int main(int argc, char **argv) {
         pthread_mutex_destroy(&b);
         pthread_mutex_init(&b, NULL);
         nest(&b, &a);
+    } else if (strcmp(what, "freed") == 0) {
+        nest_in_blocks();
     } else if (strcmp(what, "unlocked") == 0) {
         pthread_mutex_lock(&a);
         pthread_mutex_unlock(&a);

@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/x86.h"
+#include "tools/races/target/graph.h"
 #include "tools/races/target/races.h"
 #include "tools/shared/arguments.h"
 #include "tools/shared/stacks.h"
@@ -75,6 +76,7 @@ static void add_block(uint64_t start, uint64_t size) {
     if (races_has_threads && tool_has_shadow(start, size))
         tool_shadow_clear(start & ~3ul, (start + size + GRAIN - 1) & ~(GRAIN - 1ul));
     remove_block(start); // freed in a way that was not seen
+    graph_memory_is_new(start, size);
     entry->block = (struct races_block){start, size, stack_here(), races_thread()->number};
     uint64_t bucket = bucket_of(start);
     pthread_mutex_lock(&locks[bucket % LOCKS]);

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "profile/findings/finding.h"
+#include "tools/races/target/order.h"
 #include "tools/races/target/reports.h"
 
 enum { EDGES = 1 << 15, SLOTS = 2 * EDGES, GATES = 6, DEPTH_MOST = 16, LOOKED_AT = 20000 };
@@ -27,14 +28,70 @@ void graph_forked(void) {
     pthread_mutex_init(&mutex, NULL);
 }
 
+// ---- memory that is handed out anew ------------------------------------------------------------
+
+enum { PAGE_BITS = 12, PAGES = 1 << 16, PROBES = 64, LOCK_GRAIN = 4 };
+
+// Pages that hold locks with a node, plus 1; nothing is ever taken out. Blocks are looked through
+// only there.
+static uint64_t pages[PAGES];
+static bool pages_are_lacking; // one was not noted
+
+static void note_page(uint64_t page) {
+    uint64_t at = hash_add(3, page);
+    for (unsigned i = 0; i < PROBES; i++) {
+        uint64_t *slot = &pages[(at + i) % PAGES], known = 0;
+        if (__atomic_compare_exchange_n(slot, &known, page + 1, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED) ||
+            known == page + 1)
+            return;
+    }
+    __atomic_store_n(&pages_are_lacking, true, __ATOMIC_RELAXED);
+}
+
+static bool has_locks(uint64_t page) {
+    uint64_t at = hash_add(3, page);
+    for (unsigned i = 0; i < PROBES; i++) {
+        uint64_t known = __atomic_load_n(&pages[(at + i) % PAGES], __ATOMIC_RELAXED);
+        if (!known || known == page + 1)
+            return known;
+    }
+    return __atomic_load_n(&pages_are_lacking, __ATOMIC_RELAXED);
+}
+
+static void look_through(uint64_t page, uint64_t start, uint64_t end) {
+    uint64_t low = page << PAGE_BITS, high = low + (1 << PAGE_BITS);
+    for (uint64_t at = low < start ? start : low; at < end && at < high; at += LOCK_GRAIN)
+        order_made(at);
+}
+
+// A mutex that is never destroyed (std::mutex) ends with its block.
+void graph_memory_is_new(uint64_t start, uint64_t size) {
+    uint64_t first = start >> PAGE_BITS, count = ((start + size - 1) >> PAGE_BITS) - first + 1;
+    if (!graph_is_wanted || !size || !__atomic_load_n(&last_node, __ATOMIC_RELAXED))
+        return;
+    for (uint64_t i = 0; i < count && count <= PAGES; i++)
+        if (has_locks(first + i))
+            look_through(first + i, start, start + size);
+    for (uint64_t i = 0; i < PAGES && count > PAGES; i++) {
+        uint64_t page = __atomic_load_n(&pages[i], __ATOMIC_RELAXED) - 1;
+        if (page - first < count)
+            look_through(page, start, start + size);
+    }
+}
+
+// ---- edges -------------------------------------------------------------------------------------
+
 // Locks on stacks come and go without a word, so they have no order.
 static uint64_t node_of(uint64_t lock) {
     struct sync *sync = sync_find(lock, SYNC_OBJECT, true);
     uint64_t start, end;
     if (tool_own_stack(&start, &end) && lock >= start && lock < end)
         return 0;
-    if (!sync->order)
+    if (!sync->order) {
+        note_page(lock >> PAGE_BITS);
         sync->order = __atomic_add_fetch(&last_node, 1, __ATOMIC_RELAXED);
+    }
     return sync->order;
 }
 

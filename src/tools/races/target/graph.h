@@ -9,6 +9,8 @@
 extern bool graph_is_wanted;
 // The thread has taken the lock, with the stack, by a function that waits.
 void graph_add(struct races_thread *, uint64_t lock, uint32_t stack);
+// A block of memory was handed out: locks that it held are gone.
+void graph_memory_is_new(uint64_t start, uint64_t size);
 void graph_forked(void);
 
 #endif
