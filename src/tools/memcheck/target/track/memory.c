@@ -60,6 +60,11 @@ static void note_origin(struct context *c, uint64_t address, unsigned size, cons
             c->origin = shadow_origin(address + i);
 }
 
+static bool is_readable(uint64_t address) {
+    uint8_t byte;
+    return !tool_read(&byte, address, sizeof byte);
+}
+
 static void load_slowly(struct context *c, uint64_t address, unsigned size, uint8_t *bits) {
     unsigned missing = 0;
     if (shadow_read_bits(address, size, bits)) {
@@ -79,6 +84,7 @@ static void load_slowly(struct context *c, uint64_t address, unsigned size, uint
         return;
     if ((missing == size && !c->over_reads) || !may_be_partial(address, size)) {
         report_access(address, size, false);
+        c->unread = is_readable(address) ? c->unread : address + 1;
         return;
     }
     for (unsigned i = 0; i < size; i++) {
@@ -127,7 +133,8 @@ static void check_write(uint64_t address, unsigned size) {
 void memory_store(struct context *c, uint64_t address, unsigned size, const void *bits) {
     const uint8_t *bytes = bits;
     if (!shadow_write_bits(address, size, bits)) {
-        check_write(address, size);
+        if (c->unread != address + 1)
+            check_write(address, size);
         for (unsigned i = 0; i < size; i++) {
             uint8_t old;
             if (shadow_state(address + i, &old) && old != bytes[i])

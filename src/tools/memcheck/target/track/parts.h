@@ -103,6 +103,7 @@ struct context {
     uint64_t *values; // general registers
     uint32_t origin;  // of the first undefined input
     bool over_reads;  // aligned loads may miss all that is addressable
+    uint64_t unread;  // where a read ends the instruction, so that it writes nothing; plus 1
     uint8_t known;    // operands whose address has been computed
     uint64_t address[OPERANDS];
 };

@@ -315,6 +315,7 @@ void track_run(const struct track *t) {
     c.values = tool_registers();
     c.origin = 0;
     c.known = 0;
+    c.unread = 0;
     c.over_reads = t->pc - track_loader_start < track_loader_end - track_loader_start;
     t->run(&c, t);
 }
