@@ -16,6 +16,8 @@ static void print_tools(void) {
         if (tool_table[i]->is_planned)
             continue;
         printf("%s%s", space, tool_table[i]->name);
+        if (tool_table[i]->plain_name)
+            printf(" %s", tool_table[i]->plain_name);
         space = " ";
     }
 }

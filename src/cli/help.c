@@ -137,7 +137,9 @@ static void print_usage(void) {
            "Runs a program and reports what it does with memory and time. Defaults are in [ ].\n\n"
            "  Tools:\n");
     for (size_t i = 0; i < tool_count; i++) {
-        size_t column = (size_t)printf("    %s", tool_table[i]->name);
+        const char *plain = tool_table[i]->plain_name;
+        size_t column = (size_t)printf("    %s%s%s", tool_table[i]->name, plain ? ", " : "",
+                                       plain ? plain : "");
         struct text help = {0};
         text_format(&help, "%s%s", tool_table[i]->help,
                     tool_table[i]->is_planned ? " (not yet)" : "");

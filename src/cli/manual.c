@@ -154,6 +154,8 @@ int generate_manual(void) {
     fputs(head, stdout);
     for (size_t i = 0; i < tool_count; i++) {
         printf(".TP\n.B %s\n", tool_table[i]->name);
+        if (tool_table[i]->plain_name)
+            printf("(or\n.BR %s )\n", tool_table[i]->plain_name);
         print_roff(tool_table[i]->help);
         printf(".%s\n", tool_table[i]->is_planned ? " Not supported yet." : "");
     }

@@ -112,8 +112,9 @@ struct tool_request {
 
 struct supervisor_tool {
     const char *name;
-    const char *help; // one line: what it is for
-    bool is_planned;  // known by name only
+    const char *plain_name; // which may be given as well; NULL: it has none
+    const char *help;       // one line: what it is for
+    bool is_planned;        // known by name only
     // Its errors are the purpose: it takes all options about errors and ends the log with a
     // summary.
     bool finds_errors;

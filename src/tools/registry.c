@@ -14,8 +14,10 @@ const struct supervisor_tool *const tool_table[] = {
 const size_t tool_count = sizeof tool_table / sizeof *tool_table;
 
 const struct supervisor_tool *tool_find(const char *name) {
-    for (size_t i = 0; i < tool_count; i++)
-        if (strcmp(tool_table[i]->name, name) == 0)
+    for (size_t i = 0; i < tool_count; i++) {
+        const char *plain = tool_table[i]->plain_name;
+        if (strcmp(tool_table[i]->name, name) == 0 || (plain && strcmp(plain, name) == 0))
             return tool_table[i];
+    }
     return NULL;
 }

@@ -129,6 +129,7 @@ static bool failed(struct tool_run *run) {
 
 const struct supervisor_tool supervisor_helgrind = {
     .name = "helgrind",
+    .plain_name = "races",
     .help = "detector of data races and lock order problems",
     .finds_errors = true,
     .options = races_options,
