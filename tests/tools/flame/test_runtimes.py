@@ -173,7 +173,7 @@ def a_function_of_python_is_one_box():
     if not os.path.exists('/usr/bin/python3.11'):
         suite.skip('python3.11 is not installed')
     with open('lines.py', 'w') as file:
-        file.write('def work():\n    for i in range(2000000):\n        i * i\n        i + i\n        i - i\n'
+        file.write('def work():\n    for i in range(12000000):\n        i * i\n        i + i\n        i - i\n'
                    'work()\n')
     for options, wanted in (([], ['work (lines.py:1)']),
                             (['--python-lines=yes'], [f'work (lines.py:{line})' for line in (2, 3, 4, 5)])):
