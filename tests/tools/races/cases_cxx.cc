@@ -259,8 +259,9 @@ static void semaphore_clean() {
         });
 }
 static void map_race() {
-    static std::map<int, int> map;
-    run([] { map[1] = 1; }, [] { map[2] = 2; });
+    // The tree stays as it is: two threads that change it may crash.
+    static std::map<int, int> map{{1, 0}};
+    run([] { map[1] = 1; }, [] { map[1] = 2; });
 }
 static void map_clean() {
     static std::map<int, int> map;
